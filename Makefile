@@ -1,0 +1,104 @@
+# Needs Python 3.11 or newer and make. Everything else comes from the hashed locks: Python packages
+# from requirements/, Node itself as one of them, npm packages from tests/node.
+#
+# Each stamp lives inside what it describes: delete .venv or node_modules, and make builds it again.
+
+PYTHON  ?= python3
+WORKERS ?= 2
+ARGS    ?=
+
+VENV := .venv
+BIN  := $(VENV)/bin
+NODE := tests/node
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error
+
+# Tests see no credentials and no settings of whoever runs them. With bytecode switched off, each of
+# the many small processes that they start would compile its imports again.
+HIDDEN := $(filter GOOGLE_% GEMINI_% %_API_KEY ADK_PRISM_%,$(.VARIABLES)) PYTHONDONTWRITEBYTECODE
+CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help serve test check format bench lock dist clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo '  ARGS="..." is passed on to serve, test and bench; PYTHON=python3.12 picks the interpreter.'
+
+serve: $(VENV)/.installed  ## install, then serve the bundled apps on http://127.0.0.1:8000
+	@exec $(BIN)/adk-prism serve $(ARGS)
+
+test: $(VENV)/.installed-test $(NODE)/node_modules/.installed  ## run the tests
+	$(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+check: $(VENV)/.installed-test  ## format, lint, types, imports; changes nothing
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+
+bench: $(VENV)/.installed-bench  ## measure against peers, in one run
+	$(CLEAN_ENV) $(BIN)/python -m benchmarks $(ARGS)
+
+dist: $(VENV)/.installed  ## build the sdist and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+clean:  ## remove environments, caches and dist/
+	rm -rf $(VENV) $(NODE)/node_modules dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- locks ---------------------------------------------------------------------------------------
+# uv resolves once for every platform and Python; pip only installs. Later locks are constrained by
+# earlier ones, so that one environment can hold them all. No lock names a registry. npm would take
+# the packages from an existing node_modules, where their hashes are not kept: it goes first.
+
+COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes --quiet \
+    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
+
+lock: $(VENV)/.installed-lock  ## resolve all locks anew
+	$(COMPILE) pyproject.toml --group build --output-file requirements/serve.txt
+	$(COMPILE) pyproject.toml --group test --constraint requirements/serve.txt --output-file requirements/test.txt
+	$(COMPILE) pyproject.toml --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) --group lock --output-file requirements/lock.txt
+	$(MAKE) $(VENV)/.installed-test
+	rm -rf $(NODE)/package-lock.json $(NODE)/node_modules
+	cd $(NODE) && $(NPM) install --package-lock-only
+	$(BIN)/python -m pytest -q tests/test_packaging.py
+
+# --- environments --------------------------------------------------------------------------------
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'adk-prism needs Python 3.11 or newer, and "$(PYTHON)" is not. Name one that is: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo '"$(PYTHON)" cannot make virtual environments: its venv or ensurepip module is missing.' >&2; \
+	  echo 'Debian and Ubuntu ship them apart: install the package python3-venv, then run make again.' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# Installed without build isolation: hatchling comes from the lock, nothing unhashed is fetched.
+$(VENV)/.installed: requirements/serve.txt pyproject.toml | $(VENV)/.made
+	$(PIP) --require-hashes --requirement requirements/serve.txt
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test $(VENV)/.installed-bench: $(VENV)/.installed-%: requirements/%.txt $(VENV)/.installed
+	$(PIP) --require-hashes --requirement $<
+	@touch $@
+
+$(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made
+	$(PIP) --require-hashes --requirement $<
+	@touch $@
+
+$(NODE)/node_modules/.installed: $(NODE)/package.json $(NODE)/package-lock.json $(NODE)/.npmrc | $(VENV)/.installed-test
+	cd $(NODE) && $(NPM) ci
+	@touch $@

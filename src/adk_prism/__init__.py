@@ -1,0 +1,30 @@
+"""One ADK run in; every front end out. The public names, loaded when they are used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adk_prism.projection.public import project as project
+    from adk_prism.server.app import create_app as create_app
+    from adk_prism.server.prism import Prism as Prism
+    from adk_prism.source.client_tool import client_tool as client_tool
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "create_app": "adk_prism.server.app",
+    "Prism": "adk_prism.server.prism",
+    "project": "adk_prism.projection.public",
+    "client_tool": "adk_prism.source.client_tool",
+}
+
+__all__ = ["Prism", "__version__", "client_tool", "create_app", "project"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `adk-prism --help` and `replay` never pay for importing ADK or FastAPI.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,53 @@
+"""The tour's agent: one root that can show everything, each thing on one prompt.
+
+Without a key the models are scripted (`script.py`), and every prompt of `scenarios.py` shows what it
+says, always in the same way. With a real model set, the same tools, sub-agents and workflows are there, and the
+instruction tells the model which prompt is for which; what only a model itself can produce (an image, a
+filter, a quota error) then depends on the model.
+"""
+
+from __future__ import annotations
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App, ResumabilityConfig
+
+from adk_prism.models import model_from_environment, offline_delay
+
+from .scenarios import help_text
+from .script import tour_script
+from .specialists import scripted, sub_agents, translator_tool
+from .tools import tour_tools
+from .workflows import book_table, look_up, plan_trip
+
+_INSTRUCTION = """\
+You are the guide of a tour through what an agent can do. The person names one thing to see; show it with
+the tool, sub-agent or workflow made for it, with made-up arguments, and then say in one sentence what
+happened. Call several tools in one turn when the list says "at once" or "in one batch". These are the things:
+
+"""
+
+
+def tour_app(delay: float) -> App:
+    """Build the tour; `delay` is the time between two words of the offline model, in seconds."""
+    root = LlmAgent(
+        name="tour",
+        description="Shows what an ADK run can contain, one prompt at a time.",
+        instruction=_INSTRUCTION + help_text(),
+        model=model_from_environment(scripted(tour_script, delay)),
+        tools=[
+            *tour_tools(),
+            translator_tool(delay),
+            plan_trip(delay),
+            book_table(delay),
+            look_up(delay),
+        ],
+        sub_agents=[*sub_agents(delay)],
+    )
+    return App(
+        name="tour",
+        root_agent=root,
+        resumability_config=ResumabilityConfig(is_resumable=True),
+    )
+
+
+app = tour_app(offline_delay())

@@ -1,0 +1,148 @@
+"""The table of scenarios: their names, what each shows, and the prompt that starts it.
+
+`help` and the tests are made from it. A prompt chooses the scenario whose name it contains, in any case
+and with any words around it; of several the longest name wins, then the one that comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from adk_prism.models import Turn, say
+
+from . import errands, speech, teams
+from .cue import Act, Cue
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One thing to see. `also` are other names that choose it."""
+
+    name: str
+    shows: str
+    act: Act
+    prompt: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def example(self) -> str:
+        """The prompt that starts it: its name, unless the table gives another."""
+        return self.prompt or self.name
+
+
+def _help(cue: Cue) -> Turn:
+    return say(help_text())
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    Scenario("help", "this list", _help, also=("scenarios",)),
+    Scenario("text", "text, streamed", speech.text),
+    Scenario("reasoning", "thoughts before the answer", speech.reasoning, also=("thoughts",)),
+    Scenario("tool", "a tool call and its result", errands.tool),
+    Scenario(
+        "streamed arguments",
+        "a call whose arguments arrive piece by piece",
+        errands.streamed_arguments,
+        also=("streaming arguments", "partial arguments"),
+    ),
+    Scenario("tool error", "a tool that answers with an error", errands.tool_error),
+    Scenario("exception", "a tool that raises: the run fails", errands.exception),
+    Scenario(
+        "recovered error",
+        "an error that the run survives: a step is tried again",
+        teams.recovered_error,
+    ),
+    Scenario("approval", "a call that a person has to approve", errands.approval),
+    Scenario("two approvals", "two of them at once", errands.two_approvals),
+    Scenario(
+        "sub-agent approval",
+        "one that a sub-agent asks for",
+        teams.sub_agent_approval,
+        also=("approval in a sub-agent", "approval inside a sub-agent", "nested approval"),
+    ),
+    Scenario("client tool", "a tool that the browser runs", errands.client_tool),
+    Scenario(
+        "mixed batch",
+        "a client tool, an approval and a server tool in one batch",
+        errands.mixed_batch,
+    ),
+    Scenario(
+        "long-running tool",
+        "a tool whose result comes much later",
+        errands.long_running,
+        also=("long running",),
+    ),
+    Scenario("code", "code that the provider ran, and its result", speech.code),
+    Scenario("image", "an image in the message", speech.image),
+    Scenario(
+        "large file",
+        "a file of some hundred KiB; say how many",
+        speech.large_file,
+        prompt="large file 300",
+    ),
+    Scenario(
+        "file reference", "references to files elsewhere", speech.file_reference, also=("file uri",)
+    ),
+    Scenario("audio", "a WAV file and raw PCM", speech.audio),
+    Scenario(
+        "sources",
+        "grounding and citations",
+        speech.sources,
+        also=("grounding", "citations"),
+    ),
+    Scenario("state", "changes of the session's state", errands.state),
+    Scenario("artifact", "a saved artifact", errands.artifact),
+    Scenario("transfer", "another agent takes over", teams.transfer),
+    Scenario(
+        "parallel specialists",
+        "three sub-agents that speak at once",
+        teams.parallel_specialists,
+        also=("specialists", "parallel"),
+    ),
+    Scenario("agent tool", "an agent used as a tool, whose words are hidden", teams.agent_tool),
+    Scenario("workflow", "a graph: a step, two models side by side, a join", teams.workflow),
+    Scenario("input request", "a workflow that asks the person", teams.input_request),
+    Scenario("credential request", "a tool that needs a sign-in", errands.credential_request),
+    Scenario("max tokens", "an answer that is cut off", speech.max_tokens),
+    Scenario("safety block", "an answer that a filter stops", speech.safety, also=("safety",)),
+    Scenario("quota error", "a model that refuses with 429: the run fails", speech.quota, also=("quota",)),
+    Scenario(
+        "broken stream", "a model that fails in mid-sentence: the run fails", speech.broken_stream
+    ),
+    Scenario("slow", "a silent tool; say for how many seconds", errands.slow, prompt="slow 5"),
+    Scenario("long", "a long answer; say how many words", speech.long, prompt="long 2000"),
+    Scenario(
+        "server-side tool",
+        "a tool that the provider ran",
+        speech.server_side_tool,
+        also=("provider tool",),
+    ),
+    Scenario("empty answer", "a model that says nothing", speech.empty, also=("empty",)),
+)
+
+
+def help_text() -> str:
+    """Return the list of scenarios as Markdown."""
+    lines = [f"- `{scenario.example}`: {scenario.shows}" for scenario in SCENARIOS]
+    return "\n".join(["Say one of these, in any words around it:", "", *lines])
+
+
+def choose(prompt: str) -> Scenario | None:
+    """Return the scenario that a prompt names, or None."""
+    words = _normal(prompt)
+    best: tuple[int, int, Scenario] | None = None
+    for scenario in SCENARIOS:
+        for name in (scenario.name, *scenario.also):
+            wanted = _normal(name)
+            at = f" {words} ".find(f" {wanted} ")
+            # Longest first; among equals the one named first.
+            if at >= 0 and (best is None or (len(wanted), -at) > (best[0], best[1])):
+                best = (len(wanted), -at, scenario)
+    return best[2] if best else None
+
+
+def _normal(text: str) -> str:
+    """Lower the case, drop punctuation and the plural's s, so that prompts may be careless."""
+    words = re.findall(r"[a-z0-9.]+", text.lower())
+    return " ".join(word.strip(".").removesuffix("s") for word in words)

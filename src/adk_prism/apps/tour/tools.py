@@ -1,0 +1,139 @@
+"""The tools of the tour. All of them are harmless, and every result is synthetic and says so."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
+from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from google.adk.auth.auth_tool import AuthConfig
+from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from adk_prism import client_tool
+
+# A person who asked for silence wants it to end some day.
+_LONGEST_SILENCE = 600.0
+
+
+def get_weather(city: str) -> dict[str, Any]:
+    """Tell the weather of a city."""
+    return {"city": city, "sky": "sunny", "celsius": 21, "synthetic": True}
+
+
+def write_report(
+    title: str, body: str, tags: list[str], copies: int = 1, draft: bool = False
+) -> dict[str, Any]:
+    """Write a report."""
+    words = len(body.split())
+    return {"title": title, "words": words, "tags": tags, "draft": draft, "synthetic": True}
+
+
+def find_order(number: int) -> dict[str, Any]:
+    """Look an order up by its number."""
+    return {"error": f"There is no order {number}.", "synthetic": True}
+
+
+def divide_by_zero() -> dict[str, Any]:
+    """Fail with an exception that nothing catches."""
+    raise RuntimeError("This tool always fails (synthetic).")
+
+
+def send_invoice(customer: str, amount: float) -> dict[str, Any]:
+    """Send an invoice. A person has to approve it."""
+    return {"sent": True, "customer": customer, "amount": amount, "synthetic": True}
+
+
+def delete_draft(name: str) -> dict[str, Any]:
+    """Delete a draft. A person has to approve it."""
+    return {"deleted": name, "synthetic": True}
+
+
+def issue_refund(order: int, amount: float) -> dict[str, Any]:
+    """Pay money back. A person has to approve it."""
+    return {"refunded": amount, "order": order, "synthetic": True}
+
+
+def order_print(pages: int) -> dict[str, Any]:
+    """Order a print, which takes long. The first answer is only a ticket."""
+    return {"status": "pending", "ticket": "print-1", "pages": pages, "synthetic": True}
+
+
+def note_trip(destination: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Remember where the person wants to go."""
+    legs = [{"from": "home", "to": destination}]
+    tool_context.state["trip"] = {"to": destination, "legs": legs, "budget": {"currency": "EUR"}}
+    tool_context.state["user:last_destination"] = destination
+    tool_context.state["temp:scratch"] = "gone when the run ends"
+    return {"noted": destination, "synthetic": True}
+
+
+def note_budget(amount: int, tool_context: ToolContext) -> dict[str, Any]:
+    """Remember what the trip may cost."""
+    trip = dict(tool_context.state.get("trip", {}))
+    trip["budget"] = {**trip.get("budget", {}), "amount": amount}
+    tool_context.state["trip"] = trip
+    return {"noted": amount, "synthetic": True}
+
+
+async def save_note(name: str, text: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Save a text as an artifact."""
+    part = types.Part(inline_data=types.Blob(mime_type="text/plain", data=text.encode()))
+    version = await tool_context.save_artifact(name, part)
+    return {"name": name, "version": version, "synthetic": True}
+
+
+async def keep_silent(seconds: float) -> dict[str, Any]:
+    """Say nothing for some seconds."""
+    await asyncio.sleep(min(seconds, _LONGEST_SILENCE))
+    return {"silent_for": seconds, "synthetic": True}
+
+
+def read_calendar(day: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Read the person's calendar. It needs a sign-in first."""
+    wanted = _calendar_sign_in()
+    if tool_context.get_auth_response(wanted) is None:
+        tool_context.request_credential(wanted)
+        return {"status": "waiting for the person to sign in", "synthetic": True}
+    return {"day": day, "entries": ["10:00 tour (synthetic)"], "synthetic": True}
+
+
+def tour_tools() -> list[BaseTool]:
+    """Return all of the root agent's own tools."""
+    plain = [get_weather, write_report, find_order, divide_by_zero, note_trip, note_budget]
+    plain += [save_note, keep_silent, read_calendar]  # type: ignore[list-item]  # some are async
+    location = client_tool(
+        "get_location",
+        "Ask the person's device where it is.",
+        {"type": "object", "properties": {"accuracy": {"type": "string", "enum": ["city", "exact"]}}},
+    )
+    return [
+        *(FunctionTool(function) for function in plain),
+        FunctionTool(send_invoice, require_confirmation=True),
+        FunctionTool(delete_draft, require_confirmation=True),
+        LongRunningFunctionTool(order_print),
+        location,
+    ]
+
+
+def _calendar_sign_in() -> AuthConfig:
+    # With the address given, ADK does not make one up with a random state, and no library is needed.
+    flow = OAuthFlowAuthorizationCode(
+        authorizationUrl="https://accounts.example.com/authorize",
+        tokenUrl="https://accounts.example.com/token",
+        scopes={"calendar.read": "Read the calendar"},
+    )
+    address = (
+        "https://accounts.example.com/authorize?client_id=tour&response_type=code&state=synthetic"
+    )
+    credential = AuthCredential(
+        auth_type=AuthCredentialTypes.OAUTH2,
+        oauth2=OAuth2Auth(client_id="tour", auth_uri=address, state="synthetic"),
+    )
+    return AuthConfig(
+        auth_scheme=OAuth2(flows=OAuthFlows(authorizationCode=flow)),
+        raw_auth_credential=credential,
+        credential_key="tour_calendar",
+    )

@@ -1,0 +1,47 @@
+"""The settings as command-line options, derived from the one table that describes them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Container
+from pathlib import Path
+
+from adk_prism.server.options import Option, flag_name, variable_name
+from adk_prism.server.settings import Settings, options, read_settings
+
+
+def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+    """Add every setting to a parser, or `only` some."""
+    for name, option in options().items():
+        if only is None or name in only:
+            _add(parser, name, option)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Return the settings: what was typed, then the environment, then pyproject.toml, then defaults.
+
+    Raise `UsageError` as `read_settings` does.
+    """
+    typed = {name: getattr(args, name, None) for name in options()}
+    given = {name: value for name, value in typed.items() if value is not None}
+    return read_settings(given, os.environ, Path.cwd())
+
+
+def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+    # The default is None, so that what was typed can be told from what was not.
+    text = f"{option.help} [{variable_name(name)}]{_default(name)}".replace("%", "%%")
+    kind = option.kind
+    if option.positional:
+        parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
+    elif kind.flag:
+        parser.add_argument(flag_name(name), action="store_true", default=None, help=text)
+    elif kind.many:
+        parser.add_argument(flag_name(name), action="append", metavar=kind.metavar, help=text)
+    else:
+        parser.add_argument(flag_name(name), metavar=kind.metavar, help=text)
+
+
+def _default(name: str) -> str:
+    value = Settings.__dataclass_fields__[name].default
+    return f" (default: {value})" if value not in ("", (), False) else ""

@@ -1,0 +1,114 @@
+"""Every error of adk-prism, by whose fault it is.
+
+    PrismError
+    ├── UsageError            the caller asked for something that cannot be
+    │   ├── NotFound          … there is no such app, session, run, artifact (404)
+    │   ├── Conflict          … not now: busy session, answered call, taken name (409)
+    │   ├── Unprocessable     … understood and refused, e.g. a reused key with another body (422)
+    │   ├── BadPosition       … not a position of this stream (400)
+    │   ├── Gone              … it was there and has been trimmed (410)
+    │   ├── TooLarge          … over a stated limit (413)
+    │   ├── Forbidden         … not from this origin, not this state scope (403)
+    │   └── NotBuilt          … a named feature that this version does not have (501)
+    ├── SourceError           what came from upstream cannot be read
+    │   └── AppFailed         … an agent folder that does not import
+    ├── LogError              the run log could not keep or give its entries
+    │   └── Fenced            … another owner has taken the run over
+    ├── Draining              the server is going down; ask again elsewhere (503)
+    └── ProtocolError         we were about to emit something illegal: a bug
+
+The message says what came, what was expected and what to do. It is safe to show to a client: no
+path, no stack, no secret. `status` is a hint for a shell that speaks HTTP; the core never uses it.
+"""
+
+from typing import ClassVar
+
+
+class PrismError(Exception):
+    """Base of all our errors; never raised itself."""
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    @property
+    def kind(self) -> str:
+        """The error's stable name on the wire, e.g. `bad-position`."""
+        name = type(self).__name__
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+class UsageError(PrismError):
+    status = 400
+    title = "Bad request"
+
+
+class NotFound(UsageError):
+    status = 404
+    title = "Not found"
+
+
+class Conflict(UsageError):
+    status = 409
+    title = "Conflict"
+
+
+class Unprocessable(UsageError):
+    status = 422
+    title = "Unprocessable"
+
+
+class BadPosition(UsageError):
+    status = 400
+    title = "Unknown position"
+
+
+class Gone(UsageError):
+    status = 410
+    title = "Gone"
+
+
+class TooLarge(UsageError):
+    status = 413
+    title = "Too large"
+
+
+class Forbidden(UsageError):
+    status = 403
+    title = "Forbidden"
+
+
+class NotBuilt(UsageError):
+    status = 501
+    title = "Not in this version"
+
+
+class SourceError(PrismError):
+    status = 502
+    title = "Unreadable source"
+
+
+class AppFailed(SourceError):
+    status = 500
+    title = "The app could not be loaded"
+
+
+class LogError(PrismError):
+    status = 503
+    title = "Run log unavailable"
+
+
+class Fenced(LogError):
+    title = "Run owned elsewhere"
+
+
+class Draining(PrismError):
+    status = 503
+    title = "Shutting down"
+
+
+class ProtocolError(PrismError):
+    title = "Protocol violation"

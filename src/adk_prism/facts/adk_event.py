@@ -1,0 +1,214 @@
+"""The tolerant read model of ADK's wire event: the only place that knows its field names.
+
+Follows google-adk 2.13.0 (`Event`, 35 fields; `EventActions`, 15; genai `Part`, 17), camelCase.
+Everything is optional and unknown keys are passed over, so a newer ADK can still be read;
+`unknown_fields` names what was passed over. Values that no fact looks into stay raw JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from adk_prism.runlog.entry import NOTHING
+
+CONFIRMATION = "adk_request_confirmation"
+CREDENTIAL = "adk_request_credential"
+INPUT = "adk_request_input"
+
+ABORTED = "INVOCATION_ABORTED"
+
+FINISH_REASONS = frozenset(
+    """FINISH_REASON_UNSPECIFIED STOP MAX_TOKENS CONTINUATION SAFETY RECITATION LANGUAGE OTHER BLOCKLIST
+    PROHIBITED_CONTENT SPII MALFORMED_FUNCTION_CALL IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION
+    IMAGE_OTHER NO_IMAGE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS""".split()
+)
+BLOCK_REASONS = frozenset("BLOCKED_REASON_UNSPECIFIED JAILBREAK MODEL_ARMOR".split())
+"""Reasons for refusing a prompt that are not finish reasons as well."""
+
+
+class _Read(Struct, rename="camel", gc=False):
+    """Base of the read model."""
+
+
+class FunctionCall(_Read):
+    id: str | None = None
+    name: str | None = None
+    args: Raw = NOTHING
+    partial_args: list[dict[str, Any]] | None = None
+    will_continue: bool | None = None
+
+
+class Blob(_Read):
+    mime_type: str | None = None
+    data: str | None = None
+    display_name: str | None = None
+
+
+class FileData(_Read):
+    mime_type: str | None = None
+    file_uri: str | None = None
+    display_name: str | None = None
+
+
+class ResponsePart(_Read):
+    inline_data: Blob | None = None
+    file_data: FileData | None = None
+
+
+class FunctionResponse(_Read):
+    id: str | None = None
+    name: str | None = None
+    response: Raw = NOTHING
+    parts: list[ResponsePart] | None = None
+    will_continue: bool | None = None
+
+
+class ServerCall(_Read):
+    """A tool that the model's provider runs itself (`toolCall`)."""
+
+    id: str | None = None
+    tool_type: str | None = None
+    args: Raw = NOTHING
+
+
+class ServerResponse(_Read):
+    id: str | None = None
+    tool_type: str | None = None
+    response: Raw = NOTHING
+
+
+class Transcription(_Read):
+    text: str | None = None
+    finished: bool | None = None
+
+
+class Part(_Read):
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: str | None = None
+    function_call: FunctionCall | None = None
+    function_response: FunctionResponse | None = None
+    inline_data: Blob | None = None
+    file_data: FileData | None = None
+    executable_code: Raw = NOTHING
+    code_execution_result: Raw = NOTHING
+    tool_call: ServerCall | None = None
+    tool_response: ServerResponse | None = None
+    audio_transcription: Transcription | None = None
+
+
+class Content(_Read):
+    parts: list[Part] | None = None
+    role: str | None = None
+
+
+class Actions(_Read):
+    state_delta: dict[str, Raw] = {}
+    artifact_delta: dict[str, int] = {}
+    transfer_to_agent: str | None = None
+    transfer_reason: str | None = None
+    requested_tool_confirmations: dict[str, Raw] = {}
+    requested_auth_configs: dict[str, Raw] = {}
+    compaction: Raw = NOTHING
+
+
+class NodeInfo(_Read):
+    path: str = ""
+
+
+class GroundingSource(_Read):
+    uri: str | None = None
+    title: str | None = None
+    document_name: str | None = None
+
+
+class GroundingChunk(_Read):
+    web: GroundingSource | None = None
+    retrieved_context: GroundingSource | None = None
+    maps: GroundingSource | None = None
+    image: GroundingSource | None = None
+
+
+class Grounding(_Read):
+    grounding_chunks: list[GroundingChunk] | None = None
+
+
+class AdkEvent(_Read):
+    id: str = ""
+    author: str = ""
+    partial: bool | None = None
+    content: Content | None = None
+    actions: Actions | None = None
+    node_info: NodeInfo | None = None
+    branch: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    finish_reason: str | None = None
+    model_version: str | None = None
+    long_running_tool_ids: list[str] | None = None
+    usage_metadata: Raw = NOTHING
+    grounding_metadata: Raw = NOTHING
+    citation_metadata: Raw = NOTHING
+    cache_metadata: Raw = NOTHING
+    custom_metadata: Raw = NOTHING
+    logprobs_result: Raw = NOTHING
+    avg_logprobs: float | None = None
+    output: Raw = NOTHING
+    interrupted: bool | None = None
+    turn_complete: bool | None = None
+    input_transcription: Transcription | None = None
+    output_transcription: Transcription | None = None
+    invocation_id: str = ""
+    timestamp: float = field(default=0.0)
+
+
+read_event = msgspec.json.Decoder(AdkEvent).decode
+"""Read one event. Raise `msgspec.MsgspecError` where it is not an ADK event at all."""
+
+read_grounding = msgspec.json.Decoder(Grounding).decode
+_read_tree = msgspec.json.Decoder(dict[str, Any]).decode
+
+_READ_NOWHERE = {
+    "event": """turnCompleteReason interactionStatus liveSessionResumptionUpdate liveSessionId goAway
+        voiceActivity interactionId environmentId isolationScope""",
+    "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
+        renderUiWidgets setModelResponse""",
+    "part": "mediaResolution videoMetadata partMetadata mediaProcessing speechMetadata",
+}
+"""Known upstream, and no fact is read from them; `fieldcheck` says why, one by one."""
+
+
+def _names(model: type[Struct], where: str) -> frozenset[str]:
+    return frozenset(model.__struct_encode_fields__) | frozenset(_READ_NOWHERE[where].split())
+
+
+EVENT_FIELDS = _names(AdkEvent, "event")
+ACTION_FIELDS = _names(Actions, "actions")
+PART_FIELDS = _names(Part, "part")
+
+
+def unknown_fields(event: bytes) -> frozenset[str]:
+    """Name the fields of an event that this version of the read model has never heard of."""
+    tree = _read_tree(event)
+    return frozenset(_strangers(tree))
+
+
+def _strangers(tree: dict[str, Any]) -> Iterator[str]:
+    yield from (f"event.{key}" for key in tree.keys() - EVENT_FIELDS)
+    actions = tree.get("actions")
+    if isinstance(actions, dict):
+        yield from (f"actions.{key}" for key in actions.keys() - ACTION_FIELDS)
+    content = tree.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    for part in parts or ():
+        yield from (f"part.{key}" for key in part.keys() - PART_FIELDS)
+
+
+def raw_part(event: bytes, index: int) -> Raw:
+    """Return one part of an event as it was written, for what the read model does not know."""
+    parts = _read_tree(event)["content"]["parts"]
+    return Raw(msgspec.json.encode(parts[index]))

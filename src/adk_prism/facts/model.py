@@ -1,0 +1,342 @@
+"""The closed union of facts: everything that an entry can mean, in no protocol's words.
+
+A fact is decided once, here and in the reader, and every projection and view takes it as it is. What
+only one protocol knows (steps, finish-reason strings, data URLs) is not a fact.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Raw, Struct
+
+from adk_prism.runlog.entry import NOTHING, Agent, Decision, Origin, Outcome
+
+BlockKind = Literal["text", "reasoning", "transcript"]
+
+
+class Speaker(Struct, frozen=True, gc=False):
+    """Who speaks, and where in the agent tree."""
+
+    author: str
+    path: str
+    branch: str
+
+
+class _Fact(Struct, frozen=True, gc=False):
+    """Base of all facts."""
+
+
+# ------------------------------------------------------------------ runs and messages
+
+
+class RunBegan(_Fact):
+    run: str
+    origin: Origin
+    agents: list[Agent]
+    state: dict[str, Raw]
+
+
+class MessageBegan(_Fact):
+    """An assistant turn begins, or goes on after a person answered."""
+
+    message: str
+    run: str
+    continued: bool
+    open_calls: dict[str, str]
+    decisions: dict[str, Decision]
+
+
+class MessageEnded(_Fact):
+    message: str
+    finish: str
+    """The last finish reason of the outermost speaker, upstream's word; empty if there was none."""
+    awaiting: bool
+    """A call of it waits for a person or for the client."""
+
+
+class RunOver(_Fact):
+    outcome: Outcome
+    code: str
+    correlation: str
+
+
+# ------------------------------------------------------------------ what is said
+
+
+class BlockBegan(_Fact):
+    block: str
+    kind: BlockKind
+    speaker: Speaker
+    model_call: str
+    signature: str
+
+
+class BlockGrew(_Fact):
+    block: str
+    kind: BlockKind
+    text: str
+
+
+class BlockEnded(_Fact):
+    block: str
+    kind: BlockKind
+    speaker: Speaker
+    signature: str
+    """A signature that came after the block began."""
+
+
+class InputTranscribed(_Fact):
+    """What the user was heard to say: the whole utterance so far."""
+
+    utterance: str
+    text: str
+    final: bool
+
+
+class UserSpoke(_Fact):
+    """A user's own turn inside a capture."""
+
+    text: str
+
+
+# ------------------------------------------------------------------ calls
+
+
+class CallInputGrew(_Fact):
+    """The arguments of a call, while the model still writes them."""
+
+    call: str
+    name: str
+    json_fragment: str
+    speaker: Speaker
+    model_call: str
+
+
+class CallRequested(_Fact):
+    call: str
+    name: str
+    input: Raw
+    speaker: Speaker
+    model_call: str
+    long_running: bool
+    provider_executed: bool
+    adk_id: str
+    """The id by which ADK takes an answer; differs from `call` only where partial and final ids do."""
+    signature: str
+
+
+class CallDelegated(_Fact):
+    """The call turned out to run an agent, whose own output follows in the stream."""
+
+    call: str
+
+
+class CallAnswered(_Fact):
+    call: str
+    name: str
+    output: Raw
+    provider_executed: bool
+
+
+class CallFailed(_Fact):
+    call: str
+    name: str
+    output: Raw
+    error: str
+    provider_executed: bool
+
+
+class CallDenied(_Fact):
+    call: str
+    name: str
+    reason: str
+
+
+class CallAbandoned(_Fact):
+    """Nobody will answer it: the run ended, or was stopped, first."""
+
+    call: str
+    name: str
+    input_known: bool
+
+
+class CallPending(_Fact):
+    """A long-running call: its answer may come much later, or from the client."""
+
+    call: str
+    name: str
+
+
+class ApprovalRequested(_Fact):
+    approval: str
+    call: str
+    hint: str
+    payload: Raw
+
+
+class InputRequested(_Fact):
+    kind: Literal["credential", "input"]
+    call: str
+    """The reserved call, by whose id the answer is given."""
+    for_call: str
+    """For a credential: the call that needs it."""
+    request: Raw
+
+
+# ------------------------------------------------------------------ what is shown
+
+
+class FileShown(_Fact):
+    media_type: str
+    data: str
+    """Base64 as ADK writes it; empty for a reference."""
+    uri: str
+    name: str
+    part: str
+    """Which part of the event: `2`, or `2-0` for the first file inside the answer in part 2."""
+    speaker: Speaker
+    model_call: str
+
+
+class AudioHeard(_Fact):
+    """A piece of raw PCM sound."""
+
+    data: str
+    sample_rate: int
+    channels: int
+    bit_depth: int
+    speaker: Speaker
+
+
+class CodeShown(_Fact):
+    code: Raw
+    speaker: Speaker
+    model_call: str
+
+
+class CodeResultShown(_Fact):
+    result: Raw
+    speaker: Speaker
+    model_call: str
+
+
+class Interrupted(_Fact):
+    speaker: Speaker
+
+
+# ------------------------------------------------------------------ what it rests on
+
+
+class SourceCited(_Fact):
+    source: str
+    uri: str
+    title: str
+    document: bool
+
+
+class SourcesLinked(_Fact):
+    """A model call's grounding metadata, verbatim."""
+
+    grounding: Raw
+
+
+class CitationsGiven(_Fact):
+    """A model call's citation metadata, verbatim."""
+
+    citations: Raw
+
+
+class ModelCallEnded(_Fact):
+    model_call: str
+    speaker: Speaker
+    finish: str
+    usage: Raw
+    model: str
+    cache: Raw
+    logprobs: Raw
+    avg_logprobs: float | None
+
+
+class MetadataGiven(_Fact):
+    """The app's own metadata on an event."""
+
+    custom: Raw
+
+
+# ------------------------------------------------------------------ what changes
+
+
+class StateChanged(_Fact):
+    delta: dict[str, Raw]
+    speaker: Speaker
+
+
+class ArtifactSaved(_Fact):
+    filename: str
+    version: int
+    speaker: Speaker
+
+
+class AgentTransferred(_Fact):
+    to: str
+    reason: str
+
+
+class NodeOutput(_Fact):
+    output: Raw
+    speaker: Speaker
+
+
+class ErrorRaised(_Fact):
+    """A node failed; the run may survive it."""
+
+    code: str
+    message: str
+    speaker: Speaker
+
+
+class Unrecognised(_Fact):
+    """Something that this version does not know; shown, never dropped."""
+
+    kind: str
+    raw: Raw = NOTHING
+
+
+Fact = (
+    RunBegan
+    | MessageBegan
+    | MessageEnded
+    | RunOver
+    | BlockBegan
+    | BlockGrew
+    | BlockEnded
+    | InputTranscribed
+    | UserSpoke
+    | CallInputGrew
+    | CallRequested
+    | CallDelegated
+    | CallAnswered
+    | CallFailed
+    | CallDenied
+    | CallAbandoned
+    | CallPending
+    | ApprovalRequested
+    | InputRequested
+    | FileShown
+    | AudioHeard
+    | CodeShown
+    | CodeResultShown
+    | Interrupted
+    | SourceCited
+    | SourcesLinked
+    | CitationsGiven
+    | ModelCallEnded
+    | MetadataGiven
+    | StateChanged
+    | ArtifactSaved
+    | AgentTransferred
+    | NodeOutput
+    | ErrorRaised
+    | Unrecognised
+)

@@ -1,0 +1,94 @@
+"""Entries in, facts out: the one reading of a run that every projection and view shares.
+
+Decides the life of runs and messages; `event_reader` decides what one ADK event means. A reader is fed
+every entry of a run, in order, from the first.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from adk_prism.facts.event_reader import EventReader
+from adk_prism.facts.model import (
+    CallAbandoned,
+    Fact,
+    MessageBegan,
+    MessageEnded,
+    RunBegan,
+    RunOver,
+)
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalGiven,
+    ChildEvent,
+    Entry,
+    NodeEnded,
+    NodeStarted,
+    Outcome,
+    RunEnded,
+    RunStarted,
+    RunTakenOver,
+)
+
+
+class Reader:
+    """Reads one run."""
+
+    def __init__(self) -> None:
+        self._events = EventReader()
+        self._message = ""
+        self._captured = False
+
+    def feed(self, entry: Entry) -> list[Fact]:
+        """Return what an entry means. Entries come in order, from the first."""
+        record = entry.record
+        if type(record) is AgentEvent:  # by far the most, so it is asked first
+            return self._events.read(entry.cursor, record.event)
+        match record:
+            case RunStarted():
+                return self._start(record)
+            case RunEnded():
+                return self._end(record)
+            case ChildEvent() | NodeStarted() | NodeEnded():
+                return []  # seen by views of nodes, never part of a message
+            case ApprovalAsked() | ApprovalGiven() | RunTakenOver():
+                return []  # written by live runs and by takeovers only
+            case AgentEvent():
+                raise AssertionError("handled above")
+            case _:
+                assert_never(record)
+
+    def _start(self, record: RunStarted) -> list[Fact]:
+        continues = record.continues
+        self._message = continues.message if continues else record.run
+        self._captured = record.derived
+        if continues:
+            self._events.calls.resume(continues)
+        return [
+            RunBegan(record.run, record.origin, record.agents, record.state),
+            MessageBegan(
+                self._message,
+                record.run,
+                continues is not None,
+                dict(continues.open_calls) if continues else {},
+                dict(continues.decisions) if continues else {},
+            ),
+        ]
+
+    def _end(self, record: RunEnded) -> list[Fact]:
+        out: list[Fact] = []
+        self._events.close_lanes(out)
+        calls = self._events.calls
+        leftover = calls.unconfirmed() if record.outcome == "finished" else calls.abandon()
+        out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
+        waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.awaiting)
+        out.append(MessageEnded(self._message, self._events.ending.finish, waits))
+        out.append(RunOver(record.outcome, record.code, record.correlation))
+        return out
+
+    def outcome(self) -> tuple[Outcome, str]:
+        """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""
+        return self._events.ending.outcome(
+            awaiting=self._events.calls.awaiting, captured=self._captured
+        )

@@ -1,0 +1,87 @@
+"""What an event says besides its content: changes, sources, usage, errors.
+
+Read from non-partial events only: partial ones share these objects with the final event, so they
+show them too early, or twice.
+"""
+
+from __future__ import annotations
+
+from adk_prism.facts.adk_event import ABORTED, Actions, AdkEvent
+from adk_prism.facts.model import (
+    AgentTransferred,
+    ArtifactSaved,
+    CitationsGiven,
+    ErrorRaised,
+    Fact,
+    MetadataGiven,
+    ModelCallEnded,
+    NodeOutput,
+    SourcesLinked,
+    Speaker,
+    StateChanged,
+)
+from adk_prism.facts.outcome import is_finish
+from adk_prism.facts.sources import Sources
+
+_EMPTY = (b"", b"{}", b"null")
+
+
+def settle(
+    event: AdkEvent, speaker: Speaker, model_call: str, sources: Sources, out: list[Fact]
+) -> None:
+    """Add the facts of a non-partial event that are not in its content."""
+    _cite(event, sources, out)
+    if event.actions is not None:
+        _act(event.actions, speaker, out)
+    if bytes(event.output) not in (b"", b"null"):
+        out.append(NodeOutput(event.output, speaker))
+    if bytes(event.custom_metadata) not in _EMPTY:
+        out.append(MetadataGiven(event.custom_metadata))
+    code = event.error_code or ""
+    if code and code != ABORTED and not is_finish(code):
+        out.append(ErrorRaised(code, event.error_message or "", speaker))
+    _end_model_call(event, speaker, model_call, out)
+
+
+def _cite(event: AdkEvent, sources: Sources, out: list[Fact]) -> None:
+    if bytes(event.grounding_metadata) not in _EMPTY:
+        out.extend(sources.cite(event.grounding_metadata))
+        out.append(SourcesLinked(event.grounding_metadata))
+    if bytes(event.citation_metadata) not in _EMPTY:
+        out.append(CitationsGiven(event.citation_metadata))
+
+
+def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
+    if actions.state_delta:
+        out.append(StateChanged(actions.state_delta, speaker))
+    for filename, version in actions.artifact_delta.items():
+        out.append(ArtifactSaved(filename, version, speaker))
+    if actions.transfer_to_agent:
+        out.append(AgentTransferred(actions.transfer_to_agent, actions.transfer_reason or ""))
+
+
+def _end_model_call(
+    event: AdkEvent, speaker: Speaker, model_call: str, out: list[Fact]
+) -> None:
+    finish = finish_of(event)
+    if finish or bytes(event.usage_metadata) not in _EMPTY:
+        out.append(
+            ModelCallEnded(
+                model_call,
+                speaker,
+                finish,
+                event.usage_metadata,
+                event.model_version or "",
+                event.cache_metadata,
+                event.logprobs_result,
+                event.avg_logprobs,
+            )
+        )
+
+
+def finish_of(event: AdkEvent) -> str:
+    """Return the model's reason to stop; ADK may put it into the error code."""
+    if event.finish_reason:
+        return event.finish_reason
+    code = event.error_code or ""
+    return code if is_finish(code) else ""

@@ -1,0 +1,101 @@
+"""An offline model: it plays a script the way ADK's `Gemini` class plays a real stream.
+
+The chunks go through ADK's own aggregator, so that partial events, the closing aggregate, call ids
+and error codes have exactly the shape that a Gemini model gives with the installed ADK. Nothing is
+random: ids come from `google.adk.platform.uuid`, which a test may replace. In a stream each chunk is
+a partial response and one non-partial response with everything follows; otherwise there is one response.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Literal, assert_never
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.utils.streaming_utils import StreamingResponseAggregator
+from google.genai import types
+
+from adk_prism.models.chunks import Break, Chunk, Silence, Usage, beats_of, whole_of, words_of
+from adk_prism.models.conversation import words_in
+from adk_prism.models.turn import Call, Fail, Pause, Say, Think, Turn
+
+Script = Callable[[LlmRequest], Turn]
+
+
+class ScriptedModel(BaseLlm):
+    """A model whose every answer is a pure function of the request.
+
+    `delay` is the time before each chunk, in seconds. With `call_ids="dropped"` it behaves as the
+    simplest adapters do: it sets no ids, so that ADK gives the preview of a call and the call itself
+    different ones.
+    """
+
+    model: str = "scripted"
+    script: Script
+    delay: float = 0.0
+    call_ids: Literal["kept", "dropped"] = "kept"
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """Play the turn that the script gives for this request; raise what the turn fails with."""
+        turn = self.script(llm_request)
+        usage = turn.usage or _count(llm_request, turn)
+        if not stream or not turn.streams:
+            yield await self._whole(turn, usage, stream)
+            return
+        aggregator = StreamingResponseAggregator()
+        for beat in beats_of(turn, usage, self.model):
+            match beat:
+                case Silence(seconds):
+                    await asyncio.sleep(seconds)
+                case Break(error):
+                    raise error
+                case Chunk():
+                    await asyncio.sleep(self.delay)
+                    async for partial in aggregator.process_response(beat):
+                        yield self._with_ids_as_asked(partial)
+                case _:
+                    assert_never(beat)
+        aggregate = aggregator.close()
+        if aggregate is not None:
+            yield self._with_ids_as_asked(aggregate)
+
+    async def _whole(self, turn: Turn, usage: Usage, stream: bool) -> LlmResponse:
+        for step in turn.steps:
+            if isinstance(step, Pause):
+                await asyncio.sleep(step.seconds)
+            elif isinstance(step, Fail):
+                raise step.error
+        await asyncio.sleep(self.delay)
+        response = LlmResponse.create(whole_of(turn, usage, self.model))
+        if stream:
+            response.partial = False
+        return response
+
+    def _with_ids_as_asked(self, response: LlmResponse) -> LlmResponse:
+        if self.call_ids == "kept":
+            return response
+        # A deep copy: the aggregator shares its parts between partials and the aggregate.
+        bare = response.model_copy(deep=True)
+        for part in (bare.content.parts or []) if bare.content else []:
+            if part.function_call is not None:
+                part.function_call.id = None
+        return bare
+
+
+def _count(request: LlmRequest, turn: Turn) -> Usage:
+    """Count words as tokens, so that usage is plausible and always the same."""
+    said = sum(len(words_of(step.text)) for step in turn.steps if isinstance(step, Say))
+    thought = sum(len(words_of(step.text)) for step in turn.steps if isinstance(step, Think))
+    said += sum(1 for step in turn.steps if isinstance(step, Call))
+    prompt = words_in(request)
+    return types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=prompt,
+        candidates_token_count=said,
+        thoughts_token_count=thought or None,
+        total_token_count=prompt + said + thought,
+    )

@@ -1,0 +1,88 @@
+"""The run as ADK's `/run_sse` gives it: lossless, so it reads no facts.
+
+Follows google-adk 2.13 with these differences, on purpose: an error is one event (ADK sends an event and
+then an object that is none; on legacy roots only the latter), and an event that saves an artifact is not
+split in two.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from adk_prism.facts.adk_event import read_event
+from adk_prism.projection.adk.frames import AdkFrame
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalGiven,
+    ChildEvent,
+    Entry,
+    NodeEnded,
+    NodeStarted,
+    RunEnded,
+    RunStarted,
+    RunTakenOver,
+)
+
+
+class AdkProjection:
+    """One run as ADK events."""
+
+    def __init__(self) -> None:
+        self._invocation = ""
+        self._author = ""
+        self._last = b""
+
+    def feed(self, entry: Entry) -> list[AdkFrame]:
+        """Return the frames that an entry causes."""
+        record = entry.record
+        if type(record) is AgentEvent:
+            self._last = record.event
+            return [AdkFrame(record.event)]
+        match record:
+            case RunStarted():
+                self._invocation = record.invocation
+                self._author = record.agents[0].name if record.agents else record.origin.app
+                return []
+            case RunEnded():
+                return self._end(entry, record)
+            case ChildEvent() | NodeStarted() | NodeEnded() | RunTakenOver():
+                return []  # ADK's protocol has no word for them
+            case ApprovalAsked() | ApprovalGiven():
+                return []
+            case AgentEvent():
+                raise AssertionError("handled above")
+            case _:
+                assert_never(record)
+
+    def _end(self, entry: Entry, ended: RunEnded) -> list[AdkFrame]:
+        """Give a failure its one event, unless the agent's own error event was the last thing said."""
+        if ended.outcome != "failed" or self._told(ended.code):
+            return []
+        reference = f" Reference: {ended.correlation}." if ended.correlation else ""
+        event = {
+            "errorCode": ended.code or "error",
+            "errorMessage": f"The run failed ({ended.code or 'error'}).{reference}",
+            "invocationId": self._invocation,
+            "author": self._author,
+            "actions": {
+                "stateDelta": {},
+                "artifactDelta": {},
+                "requestedAuthConfigs": {},
+                "requestedToolConfirmations": {},
+            },
+            "id": f"error-{entry.cursor}",
+            "timestamp": entry.time,
+        }
+        return [AdkFrame(msgspec.json.encode(event))]
+
+    def _told(self, code: str) -> bool:
+        if not self._last:
+            return False
+        try:
+            last = read_event(self._last)
+        except msgspec.MsgspecError:
+            return False
+        return last.error_code is not None and last.error_code == code

@@ -1,0 +1,159 @@
+"""What a message carries beside its parts: usage, model, sources, sound, the app's own metadata.
+
+Collected while the message runs and sent with its `finish`. Token counts are sums over the run's model
+calls under the AI SDK's names; upstream's own counts are kept beside them, call by call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adk_prism.facts.model import (
+    AudioHeard,
+    CitationsGiven,
+    MetadataGiven,
+    ModelCallEnded,
+    SourcesLinked,
+)
+from adk_prism.facts.strict_json import repair
+
+_USAGE = {
+    "inputTokens": "promptTokenCount",
+    "outputTokens": "candidatesTokenCount",
+    "totalTokens": "totalTokenCount",
+    "reasoningTokens": "thoughtsTokenCount",
+    "cachedInputTokens": "cachedContentTokenCount",
+}
+_ABSENT = (b"", b"null")
+
+
+class Metadata:
+    """The metadata of one run's message."""
+
+    def __init__(self) -> None:
+        self._calls: list[Any] = []
+        self._last: dict[str, Any] = {}
+        self._groundings: list[Any] = []
+        self._citations: list[Any] = []
+        self._custom: dict[str, Any] = {}
+        self._audio: _Sound | None = None
+
+    def model_call(self, fact: ModelCallEnded) -> None:
+        """Take a model call's end."""
+        if bytes(fact.usage) not in _ABSENT:
+            self._calls.append(_decode(fact.usage))
+        for key, value in (
+            ("modelVersion", fact.model),
+            ("adkFinishReason", fact.finish),
+            ("avgLogprobs", fact.avg_logprobs),
+        ):
+            if value not in ("", None):
+                self._last[key] = value
+        for key, raw in (("cache", fact.cache), ("logprobs", fact.logprobs)):
+            if bytes(raw) not in _ABSENT:
+                self._last[key] = _safe(raw)
+
+    def grounding(self, fact: SourcesLinked) -> None:
+        self._groundings.append(_decode(fact.grounding))
+
+    def citations(self, fact: CitationsGiven) -> None:
+        found = _decode(fact.citations)
+        if isinstance(found, dict):
+            self._citations.extend(found.get("citations") or ())
+
+    def custom(self, fact: MetadataGiven) -> None:
+        found = _decode(fact.custom)
+        if isinstance(found, dict):
+            self._custom.update(found)
+
+    def audio(self, fact: AudioHeard) -> None:
+        if self._audio is None:
+            self._audio = _Sound()
+        self._audio.add(fact)
+
+    def collected(self) -> dict[str, Any]:
+        """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
+        found: dict[str, Any] = {"usage": _usage(self._calls), **self._last}
+        if self._groundings:
+            found["grounding"] = _merge_grounding(self._groundings)
+        if self._citations:
+            found["citations"] = self._citations
+        if self._custom:
+            found["custom"] = self._custom
+        if self._audio is not None:
+            found["audio"] = self._audio.totals()
+        return found
+
+
+class _Sound:
+    """How much sound a message held."""
+
+    def __init__(self) -> None:
+        self._chunks = 0
+        self._bytes = 0
+        self._seconds = 0.0
+        self._rate = 0
+
+    def add(self, fact: AudioHeard) -> None:
+        size = len(fact.data.rstrip("=")) * 3 // 4
+        self._chunks += 1
+        self._bytes += size
+        self._rate = fact.sample_rate
+        frame = fact.channels * fact.bit_depth // 8
+        self._seconds += size / max(1, fact.sample_rate * frame)
+
+    def totals(self) -> dict[str, Any]:
+        return {
+            "chunks": self._chunks,
+            "bytes": self._bytes,
+            "sampleRate": self._rate,
+            "duration": round(self._seconds, 6),
+        }
+
+
+def _usage(calls: list[Any]) -> dict[str, Any]:
+    usage: dict[str, Any] = {
+        name: sum(call.get(theirs) or 0 for call in calls)
+        for name, theirs in _USAGE.items()
+        if any(isinstance(call.get(theirs), int) for call in calls)
+    }
+    if calls:
+        usage["modelCalls"] = calls
+    return usage
+
+
+def _merge_grounding(groundings: list[Any]) -> dict[str, Any]:
+    """Join several model calls' grounding: chunks and queries in a row, supports pointing at them."""
+    merged: dict[str, Any] = {}
+    chunks: list[Any] = []
+    for grounding in groundings:
+        base = len(chunks)
+        chunks.extend(grounding.get("groundingChunks") or ())
+        for key, value in grounding.items():
+            if key == "groundingSupports":
+                merged.setdefault(key, []).extend(_shift(support, base) for support in value or ())
+            elif key == "webSearchQueries":
+                merged.setdefault(key, []).extend(value or ())
+            elif key != "groundingChunks":
+                merged[key] = value
+    if chunks:
+        merged["groundingChunks"] = chunks
+    return merged
+
+
+def _shift(support: Any, base: int) -> Any:
+    indices = support.get("groundingChunkIndices") if isinstance(support, dict) else None
+    if not base or not indices:
+        return support
+    return {**support, "groundingChunkIndices": [index + base for index in indices]}
+
+
+def _decode(raw: Raw) -> Any:
+    return msgspec.json.decode(repair(bytes(raw)))
+
+
+def _safe(raw: Raw) -> Raw:
+    return Raw(repair(bytes(raw)))

@@ -1,0 +1,399 @@
+"""Facts to the AI SDK's UI message stream: the mapping, one function per fact.
+
+Owns only the AI SDK's ideas: message id, steps, data parts, finish reasons. A run gives one message, or
+goes on with one: then it opens with the answers to the calls that were left open, before its first step,
+as the SDK's own server does. `Scope` says which part of a whole message's replay a run is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import UNSET, Raw, Struct, UnsetType, json
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.reader import Reader
+from adk_prism.facts.strict_json import repair
+from adk_prism.projection.ai_sdk.dialects import DEFAULT, Dialect, dialect
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.finish import finish_reason
+from adk_prism.projection.ai_sdk.frames import (
+    Abort,
+    Data,
+    Done,
+    Error,
+    File,
+    Finish,
+    Frame,
+    MessageMetadata,
+    ProviderMetadata,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    SourceDocument,
+    SourceUrl,
+    Start,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolApprovalRequest,
+    ToolApprovalResponse,
+    ToolInputAvailable,
+    ToolInputDelta,
+    ToolInputStart,
+    ToolOutputAvailable,
+    ToolOutputDenied,
+    ToolOutputError,
+)
+from adk_prism.projection.ai_sdk.metadata import Metadata
+from adk_prism.projection.ai_sdk.steps import Steps
+from adk_prism.runlog.entry import Decision, Entry
+
+_NULL = Raw(b"null")
+_EMPTY_OBJECT = Raw(b"{}")
+_ADK_HINT = "Please approve or reject the tool call"
+"""How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
+UNANSWERED = "The run ended before this call was answered."
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """Which part of a message's replay a run is; by default a stream of its own."""
+
+    opens: bool = True
+    """It is the message's first run here, and sends `start`."""
+    closes: bool = True
+    """It is the last one, and sends `finish` and the terminator."""
+    replayed: bool = False
+    """The client rebuilds the message from nothing: it has not seen the requests being answered."""
+    decided: Mapping[str, Decision] = {}
+    """Approvals of this run that a later run of the message has an answer to, by call."""
+
+
+WHOLE = Scope()
+
+
+class AiSdkProjection:
+    """One run as a UI message stream."""
+
+    def __init__(
+        self,
+        speaks: Dialect | None = None,
+        files: FileLinks | None = None,
+        scope: Scope = WHOLE,
+    ) -> None:
+        self._dialect = speaks or dialect(DEFAULT)
+        self._files = files or FileLinks()
+        self._scope = scope
+        self._reader = Reader()
+        self._steps = Steps()
+        self._metadata = Metadata()
+        self._run = ""
+        self._cursor = 0
+        self._streamed: set[str] = set()
+        self._ended: fact.MessageEnded | None = None
+
+    def feed(self, entry: Entry) -> list[Frame]:
+        """Return the frames that an entry causes."""
+        self._cursor = entry.cursor
+        out: list[Frame] = []
+        for item in self._reader.feed(entry):
+            if type(item) is fact.BlockGrew:  # most facts are this one
+                delta = ReasoningDelta if item.kind == "reasoning" else TextDelta
+                out.append(delta(item.block, item.text))
+            else:
+                _SHOW[type(item)](self, item, out)
+        return out
+
+    # -------------------------------------------------------------- runs and messages
+
+    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+        self._run = item.run
+
+    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        if self._scope.opens:
+            out.append(Start(item.message, {"runId": item.run}))
+        else:
+            out.append(MessageMetadata({"runId": item.run}))
+        if self._scope.replayed and self._dialect.approval_responses:
+            for decision in item.decisions.values():
+                out.append(
+                    ToolApprovalResponse(
+                        decision.approval, decision.approved, decision.reason or UNSET
+                    )
+                )
+
+    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+        self._ended = item
+
+    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+        ended = self._ended
+        assert ended is not None, "the reader ends the message before the run"
+        self._steps.close(out, seal=item.outcome == "finished" and not ended.awaiting)
+        if item.outcome == "failed":
+            out.append(Error(failure_text(item.code, item.correlation)))
+        elif item.outcome == "cancelled":
+            out.append(Abort())
+        elif self._scope.closes:
+            reason = finish_reason(ended.finish, awaiting=ended.awaiting)
+            out.append(Finish(reason, self._metadata.collected()))
+        else:
+            out.append(MessageMetadata(self._metadata.collected()))
+        if self._scope.closes:
+            out.append(Done())
+
+    # -------------------------------------------------------------- blocks
+
+    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        self._steps.block_began()
+        start = ReasoningStart if item.kind == "reasoning" else TextStart
+        out.append(start(item.block, _spoken_by(item.speaker, item.signature)))
+
+    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+        self._steps.block_ended()
+        end = ReasoningEnd if item.kind == "reasoning" else TextEnd
+        # What an end carries replaces what the start did, so it is said whole or not at all.
+        about = _spoken_by(item.speaker, item.signature) if item.signature else UNSET
+        out.append(end(item.block, about))
+
+    # -------------------------------------------------------------- calls
+
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        if item.call not in self._streamed:
+            self._streamed.add(item.call)
+            out.append(ToolInputStart(item.call, item.name))
+        if item.json_fragment:
+            out.append(ToolInputDelta(item.call, item.json_fragment))
+
+    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        if not item.provider_executed:  # those are settled already, for a stock client
+            self._steps.call_requested(item.call)
+        out.append(
+            ToolInputAvailable(
+                item.call,
+                item.name,
+                _safe(item.input),
+                item.provider_executed or UNSET,
+                _spoken_by(item.speaker, item.signature),
+            )
+        )
+
+    def _call_delegated(self, item: fact.CallDelegated, out: list[Frame]) -> None:
+        self._steps.call_settled(item.call)
+
+    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
+        self._steps.call_settled(item.call)
+        output = _safe(item.output) if bytes(item.output) else _NULL
+        out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
+
+    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
+        self._steps.call_settled(item.call)
+        out.append(ToolOutputError(item.call, item.error, item.provider_executed or UNSET))
+
+    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
+        self._steps.call_settled(item.call)
+        if self._scope.replayed and not self._dialect.approval_responses:
+            out.append(ToolOutputError(item.call, denial_text(item.reason)))
+        else:
+            out.append(ToolOutputDenied(item.call))
+
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+        self._steps.call_settled(item.call)
+        if not item.input_known:
+            out.append(ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT))
+        out.append(ToolOutputError(item.call, UNANSWERED))
+
+    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+        out.append(_data("long-running", {"toolCallId": item.call, "toolName": item.name}))
+
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+        if item.call in self._scope.decided and not self._dialect.approval_responses:
+            return
+        hint = "" if item.hint.startswith(_ADK_HINT) else item.hint
+        reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
+        out.append(ToolApprovalRequest(item.approval, item.call, reason))
+        if hint or bytes(item.payload):
+            told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
+            if hint:
+                told["hint"] = hint
+            if bytes(item.payload):
+                told["payload"] = _safe(item.payload)
+            out.append(_data("approval", told, part=item.approval))
+
+    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+        told: dict[str, Any] = {"id": item.call}
+        if item.for_call:
+            told["toolCallId"] = item.for_call
+        told["request"] = _safe(item.request) if bytes(item.request) else _EMPTY_OBJECT
+        out.append(_data(f"{item.kind}-request", told, part=item.call))
+
+    # -------------------------------------------------------------- what is shown
+
+    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        url = self._files.url(
+            self._run, self._cursor, item.part, item.media_type, item.data, item.uri
+        )
+        if url:
+            about = _spoken_by(item.speaker, "", filename=item.name)
+            out.append(File(url, item.media_type, about))
+        else:
+            out.append(_data("file-reference", {"uri": item.uri, "mediaType": item.media_type}))
+
+    def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
+        self._metadata.audio(item)
+        sound = {
+            "content": item.data,
+            "sampleRate": item.sample_rate,
+            "channels": item.channels,
+            "bitDepth": item.bit_depth,
+        }
+        # Transient: kept in the message it would come back with every later request.
+        out.append(Data("data-pcm", sound, transient=True))
+
+    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        out.append(_data("executable-code", _safe(item.code)))
+
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+        self._steps.output(item.model_call, out)
+        out.append(_data("code-execution-result", _safe(item.result)))
+
+    def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
+        told = {"text": item.text, "final": item.final}
+        out.append(_data("input-transcription", told, part=item.utterance))
+
+    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+        out.append(_data("interrupted", {"author": item.speaker.author}))
+
+    # -------------------------------------------------------------- what it rests on
+
+    def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
+        if item.document:
+            filename = item.uri.rpartition("/")[2] or UNSET
+            out.append(SourceDocument(item.source, "application/octet-stream", item.title, filename))
+        else:
+            out.append(SourceUrl(item.source, item.uri, item.title or UNSET))
+
+    def _sources_linked(self, item: fact.SourcesLinked, out: list[Frame]) -> None:
+        self._metadata.grounding(item)
+
+    def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
+        self._metadata.citations(item)
+
+    def _metadata_given(self, item: fact.MetadataGiven, out: list[Frame]) -> None:
+        self._metadata.custom(item)
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+        self._metadata.model_call(item)
+
+    # -------------------------------------------------------------- what changes
+
+    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+        out.append(_data("state", _safe_object(item.delta)))
+
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+        out.append(_data("artifact", {"filename": item.filename, "version": item.version}))
+
+    def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
+        told = {"to": item.to} | ({"reason": item.reason} if item.reason else {})
+        out.append(_data("transfer", told))
+
+    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+        speaker = item.speaker
+        told = {"author": speaker.author, "path": speaker.path, "output": _safe(item.output)}
+        out.append(_data("output", told))
+
+    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
+        speaker = item.speaker
+        told = {"code": item.code, "author": speaker.author, "path": speaker.path}
+        out.append(_data("error", told | ({"message": item.message} if item.message else {})))
+
+    def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
+        out.append(_data("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
+
+    def _nothing(self, item: fact.UserSpoke, out: list[Frame]) -> None:
+        """The user's own words: no frame can put them into an assistant's message."""
+
+
+# --------------------------------------------------------------------------- pieces
+
+
+def failure_text(code: str, correlation: str) -> str:
+    """Say that a run failed, with nothing that only an operator may see."""
+    reference = f" Reference: {correlation}." if correlation else ""
+    return f"The run failed ({code or 'error'}).{reference}"
+
+
+def denial_text(reason: str) -> str:
+    """Say that a person denied a call."""
+    return f"Denied: {reason}" if reason else "Denied."
+
+
+def _data(name: str, data: Any, part: str = "") -> Data:
+    return Data(f"data-{name}", data, part or UNSET)
+
+
+def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> ProviderMetadata:
+    adk: dict[str, Any] = {"author": speaker.author}
+    if speaker.path:
+        adk["path"] = speaker.path
+    if speaker.branch:
+        adk["branch"] = speaker.branch
+    if filename:
+        adk["filename"] = filename
+    return {"adk": adk, "google": {"thoughtSignature": signature}} if signature else {"adk": adk}
+
+
+def _safe(raw: Raw) -> Raw:
+    before = bytes(raw)
+    after = repair(before)
+    return raw if after is before else Raw(after)
+
+
+def _safe_object(values: Mapping[str, Raw]) -> Raw:
+    """Write a delta as one JSON object: its keys are a client's too, and may need the same repair."""
+    return Raw(repair(json.encode(values)))
+
+
+_P = AiSdkProjection
+_SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
+    fact.RunBegan: _P._run_began,
+    fact.MessageBegan: _P._message_began,
+    fact.MessageEnded: _P._message_ended,
+    fact.RunOver: _P._run_over,
+    fact.BlockBegan: _P._block_began,
+    fact.BlockEnded: _P._block_ended,
+    fact.CallInputGrew: _P._call_input_grew,
+    fact.CallRequested: _P._call_requested,
+    fact.CallDelegated: _P._call_delegated,
+    fact.CallAnswered: _P._call_answered,
+    fact.CallFailed: _P._call_failed,
+    fact.CallDenied: _P._call_denied,
+    fact.CallAbandoned: _P._call_abandoned,
+    fact.CallPending: _P._call_pending,
+    fact.ApprovalRequested: _P._approval_requested,
+    fact.InputRequested: _P._input_requested,
+    fact.FileShown: _P._file_shown,
+    fact.AudioHeard: _P._audio_heard,
+    fact.CodeShown: _P._code_shown,
+    fact.CodeResultShown: _P._code_result_shown,
+    fact.InputTranscribed: _P._input_transcribed,
+    fact.Interrupted: _P._interrupted,
+    fact.SourceCited: _P._source_cited,
+    fact.SourcesLinked: _P._sources_linked,
+    fact.CitationsGiven: _P._citations_given,
+    fact.MetadataGiven: _P._metadata_given,
+    fact.ModelCallEnded: _P._model_call_ended,
+    fact.StateChanged: _P._state_changed,
+    fact.ArtifactSaved: _P._artifact_saved,
+    fact.AgentTransferred: _P._agent_transferred,
+    fact.NodeOutput: _P._node_output,
+    fact.ErrorRaised: _P._error_raised,
+    fact.Unrecognised: _P._unrecognised,
+    fact.UserSpoke: _P._nothing,
+}
+"""One row per fact; a test holds it complete."""

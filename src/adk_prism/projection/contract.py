@@ -1,0 +1,45 @@
+"""What a projection is: a deterministic function from entries to the frames of one protocol.
+
+`feed(entry)` returns the frames that this entry causes, in order. A projection has no clock, no
+randomness, no I/O and no end of its own: a run's end is a record like any other. The place of a
+frame is (cursor, number in that entry's frames, from 1), so a stream can be cut and gone on with
+at any frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from adk_prism.runlog.entry import Entry
+
+
+Frame = TypeVar("Frame")
+Frame_co = TypeVar("Frame_co", covariant=True)
+
+
+class Payload(Struct, frozen=True, gc=False):
+    """A frame as text for a transport: what is said, and under which event name (if any)."""
+
+    data: bytes
+    event: str = ""
+
+
+class Projection(Protocol[Frame_co]):
+    """Entries in, frames out; one instance per reading of one run."""
+
+    def feed(self, entry: Entry) -> Sequence[Frame_co]:
+        """Return the frames that `entry` causes. Entries come in order, from cursor 1, once."""
+
+
+class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
+    """One protocol: how to make its projection, and its frames' payloads."""
+
+    name: str
+    make: Callable[[], Projection[Frame]]
+    """A new projection, for one reading of one run."""
+    payload: Callable[[Frame], Payload]
+    headers: Mapping[str, str] = {}
+    """What its HTTP responses carry besides the transport's own headers."""

@@ -1,0 +1,100 @@
+"""The contract of a run log: what every backend promises, and nothing about how.
+
+Promises
+- **Order.** Entries of a run have dense cursors from 1, given by the log.
+- **Committed before seen.** A reader is given only entries that are committed; what a viewer has
+  seen survives a crash of the process.
+- **One reading.** `read` gives the past and then, with `follow`, what comes, with no seam between.
+- **No empty answers.** An unknown run is `NotFound`, a trimmed one `Gone`, a cursor past the end
+  `BadPosition`.
+- **The end is a record.** After `RunEnded` nothing can be appended, and every reader's iteration ends.
+- **Fencing.** An append names the owner's epoch; a log that has seen a higher one refuses it.
+
+`adk_prism.testing.runlog_contract` is the suite that each backend passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from adk_prism.runlog.entry import Entry, Origin, Outcome, Record, RunId
+
+
+class Receipt(Struct, frozen=True, gc=False):
+    """What `append` returns: the cursor of the last record it took."""
+
+    cursor: int
+
+
+class RunSummary(Struct, frozen=True, kw_only=True):
+    """A run in a list."""
+
+    run: RunId
+    origin: Origin
+    invocation: str
+    started: float
+    ended: float | None
+    outcome: Outcome | None
+    cursor: int
+    """Cursor of the last committed entry."""
+    bytes: int
+    """Stored size of its payloads."""
+    message: str
+    """Id of the message the run belongs to: the message it continues, or its own id."""
+    epoch: int = 0
+
+
+class Retention(Struct, frozen=True, kw_only=True):
+    """How long ended runs are kept; a run goes whole or not at all."""
+
+    max_age: float = 30 * 24 * 3600
+    """Seconds since its end. A month: long enough to come back to a conversation."""
+    max_bytes: int = 2 * 1024**3
+    """Of all payloads together, oldest ended runs first. Two GiB fits an ordinary disk."""
+
+
+class RunLog(Protocol):
+    """Append-only logs of runs, one writer a run, any number of readers."""
+
+    async def open(self) -> None:
+        """Make ready; raise `LogError` for a store that cannot be used or is of a newer schema."""
+
+    async def close(self) -> None:
+        """Commit what was appended and let go; followers' iterations end."""
+
+    async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
+        """Take records, in order. The first record of a run is its `RunStarted`.
+
+        Suspends only while the writer is too far behind. Raise `NotFound` for a run that was never
+        started, `Conflict` for a second start or an ended run, `Fenced` for an old epoch, `LogError`
+        when the store failed (also for an earlier append: nothing is lost silently).
+        """
+
+    async def commit(self, run: RunId) -> None:
+        """Wait until everything appended to the run is committed; raise `LogError` if it cannot be."""
+
+    def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncIterator[Sequence[Entry]]:
+        """Give committed entries past `after`, in batches, never an empty one.
+
+        With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
+        step raises `NotFound`, `Gone` or `BadPosition`.
+        """
+
+    async def summary(self, run: RunId) -> RunSummary:
+        """Return one run's summary; raise `NotFound` or `Gone`."""
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
+    ) -> Sequence[RunSummary]:
+        """Return runs, oldest first; an empty string matches any."""
+
+    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+        """Remove whole ended runs that are too old or too much; return which."""
+
+    async def delete_session(self, origin: Origin) -> Sequence[RunId]:
+        """Remove every run of a session, ended or not; return which."""

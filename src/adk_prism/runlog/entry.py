@@ -1,0 +1,263 @@
+"""What a run log holds: records, and the entries that give each record its place.
+
+Decides the vocabulary of history and its stored form. Knows no storage, no protocol and no ADK type:
+an ADK event is kept as the JSON bytes it was serialised to, and read by `facts`.
+
+Stored form: `(cursor, time, kind, payload)`. The payload of an `AgentEvent` is the event's JSON
+itself, so the hot path neither wraps nor re-encodes it; every other payload is the record's JSON.
+Records only ever gain optional fields, so an old log stays readable.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, NamedTuple, NewType
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.errors import BadPosition, SourceError
+
+RunId = NewType("RunId", str)
+
+Outcome = Literal["finished", "failed", "cancelled", "waiting"]
+
+NOTHING = Raw(b"")
+"""An absent JSON value. (`Raw | None` does not decode, so absence is the empty Raw.)"""
+
+
+class _Record(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag=True):
+    """Base of all records; `type` is the class name."""
+
+
+class Origin(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a run belongs."""
+
+    app: str
+    user: str
+    session: str
+
+
+class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person's answer to an approval request."""
+
+    approval: str
+    approved: bool
+    reason: str = ""
+
+
+class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a continuation run goes on with; resolved by the server from its own pending calls."""
+
+    message: str
+    """Id of the message that goes on: the id of its first run."""
+    open_calls: dict[str, str] = {}
+    """Calls of that message without an answer: call id → tool name."""
+    adk_ids: dict[str, str] = {}
+    """Call id → the id by which ADK knows it, where that is another one."""
+    decisions: dict[str, Decision] = {}
+    """Answers to approvals, by the id of the gated call."""
+    answers: dict[str, Raw] = {}
+    """Results of calls that the client ran, by call id."""
+
+
+class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One agent of the app, as it was when the run began."""
+
+    name: str
+    model: str = ""
+    tools: int = 0
+
+
+class RunStarted(_Record):
+    """The first record of every run."""
+
+    run: str
+    origin: Origin
+    invocation: str = ""
+    """ADK's invocation id; chosen by us, so that a repeated start is one start."""
+    message: Raw = NOTHING
+    """The user's content (genai `Content` JSON), empty for a continuation or a capture."""
+    message_id: str = ""
+    """The client's id of the user's message, so that history gives it back."""
+    streaming: bool = True
+    agents: list[Agent] = []
+    state: dict[str, Raw] = {}
+    """Session state before the run's first event, `temp:` keys apart."""
+    continues: Continues | None = None
+    kind: Literal["turn", "state"] = "turn"
+    """A turn of the conversation, or a state-only update."""
+    replaces: str = ""
+    """Id of the message that was taken back (regenerate, edit): it and all after it are void."""
+    digest: str = ""
+    """Of the request that started the run under an idempotency key."""
+    derived: bool = False
+    """The record was not written when the run began, but made up for a capture."""
+    version: str = ""
+    """Version of adk-prism that wrote the log."""
+
+
+class AgentEvent(Struct, frozen=True, gc=False):
+    """One event of the agent, as ADK serialised it (camelCase JSON), redacted."""
+
+    event: bytes
+
+
+class ChildEvent(_Record):
+    """One event of a run hidden inside a tool call (`AgentTool`)."""
+
+    call: str
+    event: Raw
+
+
+class NodeStarted(_Record):
+    """A node began to run."""
+
+    node: str
+    name: str
+    kind: str
+    path: str = ""
+    branch: str = ""
+    call: str = ""
+    parent: str = ""
+    state: Raw = NOTHING
+
+
+class NodeEnded(_Record):
+    """A node stopped running."""
+
+    node: str
+    status: str
+    state: Raw = NOTHING
+    error: str = ""
+
+
+class ApprovalAsked(_Record):
+    """A live run asks a person before it runs a tool."""
+
+    approval: str
+    call: str
+    name: str
+    hint: str = ""
+
+
+class ApprovalGiven(_Record):
+    """The person answered."""
+
+    approval: str
+    approved: bool
+    reason: str = ""
+
+
+class RunTakenOver(_Record):
+    """Another replica goes on with the run."""
+
+    epoch: int
+    in_doubt: list[str] = []
+
+
+class RunEnded(_Record):
+    """The last record of every run, whatever happened."""
+
+    outcome: Outcome
+    code: str = ""
+    """For *failed*: ADK's error code, an exception's class name, or one of ours (`owner_lost`)."""
+    correlation: str = ""
+    """Finds the operator's diagnostic that holds what the client must not see."""
+
+
+Record = (
+    RunStarted
+    | AgentEvent
+    | ChildEvent
+    | NodeStarted
+    | NodeEnded
+    | ApprovalAsked
+    | ApprovalGiven
+    | RunTakenOver
+    | RunEnded
+)
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """A record at its place in a run's log."""
+
+    cursor: int
+    time: float
+    record: Record
+
+
+# --------------------------------------------------------------------------- positions
+
+_POSITION = re.compile(r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?(?P<cursor>\d{1,15})(?:\.(?P<part>\d{1,9}))?")
+"""Fifteen digits stay exact in every JSON reader; longer ones are not cursors of ours."""
+
+
+class Position(NamedTuple):
+    """A frame's place: after frame `part` of entry `cursor`; `part` None = after the whole entry."""
+
+    cursor: int
+    part: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.cursor) if self.part is None else f"{self.cursor}.{self.part}"
+
+
+BEGINNING = Position(0)
+
+
+def parse_position(text: str, run: str = "") -> Position:
+    """Read `12`, `12.3` or `run:12.3`. Raise `BadPosition` for anything else, or another run's."""
+    match = _POSITION.fullmatch(text)
+    if match is None:
+        raise BadPosition(
+            f"{text[:60]!r} is not a position; expected CURSOR or CURSOR.PART, such as 12 or 12.3."
+        )
+    if match["run"] and run and match["run"] != run:
+        raise BadPosition(f"Position {text[:60]!r} belongs to another run.")
+    part = match["part"]
+    return Position(int(match["cursor"]), None if part is None else int(part))
+
+
+# --------------------------------------------------------------------------- stored form
+
+EVENT = "AgentEvent"
+_Framed = (
+    RunStarted
+    | ChildEvent
+    | NodeStarted
+    | NodeEnded
+    | ApprovalAsked
+    | ApprovalGiven
+    | RunTakenOver
+    | RunEnded
+)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Framed).decode
+
+
+def pack(record: Record) -> tuple[str, bytes]:
+    """Return a record's stored form: its kind and its payload."""
+    if type(record) is AgentEvent:
+        return EVENT, record.event
+    return type(record).__name__, _encode(record)
+
+
+def unpack(kind: str, payload: bytes) -> Record:
+    """Read a stored record. Raise `SourceError` if the payload is not one."""
+    if kind == EVENT:
+        return AgentEvent(payload)
+    try:
+        return _decode(payload)
+    except msgspec.MsgspecError as error:
+        raise SourceError(f"A {kind[:40]!r} record cannot be read: {error}.") from error
+
+
+def is_absent(value: Raw) -> bool:
+    """Tell whether a Raw field was not there at all."""
+    return not bytes(value)
+
+
+def to_raw(value: Any) -> Raw:
+    """Encode a plain JSON value."""
+    return Raw(_encode(value))

@@ -1,0 +1,71 @@
+"""Hosts and origins as text: which are this machine's own, and when two are the same.
+
+Decides how a `Host` header, an `Origin` header and a configured origin are read, so that the
+guard and the settings agree. An authority that is not well formed is nobody's: it matches nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_AUTHORITY = re.compile(
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]{1,253})(?::(?P<port>\d{1,5}))?"
+)
+
+
+class Authority(NamedTuple):
+    """A host, lower case and without its root dot or brackets, and the port that was written."""
+
+    host: str
+    port: int | None
+
+
+class WebOrigin(NamedTuple):
+    """Scheme, host and port, as browsers compare them."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def parse_authority(text: str) -> Authority | None:
+    """Read `host` or `host:port`; return None for anything else."""
+    match = _AUTHORITY.fullmatch(text)
+    if match is None:
+        return None
+    host = match["host"].strip("[]").lower().rstrip(".")
+    return Authority(host, int(match["port"]) if match["port"] else None)
+
+
+def parse_origin(text: str) -> WebOrigin | None:
+    """Read an http(s) origin, without a path; return None for anything else, `null` included."""
+    scheme, separator, rest = text.partition("://")
+    authority = parse_authority(rest)
+    scheme = scheme.lower()
+    if not separator or authority is None or scheme not in DEFAULT_PORTS:
+        return None
+    return WebOrigin(scheme, authority.host, authority.port or DEFAULT_PORTS[scheme])
+
+
+def origin_of_url(url: str) -> WebOrigin | None:
+    """Return the origin of an http(s) URL, which may have a path; None if it is not one."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return parse_origin(f"{parts.scheme}://{parts.netloc}")
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address, without a port, is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,79 @@
+"""The requests and answers of ADK's server that are not ADK's public types.
+
+Follows google-adk 2.13 `cli/api_server.py`, whose own models come with its whole server. Either
+spelling is read; camelCase is written.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from google.adk.events.event import Event
+from google.adk.utils.agent_info import AgentInfo
+from google.genai import types
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from adk_prism.server.names import ArtifactName, SessionId
+
+_MOST_EVENTS = 10_000
+"""Events a new session may be given: a very long conversation, and still one quick request."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class CreateSession(_Model):
+    """A new session; all of it may be left out."""
+
+    session_id: SessionId | Literal[""] | None = Field(default=None, description="Without: one is drawn.")
+    state: dict[str, Any] | None = None
+    events: Annotated[list[Event], Field(max_length=_MOST_EVENTS)] | None = None
+    options: dict[str, Any] | None = Field(default=None, description="Not supported by any service here.")
+
+
+class UpdateSession(_Model):
+    """A change of a session's state, without a run."""
+
+    state_delta: dict[str, Any]
+
+
+class SaveArtifact(_Model):
+    """A new version of an artifact."""
+
+    filename: ArtifactName
+    artifact: types.Part
+    custom_metadata: dict[str, Any] | None = None
+
+
+class UpdateMemory(_Model):
+    """A session to remember."""
+
+    session_id: SessionId
+
+
+class AppInfo(_Model):
+    """What an app is."""
+
+    name: str
+    root_agent_name: str
+    description: str
+    language: Literal["yaml", "python"]
+    is_computer_use: bool = False
+    agents: dict[str, AgentInfo] | None = None
+
+
+class AppList(_Model):
+    """What every app is."""
+
+    apps: list[AppInfo]
+
+
+class Version(BaseModel):
+    """ADK's version, with ADK's mixed spelling, and ours."""
+
+    version: str
+    language: Literal["python"] = "python"
+    language_version: str
+    adkPrism: str

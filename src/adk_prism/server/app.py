@@ -1,0 +1,144 @@
+"""The whole application: parts put together, and the order in which a request meets them.
+
+    Guard         who may call at all (Host, Origin, CORS)
+    ProblemEdge   whatever is raised inside becomes a problem answer
+    StartOnce     a mounted application starts with its first request
+    BodyLimit     how much may be sent
+    routes        what there is
+
+`ROUTERS` is the list of routes modules; each is a function from the context to a router.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI
+
+import adk_prism
+from adk_prism.diagnostics import Report
+from adk_prism.pipeline.gate import Gate
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.open import open_log
+from adk_prism.server import home
+from adk_prism.server.body_limit import BodyLimit
+from adk_prism.server.context import Context
+from adk_prism.server.diagnostics_sink import sink
+from adk_prism.server.guard import Guard
+from adk_prism.server.housekeeping import trimming
+from adk_prism.server.lifecycle import Lifecycle, StartOnce
+from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
+from adk_prism.server.routes import adk_artifacts, adk_meta, adk_sessions
+from adk_prism.server.settings import DATA_DIR, Settings, read_settings
+from adk_prism.source.apps import Apps
+from adk_prism.source.services import ServiceUris, close_services, open_services
+
+Routes = Callable[[Context], APIRouter]
+
+ROUTERS: Sequence[Routes] = (
+    home.routes,
+    adk_meta.routes,
+    adk_sessions.routes,
+    adk_artifacts.routes,
+)
+
+
+def create_app(
+    agents_dir: str | Path | None = None,
+    settings: Settings | None = None,
+    *,
+    report: Report | None = None,
+) -> FastAPI:
+    """Return an application that serves every ADK app of a folder, or the bundled ones.
+
+    Without `settings` the environment and pyproject.toml decide, as for `adk-prism serve`. Nothing
+    is opened until the application starts. Raise `UsageError` for a folder or URI that cannot be.
+    """
+    settings = settings or read_settings({}, os.environ, Path.cwd())
+    report = report or sink(settings.log_format)
+    folder = Path(agents_dir or settings.agents_dir) if agents_dir or settings.agents_dir else None
+    uris = ServiceUris(
+        sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
+    )
+    services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
+    apps = Apps.of_folder(folder, services, report=report)
+    lifecycle = Lifecycle(report)
+
+    @asynccontextmanager
+    async def served_apps() -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await apps.close()
+            await close_services(services)
+
+    lifecycle.hold(served_apps)
+    return assemble(make_context(settings, apps, lifecycle, report))
+
+
+def make_context(
+    settings: Settings,
+    apps: Apps,
+    lifecycle: Lifecycle,
+    report: Report,
+    log: RunLog | None = None,
+) -> Context:
+    """Return the parts of a server; those that need opening are held by its lifecycle."""
+    log = log or open_log(settings.log)
+    lifecycle.hold(lambda: _opened(log))
+    lifecycle.hold(lambda: trimming(log, settings.retention, report))
+    return Context(
+        settings=settings, apps=apps, log=log, gate=Gate(), report=report, lifecycle=lifecycle
+    )
+
+
+def assemble(context: Context) -> FastAPI:
+    """Return the application around a context."""
+    app = FastAPI(
+        title="adk-prism",
+        summary="One ADK run in; every front end out",
+        version=adk_prism.__version__,
+        root_path=context.settings.root_path,
+        docs_url=None,  # Ours, which loads nothing from elsewhere.
+        redoc_url=None,
+        responses=RESPONSES,
+        lifespan=lifespan_of(context.lifecycle),
+    )
+    app.state.context = context
+    for routes in ROUTERS:
+        app.include_router(routes(context))
+    add_problems(app, context.report)
+    # The last one added is met first.
+    app.add_middleware(BodyLimit, limit=context.settings.body_limit)
+    app.add_middleware(StartOnce, lifecycle=context.lifecycle)
+    app.add_middleware(ProblemEdge, report=context.report)
+    app.add_middleware(Guard, settings=context.settings)
+    return app
+
+
+def lifespan_of(
+    lifecycle: Lifecycle,
+) -> Callable[[object], AbstractAsyncContextManager[None]]:
+    """Return a lifespan for an ASGI application that runs this lifecycle."""
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        await lifecycle.start()
+        try:
+            yield
+        finally:
+            await lifecycle.stop()
+
+    return lifespan
+
+
+@asynccontextmanager
+async def _opened(log: RunLog) -> AsyncIterator[None]:
+    await log.open()
+    try:
+        yield
+    finally:
+        await log.close()

@@ -1,0 +1,38 @@
+"""What ADK's server says of an app, read from its Runner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from google.adk.runners import Runner
+from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
+from google.adk.workflow import BaseNode
+
+from adk_prism.server.adk_models import AppInfo
+
+
+def describe_app(name: str, runner: Runner) -> AppInfo:
+    """Return what `/list-apps?detailed=true` says of an app."""
+    root = root_of(runner)
+    tools = getattr(root, "tools", ())
+    return AppInfo(
+        name=name,
+        root_agent_name=root.name,
+        description=root.description,
+        language=_language(root),
+        is_computer_use=any(isinstance(tool, ComputerUseToolset) for tool in tools),
+    )
+
+
+def root_of(runner: Runner) -> BaseNode:
+    """Return the agent or workflow that the Runner runs."""
+    return runner.agent
+
+
+def _language(root: BaseNode) -> Literal["yaml", "python"]:
+    # ADK's loader leaves on the root where it found it; a Runner built in Python has no such mark.
+    folder = getattr(root, "_adk_origin_path", None)
+    if isinstance(folder, Path) and (folder / "root_agent.yaml").is_file():
+        return "yaml"
+    return "python"

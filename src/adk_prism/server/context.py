@@ -1,0 +1,33 @@
+"""What the routes work with: one object per server, made once, handed to every router.
+
+There are no module-level services; `create_app` twice in one process gives two servers that share
+nothing. A routes module is a function `routes(context) -> APIRouter`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adk_prism.diagnostics import Report
+from adk_prism.pipeline.gate import Gate
+from adk_prism.runlog.contract import RunLog
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.settings import Settings
+from adk_prism.source.apps import Apps
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """The parts of one server."""
+
+    settings: Settings
+    apps: Apps
+    log: RunLog
+    gate: Gate
+    report: Report
+    lifecycle: Lifecycle
+
+    @property
+    def draining(self) -> bool:
+        """Whether the server takes no new work."""
+        return self.lifecycle.draining

@@ -1,0 +1,95 @@
+"""When a server is ready, when it goes down, and what is opened and closed on the way.
+
+An application that is served by itself is started by its lifespan. One that is mounted in another
+has no lifespan of its own (Starlette does not run it), so the first request starts it. Both lead
+here, and starting happens once.
+
+Going down has two steps: *drain* (no new work; what runs may finish, within the grace period) and
+*stop* (everything that was opened is closed, last first).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Literal
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import Draining
+
+Resource = Callable[[], AbstractAsyncContextManager[object]]
+Hook = Callable[[], Awaitable[None]]
+Phase = Literal["idle", "running", "draining", "stopped"]
+
+
+class Lifecycle:
+    """The phases of one server, and what it holds while it runs."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._phase: Phase = "idle"
+        self._resources: list[Resource] = []
+        self._drains: list[Hook] = []
+        self._held = AsyncExitStack()
+        self._turn = asyncio.Lock()
+
+    @property
+    def draining(self) -> bool:
+        """Whether new work is refused."""
+        return self._phase in ("draining", "stopped")
+
+    def hold(self, resource: Resource) -> None:
+        """Open a resource at the start and close it at the stop, in reverse order."""
+        self._resources.append(resource)
+
+    def on_drain(self, hook: Hook) -> None:
+        """Await a hook when the server goes down: to finish, hand over or end what runs."""
+        self._drains.append(hook)
+
+    def check_open(self) -> None:
+        """Raise `Draining` if the server takes no new work."""
+        if self.draining:
+            raise Draining("The server is shutting down; try again shortly.")
+
+    async def start(self) -> None:
+        """Open everything, once. Whatever fails to open is raised, and what was open is closed."""
+        async with self._turn:
+            if self._phase in ("running", "draining"):
+                return
+            async with AsyncExitStack() as opening:
+                for resource in self._resources:
+                    await opening.enter_async_context(resource())
+                self._held = opening.pop_all()
+            self._phase = "running"
+
+    async def drain(self, grace: float) -> None:
+        """Refuse new work and await the drain hooks, at most `grace` seconds."""
+        self._phase = "draining"
+        results = await asyncio.gather(
+            *(asyncio.wait_for(hook(), grace) for hook in self._drains), return_exceptions=True
+        )
+        for result in results:
+            if isinstance(result, Exception):
+                self._report(Diagnostic(kind="drain incomplete", cause=cause_of(result)))
+
+    async def stop(self) -> None:
+        """Close everything; repeating it changes nothing."""
+        async with self._turn:
+            self._phase = "stopped"
+            await self._held.aclose()
+
+
+class StartOnce:
+    """Starts the server before its first request, where no lifespan did."""
+
+    def __init__(self, app: ASGIApp, lifecycle: Lifecycle) -> None:
+        self._app = app
+        self._lifecycle = lifecycle
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan" and not self._lifecycle.draining:
+            await self._lifecycle.start()
+        await self._app(scope, receive, send)

@@ -1,0 +1,163 @@
+"""How one setting is read: from a command line, an environment variable or a TOML value.
+
+Decides the kinds of value a setting can have and what is said when one is wrong. Knows no setting:
+`settings` names them, and this module derives their spellings. A name `allow_origin` is
+`--allow-origin` on the command line, `ADK_PRISM_ALLOW_ORIGIN` in the environment and
+`allow-origin` in `[tool.adk-prism]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from adk_prism.errors import UsageError
+
+ENVIRONMENT_PREFIX = "ADK_PRISM_"
+
+SHOWN = 60
+"""Characters of a wrong value that an error repeats: enough to recognise it, and still one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of value: what it is called, what is expected, and how it is read."""
+
+    metavar: str
+    expected: str
+    read: Callable[[Any], Any]
+    """Take text or a TOML value; raise `ValueError` for what is not one of this kind."""
+    many: bool = False
+    """The option may be repeated, its TOML value is an array, its variable is split at commas."""
+    flag: bool = False
+    """The option is a switch without a value on the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a setting is, beside its name and default."""
+
+    kind: Kind
+    help: str
+    positional: bool = False
+    """On the command line it stands by itself, without its name."""
+
+
+def read_option(option: Option, value: object, origin: str) -> Any:
+    """Read one value. Raise `UsageError` naming where it came from and what was expected."""
+    try:
+        return _read_many(option.kind, value) if option.kind.many else option.kind.read(value)
+    except (ValueError, TypeError):
+        shown = ascii(value)[:SHOWN]
+        raise UsageError(f"{origin} is {shown}; expected {option.kind.expected}.") from None
+
+
+def flag_name(name: str) -> str:
+    """Return a setting's name on the command line."""
+    return "--" + toml_name(name)
+
+
+def toml_name(name: str) -> str:
+    """Return a setting's name in `[tool.adk-prism]`."""
+    return name.replace("_", "-")
+
+
+def variable_name(name: str) -> str:
+    """Return a setting's environment variable."""
+    return ENVIRONMENT_PREFIX + name.upper()
+
+
+def _read_many(kind: Kind, value: object) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = [item.strip() for item in value.split(",") if item.strip()]
+    if not isinstance(value, list | tuple):
+        raise ValueError
+    return tuple(kind.read(item) for item in value)
+
+
+# --------------------------------------------------------------------------- readers
+
+_SIZE = re.compile(r"(\d{1,15})\s*(|B|KiB|MiB|GiB)")
+_SIZE_UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*(|s|m|h|d)")
+_SPAN_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
+_SWITCH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError
+    return value
+
+
+def _read_count(lowest: int, highest: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value)
+        if type(value) is not int or not lowest <= value <= highest:
+            raise ValueError
+        return value
+
+    return read
+
+
+def _read_size(value: Any) -> int:
+    if type(value) is int and value > 0:
+        return value
+    match = _SIZE.fullmatch(_read_text(value))
+    if match is None or int(match[1]) == 0:
+        raise ValueError
+    return int(match[1]) * _SIZE_UNITS[match[2]]
+
+
+def _read_span(value: Any) -> float:
+    if type(value) in (int, float) and value > 0:
+        return float(value)
+    match = _SPAN.fullmatch(_read_text(value))
+    if match is None or float(match[1]) == 0:
+        raise ValueError
+    return float(match[1]) * _SPAN_UNITS[match[2]]
+
+
+def _read_flag(value: Any) -> bool:
+    return value if isinstance(value, bool) else _read_switch(_read_text(value))
+
+
+def _read_switch(text: str) -> bool:
+    try:
+        return _SWITCH[text.lower()]
+    except KeyError:
+        raise ValueError from None
+
+
+# --------------------------------------------------------------------------- kinds
+
+TEXT = Kind("TEXT", "text", _read_text)
+URL = Kind("URL", "a URL", _read_text)
+FOLDER = Kind("FOLDER", "a folder", _read_text)
+SIZE = Kind("SIZE", "a size such as 8MiB, above 0", _read_size)
+SPAN = Kind("TIME", "a time such as 15s, 10m or 30d, above 0", _read_span)
+FLAG = Kind("", "true or false", _read_flag, flag=True)
+
+
+def count(lowest: int, highest: int) -> Kind:
+    """Return the kind of whole numbers between two bounds, both included."""
+    return Kind("N", f"a whole number from {lowest} to {highest}", _read_count(lowest, highest))
+
+
+def choice(*words: str) -> Kind:
+    """Return the kind that is one of some words."""
+
+    def read(value: Any) -> str:
+        if value not in words:
+            raise ValueError
+        return str(value)
+
+    return Kind("|".join(words), f"one of {', '.join(words)}", read)
+
+
+def several(metavar: str, expected: str, read: Callable[[Any], Any] = _read_text) -> Kind:
+    """Return the kind of an option that may be given more than once."""
+    return Kind(metavar, expected, read, many=True)

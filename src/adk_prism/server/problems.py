@@ -1,0 +1,208 @@
+"""Every answer that is not a success: `application/problem+json` (RFC 9457).
+
+Decides how an error becomes a status and a text. Ours are safe to show and are shown; anything else
+is one fixed sentence with a correlation id, and the operator gets the cause under the same id.
+ADK's clients look for `detail`, which is there. A body that is JSON of the wrong shape is 422, as
+FastAPI and ADK say; a body that is not JSON is 400.
+
+`ProblemEdge` stands around the whole application, so that nothing reaches the ASGI server's own
+plain-text 500, and nothing is caught without being reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.errors import PrismError
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+TYPE_PREFIX = "urn:adk-prism:problem:"
+"""A name, not an address: nothing has to be reachable for a client to tell problems apart."""
+
+SHOWN_MISTAKES = 10
+"""Mistakes of a request that are listed: a union of ADK's types can give hundreds for one."""
+
+RETRY_AFTER = "5"
+"""Seconds. A store that is down or a server that is going down is not back sooner."""
+
+INTERNAL = "The server failed to answer; the operator finds the cause under this correlation id."
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One problem, as it is sent."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    correlation: str = ""
+    errors: Sequence[Mapping[str, str]] = ()
+    """For a request of the wrong shape: where, and what was expected there."""
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Anything but a success is a problem (RFC 9457)",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["type", "title", "status", "detail"],
+                    "properties": {
+                        "type": {"type": "string"},
+                        "title": {"type": "string"},
+                        "status": {"type": "integer"},
+                        "detail": {"type": "string"},
+                        "correlation": {"type": "string"},
+                        "errors": {"type": "array", "items": {"type": "object"}},
+                    },
+                }
+            }
+        },
+    }
+}
+"""What OpenAPI says of every route."""
+
+
+# --------------------------------------------------------------------------- from errors
+
+
+def problem_of(error: Exception, report: Report) -> Problem:
+    """Return what a client is told of an error; report to the operator what it is not told."""
+    if isinstance(error, PrismError):
+        return _of_ours(error, report)
+    if isinstance(error, RequestValidationError):
+        return _of_mistakes(error.errors())
+    if isinstance(error, HTTPException):
+        return _of_http(error)
+    return _of_unexpected(error, report)
+
+
+def _of_ours(error: PrismError, report: Report) -> Problem:
+    correlation = ""
+    if error.status >= 500 and error.status != HTTPStatus.NOT_IMPLEMENTED:
+        correlation = _reported(error, error.title.lower(), report)
+    return Problem(
+        type=TYPE_PREFIX + error.kind,
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        correlation=correlation,
+    )
+
+
+def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
+    shown = [
+        {"loc": ".".join(str(part)[:60] for part in m["loc"])[:200], "msg": str(m["msg"])[:200]}
+        for m in mistakes[:SHOWN_MISTAKES]
+    ]
+    return Problem(
+        type=TYPE_PREFIX + "wrong-shape",
+        title="Wrong shape",
+        status=HTTPStatus.UNPROCESSABLE_ENTITY,
+        detail="; ".join(f"{mistake['loc']}: {mistake['msg']}" for mistake in shown),
+        errors=shown,
+    )
+
+
+def _of_http(error: HTTPException) -> Problem:
+    title = HTTPStatus(error.status_code).phrase
+    return Problem(
+        type=TYPE_PREFIX + title.lower().replace(" ", "-"),
+        title=title,
+        status=error.status_code,
+        detail=str(error.detail),
+    )
+
+
+def _of_unexpected(error: Exception, report: Report) -> Problem:
+    return Problem(
+        type=TYPE_PREFIX + "internal-error",
+        title=PrismError.title,
+        status=HTTPStatus.INTERNAL_SERVER_ERROR,
+        detail=INTERNAL,
+        correlation=_reported(error, "request failed", report),
+    )
+
+
+def _reported(error: Exception, kind: str, report: Report) -> str:
+    correlation = new_correlation()
+    report(Diagnostic(kind=kind, correlation=correlation, cause=cause_of(error)))
+    return correlation
+
+
+# --------------------------------------------------------------------------- to responses
+
+
+def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a problem as a response."""
+    sent = dict(headers or {})
+    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        sent.setdefault("retry-after", RETRY_AFTER)
+    return Response(
+        msgspec.json.encode(problem),
+        status_code=problem.status,
+        media_type=MEDIA_TYPE,
+        headers=sent,
+    )
+
+
+async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or a WebSocket that was not accepted yet, with an error of the caller."""
+    problem = Problem(
+        type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
+    )
+    answerable = scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {})
+    if not answerable:
+        # Closed before it is accepted: the server answers the handshake with a bare 403.
+        await send({"type": "websocket.close", "code": 1008, "reason": error.title})
+        return
+    await respond(problem)(scope, receive, send)
+
+
+def add_problems(app: FastAPI, report: Report) -> None:
+    """Let an application answer errors of its routes as problems."""
+
+    async def answer(_: Request, error: Exception) -> Response:
+        headers = error.headers if isinstance(error, HTTPException) else None
+        return respond(problem_of(error, report), headers)
+
+    for kind in (PrismError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, answer)
+
+
+class ProblemEdge:
+    """Answers whatever the application inside it raised."""
+
+    def __init__(self, app: ASGIApp, report: Report) -> None:
+        self._app = app
+        self._report = report
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def watch(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except Exception as error:
+            problem = problem_of(error, self._report)
+            # Once the headers are out nothing can be said: the server cuts the connection.
+            if not started:
+                await respond(problem)(scope, receive, send)

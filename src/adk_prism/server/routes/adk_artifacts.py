@@ -1,0 +1,197 @@
+"""ADK's artifact and memory routes.
+
+Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences: an unknown app is 404 and a
+refused name 400; what the artifact service refuses is 400 without its text, which may hold a path;
+`canonicalUri` is ADK's own `artifact://…` reference where ADK shows a `file://` path of the server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from google.adk.artifacts.artifact_util import get_artifact_uri
+from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
+from google.adk.errors.input_validation_error import InputValidationError
+from google.genai import types
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+
+from adk_prism.errors import NotFound, UsageError
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.adk_models import SaveArtifact, UpdateMemory
+from adk_prism.server.context import Context
+from adk_prism.server.names import USER_SCOPE, AppName, ArtifactName, UserId
+from adk_prism.server.origins import PathOrigin
+from adk_prism.server.strict_body import StrictRoute
+
+_ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
+_ONE = _ALL + "/{artifact_name:path}"
+
+_VERSION = re.compile(r"-?[0-9]{1,15}")
+_HIGHEST_VERSION = 10**15
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of artifacts and memory."""
+    router = APIRouter(route_class=StrictRoute, tags=["ADK: artifacts and memory"])
+    artifacts = _ArtifactRoutes(context)
+    no_nulls: dict[str, Any] = {"response_model_exclude_none": True}
+    # A name may hold slashes, so the routes that would take anything come last.
+    router.get(_ONE + "/versions/{version_id}/metadata", **no_nulls)(artifacts.get_metadata)
+    router.get(_ONE + "/versions/metadata", **no_nulls)(artifacts.list_metadata)
+    router.get(_ONE + "/versions/{version_id}", **no_nulls)(artifacts.load_version)
+    router.get(_ONE + "/versions")(artifacts.list_versions)
+    router.get(_ALL)(artifacts.list_names)
+    router.post(_ALL, **no_nulls)(artifacts.save_artifact)
+    router.get(_ONE, **no_nulls)(artifacts.load_artifact)
+    router.delete(_ONE)(artifacts.delete_artifact)
+    router.patch("/apps/{app_name}/users/{user_id}/memory")(artifacts.add_to_memory)
+    return router
+
+
+class Place(Struct, frozen=True):
+    """Where an artifact is."""
+
+    origin: Origin
+    name: str
+
+    def keys(self) -> dict[str, Any]:
+        """Return it as ADK's artifact services take it."""
+        return {**_scope(self.origin), "filename": self.name}
+
+
+async def _place(origin: PathOrigin, artifact_name: ArtifactName) -> Place:
+    return Place(origin, artifact_name)
+
+
+async def _version(version_id: str) -> int | None:
+    if version_id == "latest":
+        return None
+    if _VERSION.fullmatch(version_id) is None:
+        raise HTTPException(422, "Invalid version ID")
+    return int(version_id)
+
+
+PathPlace = Annotated[Place, Depends(_place)]
+PathVersion = Annotated[int | None, Depends(_version)]
+
+
+class _ArtifactRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def get_metadata(self, place: PathPlace, version: PathVersion) -> ArtifactVersion:
+        """Return what is known of one version, or of the `latest`."""
+        with _refusals():
+            service = self._service(place.origin)
+            found = await service.get_artifact_version(**place.keys(), version=version)
+        if found is None:
+            raise NotFound("Artifact version not found")
+        return _public(found, place)
+
+    async def list_metadata(self, place: PathPlace) -> list[ArtifactVersion]:
+        """Return what is known of each version."""
+        with _refusals():
+            found = await self._service(place.origin).list_artifact_versions(**place.keys())
+        return [_public(version, place) for version in found]
+
+    async def load_version(self, place: PathPlace, version: PathVersion) -> types.Part | None:
+        """Return the content of one version, or of the `latest`."""
+        return await self._load(place, version)
+
+    async def load_artifact(
+        self, place: PathPlace, version: int | None = Query(None, lt=_HIGHEST_VERSION)
+    ) -> types.Part | None:
+        """Return the content of an artifact: its last version, or the one asked for."""
+        return await self._load(place, version)
+
+    async def list_versions(self, place: PathPlace) -> list[int]:
+        """Return the numbers of an artifact's versions."""
+        with _refusals():
+            return await self._service(place.origin).list_versions(**place.keys())
+
+    async def list_names(self, origin: PathOrigin) -> list[str]:
+        """Return the names of a session's artifacts and of its user's."""
+        with _refusals():
+            return await self._service(origin).list_artifact_keys(**_scope(origin))
+
+    async def save_artifact(self, origin: PathOrigin, request: SaveArtifact) -> ArtifactVersion:
+        """Save a new version of an artifact."""
+        _check_content(request.artifact)
+        place = Place(origin, request.filename)
+        with _refusals():
+            service = self._service(origin)
+            version = await service.save_artifact(
+                **place.keys(), artifact=request.artifact, custom_metadata=request.custom_metadata
+            )
+            saved = await service.get_artifact_version(**place.keys(), version=version)
+        if saved is None:
+            raise NotFound("Artifact metadata unavailable")
+        return _public(saved, place)
+
+    async def delete_artifact(self, place: PathPlace) -> None:
+        """Delete every version of an artifact; one that is not there is no error."""
+        with _refusals():
+            await self._service(place.origin).delete_artifact(**place.keys())
+
+    async def add_to_memory(
+        self, app_name: AppName, user_id: UserId, request: UpdateMemory
+    ) -> None:
+        """Let the memory service remember a session."""
+        memory = self._context.apps.runner(app_name).memory_service
+        if memory is None:
+            raise UsageError("Memory service is not configured.")
+        origin = Origin(app=app_name, user=user_id, session=request.session_id)
+        await memory.add_session_to_memory(await self._context.apps.sessions(app_name).get(origin))
+
+    async def _load(self, place: Place, version: int | None) -> types.Part:
+        with _refusals():
+            service = self._service(place.origin)
+            found = await service.load_artifact(**place.keys(), version=version)
+        if not found:
+            raise NotFound("Artifact not found")
+        return found
+
+    def _service(self, origin: Origin) -> BaseArtifactService:
+        service = self._context.apps.runner(origin.app).artifact_service
+        if service is None:
+            raise UsageError("Artifact service is not configured.")
+        return service
+
+
+def _scope(origin: Origin) -> dict[str, Any]:
+    return {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
+
+
+def _check_content(part: types.Part) -> None:
+    # ADK's services take a part that has a field without its content, and fail when they write it.
+    inline, file = part.inline_data, part.file_data
+    if (inline is not None and inline.data is None) or (file is not None and not file.file_uri):
+        raise UsageError("The artifact has no content: inlineData needs data, fileData a fileUri.")
+
+
+def _public(version: ArtifactVersion, place: Place) -> ArtifactVersion:
+    """Return a version's metadata without the path of a file on this machine."""
+    if not version.canonical_uri.startswith("file:"):
+        return version
+    session = None if place.name.startswith(USER_SCOPE) else place.origin.session
+    uri = get_artifact_uri(
+        app_name=place.origin.app,
+        user_id=place.origin.user,
+        filename=place.name,
+        version=version.version,
+        session_id=session,
+    )
+    return version.model_copy(update={"canonical_uri": uri})
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except InputValidationError as error:
+        raise UsageError("The artifact service refuses this name or content.") from error

@@ -1,0 +1,71 @@
+"""What this server is and what it serves, in ADK's words: health, version, apps.
+
+Follows google-adk 2.13 `cli/api_server.py`. Beyond ADK: `/health` is 503 while the server drains,
+`/version` adds `adkPrism`. ADK's internal apps (`__…`) do not exist here.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from google.adk import version as adk_version
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.utils.agent_info import get_agents_dict
+
+import adk_prism
+from adk_prism.errors import AppFailed, UsageError
+from adk_prism.server.adk_models import AppInfo, AppList, Version
+from adk_prism.server.app_info import describe_app, root_of
+from adk_prism.server.context import Context
+from adk_prism.server.names import AppName
+from adk_prism.server.strict_body import StrictRoute
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of health, version and apps."""
+    router = APIRouter(route_class=StrictRoute, tags=["ADK: server"])
+
+    @router.get("/health", responses={503: {"description": "The server is going down"}})
+    async def health() -> JSONResponse:
+        """Tell whether the server takes new work."""
+        if context.draining:
+            return JSONResponse({"status": "draining"}, 503)
+        return JSONResponse({"status": "ok"})
+
+    @router.get("/version")
+    async def version() -> Version:
+        """Return the versions of ADK, Python and adk-prism."""
+        return Version(
+            version=adk_version.__version__,
+            language_version=".".join(str(part) for part in sys.version_info[:3]),
+            adkPrism=adk_prism.__version__,
+        )
+
+    @router.get("/list-apps")
+    async def list_apps(detailed: bool = Query(False)) -> list[str] | AppList:
+        """Return the apps' names, or with `detailed` what each is (without those that fail)."""
+        if not detailed:
+            return context.apps.names()
+        return AppList(apps=[info for name in context.apps.names() if (info := _info(name))])
+
+    def _info(name: str) -> AppInfo | None:
+        try:
+            return describe_app(name, context.apps.runner(name))
+        except AppFailed:  # Reported when it was loaded.
+            return None
+
+    @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
+    async def app_info(app_name: AppName) -> AppInfo:
+        """Return an app's agents with their instructions and tools."""
+        runner = context.apps.runner(app_name)
+        root = root_of(runner)
+        if not isinstance(root, LlmAgent):
+            raise UsageError("Root agent is not an LlmAgent")
+        described = describe_app(app_name, runner)
+        return described.model_copy(
+            update={"agents": await get_agents_dict(root), "language": "python"}
+        )
+
+    return router

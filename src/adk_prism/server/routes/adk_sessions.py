@@ -1,0 +1,109 @@
+"""ADK's session routes: list, create, get, change, delete.
+
+Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences:
+- a session is created empty and its first state is an event, so that a rewind keeps it;
+- an unknown app is 404, a refused name 400, a state key of another scope 403;
+- a change of state waits for the end of a run, since ADK's services refuse two writers;
+- deleting a session ends its run and deletes its runs from the log;
+- `options` for the service are refused: no service here has any.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Response
+from google.adk.events._internal_metadata import mark_restored
+from google.adk.sessions.session import Session
+
+from adk_prism.errors import UsageError
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.adk_models import CreateSession, UpdateSession
+from adk_prism.server.client_state import check_state
+from adk_prism.server.context import Context
+from adk_prism.server.names import AppName, UserId
+from adk_prism.server.origins import PathOrigin
+from adk_prism.server.seeded_events import check_events
+from adk_prism.server.strict_body import StrictRoute
+from adk_prism.source.redaction import session_json
+
+_USER = "/apps/{app_name}/users/{user_id}/sessions"
+_SESSION = _USER + "/{session_id}"
+
+_EVALUATION = ("adk-eval-session-", "___eval___session___")
+"""How the ids of ADK's evaluation sessions begin; ADK's list leaves them out."""
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of sessions."""
+    router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
+    sessions = _SessionRoutes(context)
+    router.get(_USER, response_model=list[Session])(sessions.list_sessions)
+    router.post(_USER, response_model=Session)(sessions.create_session)
+    router.get(_SESSION, response_model=Session)(sessions.get_session)
+    router.post(_SESSION, response_model=Session, deprecated=True)(sessions.create_session_with_id)
+    router.patch(_SESSION, response_model=Session)(sessions.update_session)
+    router.delete(_SESSION)(sessions.delete_session)
+    return router
+
+
+class _SessionRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def list_sessions(self, app_name: AppName, user_id: UserId) -> Response:
+        """Return a user's sessions, without their events."""
+        sessions = await self._context.apps.sessions(app_name).list(app_name, user_id)
+        shown = [session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
+        return _json(b"[" + b",".join(shown) + b"]")
+
+    async def create_session(
+        self, app_name: AppName, user_id: UserId, request: CreateSession | None = None
+    ) -> Response:
+        """Create a session, with a state and events if they are given."""
+        request = request or CreateSession()
+        if request.options:
+            raise UsageError("Session options are not supported by the configured session service.")
+        events = request.events or []
+        check_events(events)
+        origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
+        session = await self._create(origin, request.state)
+        service = self._context.apps.runner(app_name).session_service
+        for event in events:
+            await service.append_event(session=session, event=mark_restored(event))
+        return _json(session_json(session))
+
+    async def create_session_with_id(
+        self, origin: PathOrigin, state: Annotated[dict[str, Any] | None, Body()] = None
+    ) -> Response:
+        """Create a session with this id; the body is its state."""
+        return _json(session_json(await self._create(origin, state)))
+
+    async def get_session(self, origin: PathOrigin) -> Response:
+        """Return a session with its events."""
+        return _json(session_json(await self._context.apps.sessions(origin.app).get(origin)))
+
+    async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
+        """Change a session's state without running the agent; a run that goes on ends first."""
+        check_state(self._context, origin.app, request.state_delta)
+        sessions = self._context.apps.sessions(origin.app)
+        await sessions.state(origin)  # Not found: said now, not after a wait.
+        async with self._context.gate.quiet(origin):
+            await sessions.append_state(origin, request.state_delta)
+            return _json(session_json(await sessions.get(origin)))
+
+    async def delete_session(self, origin: PathOrigin) -> None:
+        """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
+        sessions = self._context.apps.sessions(origin.app)
+        await self._context.gate.stop(origin)
+        async with self._context.gate.quiet(origin):
+            await sessions.delete(origin)
+            await self._context.log.delete_session(origin)
+
+    async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
+        check_state(self._context, origin.app, state or {})
+        return await self._context.apps.sessions(origin.app).create(origin, state)
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")

@@ -1,0 +1,236 @@
+"""What an operator can set, and the rules that a combination must keep.
+
+`Settings` is the one table: each field's name, type, default, kind and help; the command line, the
+environment and the pyproject reader are derived from it. The first of these that has a value
+decides: command line, `ADK_PRISM_…`, `[tool.adk-prism]` of the nearest pyproject.toml, default.
+
+A `Settings` that exists is valid: rules are checked when it is made. Which log URLs there are is
+the log's to say, which session URIs are is ADK's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+
+from adk_prism.errors import UsageError
+from adk_prism.runlog.contract import Retention
+from adk_prism.server.address import is_loopback, origin_of_url, parse_authority, parse_origin
+from adk_prism.server.options import (
+    FLAG,
+    FOLDER,
+    SIZE,
+    SPAN,
+    TEXT,
+    URL,
+    Option,
+    choice,
+    count,
+    read_option,
+    several,
+    toml_name,
+    variable_name,
+)
+
+Busy = Literal["interrupt", "refuse", "wait"]
+LogFormat = Literal["text", "json"]
+
+DATA_DIR = Path(".adk-prism")
+"""Where the defaults keep their files: beside the project that is served, out of its way."""
+
+LONGEST_KEEP_ALIVE = 15.0
+"""Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
+
+_BUSY = choice("interrupt", "refuse", "wait")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Everything that can be set. Raise `UsageError` for a combination that cannot be."""
+
+    agents_dir: Annotated[
+        str,
+        Option(
+            FOLDER, "folder of ADK apps, as `adk web` takes it; without: the bundled apps", True
+        ),
+    ] = ""
+    host: Annotated[str, Option(TEXT, "address to listen on")] = "127.0.0.1"
+    port: Annotated[int, Option(count(0, 65535), "port to listen on; 0: any free one")] = 8000
+    root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
+    public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
+    log: Annotated[str, Option(URL, "run log: memory: or sqlite:///FILE")] = (
+        f"sqlite:///{DATA_DIR}/runs.db"
+    )
+    sessions: Annotated[
+        str, Option(URL, f"ADK session service URI; without: SQLite under {DATA_DIR}/")
+    ] = ""
+    artifacts: Annotated[
+        str, Option(URL, f"ADK artifact service URI; without: files under {DATA_DIR}/")
+    ] = ""
+    memory: Annotated[str, Option(URL, "ADK memory service URI; without: in memory")] = ""
+    allow_origin: Annotated[
+        tuple[str, ...],
+        Option(
+            several("ORIGIN", "origins such as https://app.example.com"),
+            "web origin that may call from a browser, besides the server's own; repeatable",
+        ),
+    ] = ()
+    allow_host: Annotated[
+        tuple[str, ...],
+        Option(
+            several("HOST", "host names such as agents.example.com"),
+            "host name that the server answers to, besides this machine's own; repeatable",
+        ),
+    ] = ()
+    insecure: Annotated[
+        bool, Option(FLAG, "listen on a non-loopback address although there is no authentication")
+    ] = False
+    workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
+    body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
+    chat_busy: Annotated[Busy, Option(_BUSY, "what a chat message does while its session runs")] = (
+        "interrupt"
+    )
+    adk_busy: Annotated[
+        Busy, Option(_BUSY, "what a call of ADK's run routes does while its session runs")
+    ] = "refuse"
+    client_state: Annotated[
+        tuple[str, ...],
+        Option(
+            several("PREFIX", "prefixes of state keys such as user:"),
+            "prefix of reserved state keys that clients may write all the same; repeatable",
+        ),
+    ] = ()
+    retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
+        Retention().max_age
+    )
+    retention_size: Annotated[
+        int, Option(SIZE, "how much the log keeps, oldest ended runs go first")
+    ] = Retention().max_bytes
+    keep_alive: Annotated[
+        float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
+    ] = LONGEST_KEEP_ALIVE
+    grace: Annotated[
+        float, Option(SPAN, "how long running work may go on when the server is told to stop")
+    ] = 30.0
+    log_format: Annotated[
+        LogFormat, Option(choice("text", "json"), "form of the lines on stderr")
+    ] = "text"
+
+    def __post_init__(self) -> None:
+        for broken in (self._network_rule(), self._process_rule(), self._value_rule()):
+            if broken:
+                raise UsageError(broken)
+
+    @property
+    def retention(self) -> Retention:
+        """How long the log keeps ended runs."""
+        return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
+
+    def _network_rule(self) -> str:
+        if not (self.insecure or is_loopback(self.host.strip("[]").lower())):
+            return (
+                f"Host {self.host!r} is reachable from other machines and there is no"
+                " authentication yet; use 127.0.0.1, or --insecure if something in front of the"
+                " server protects it."
+            )
+        for text in self.allow_origin:
+            if parse_origin(text) is None:
+                return f"Origin {text!r} is not one; expected e.g. https://app.example.com."
+        for text in self.allow_host:
+            if parse_authority(text) is None:
+                return f"Host {text!r} is not a host name; expected e.g. agents.example.com."
+        return ""
+
+    def _process_rule(self) -> str:
+        if self.workers > 1:
+            scheme = self.log.partition(":")[0]
+            return (
+                f"{self.workers} workers cannot share a {scheme} run log, which belongs to one"
+                " process; use --workers 1."
+            )
+        return ""
+
+    def _value_rule(self) -> str:
+        if self.root_path and (self.root_path[0] != "/" or self.root_path[-1] == "/"):
+            return f"Root path {self.root_path!r} should begin with / and not end with it."
+        if self.public_url and origin_of_url(self.public_url) is None:
+            return f"Public URL {self.public_url!r} is not an http or https URL."
+        if self.keep_alive > LONGEST_KEEP_ALIVE:
+            return (
+                f"Keep-alive {self.keep_alive:g} s is too long; at most {LONGEST_KEEP_ALIVE:g} s."
+            )
+        return ""
+
+
+def options() -> dict[str, Option]:
+    """Return what each setting is, by name, in the order of the table."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {
+        name: hint.__metadata__[0]
+        for name, hint in hints.items()
+        if isinstance(getattr(hint, "__metadata__", (None,))[0], Option)
+    }
+
+
+def read_settings(
+    command_line: Mapping[str, object], environ: Mapping[str, str], start: Path
+) -> Settings:
+    """Return the settings of a process started in folder `start`.
+
+    `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
+    a value that is not of its kind, an unknown key in `[tool.adk-prism]` or a broken rule.
+    """
+    table = options()
+    values: dict[str, Any] = {}
+    values.update(_from_pyproject(table, start))
+    values.update(_from_environment(table, environ))
+    for name, value in command_line.items():
+        values[name] = read_option(table[name], value, f"Option {toml_name(name)}")
+    return Settings(**values)
+
+
+def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
+    variables = {name: variable_name(name) for name in table}
+    return {
+        name: read_option(table[name], environ[variable], variable)
+        for name, variable in variables.items()
+        # An empty variable is how shells and compose files say "not set".
+        if environ.get(variable)
+    }
+
+
+def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
+    file = next((f / "pyproject.toml" for f in (start, *start.parents) if _has_project(f)), None)
+    if file is None:
+        return {}
+    section = _read_section(file)
+    names = {toml_name(name): name for name in table}
+    if unknown := [key for key in section if key not in names]:
+        known = ", ".join(sorted(names))
+        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; there are: {known}.")
+    values = {
+        names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
+        for key, value in section.items()
+    }
+    if "agents_dir" in values:
+        # A path in a file means what it means to a reader of that file, wherever one stands.
+        values["agents_dir"] = str(file.parent / values["agents_dir"])
+    return values
+
+
+def _has_project(folder: Path) -> bool:
+    return (folder / "pyproject.toml").is_file()
+
+
+def _read_section(file: Path) -> Mapping[str, Any]:
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read as TOML: {error}.") from error
+    section = document.get("tool", {}).get("adk-prism", {})
+    if not isinstance(section, dict):
+        raise UsageError(f"[tool.adk-prism] in {file} is not a table.")
+    return section

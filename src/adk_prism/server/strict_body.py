@@ -1,0 +1,134 @@
+"""JSON request bodies, parsed once and strictly, before any route sees them.
+
+What ADK, a session database or a JavaScript client could not hold is refused here with a 400 that
+says why: NaN and infinities, lone surrogates and broken UTF-8, NUL (PostgreSQL's text cannot hold
+it), integers of more than 64 bits, nesting past a limit. Duplicate keys are legal JSON: the last
+one counts.
+
+`StrictRoute` is the route class of every router that takes JSON. A body that is there must say
+that it is JSON (415): a form or plain text is what a foreign web page can send without asking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import msgspec
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from adk_prism.errors import UsageError
+
+DEEPEST = 100
+"""Levels. Tool arguments have a dozen; pydantic stops at 255 and ADK wraps values a few deep."""
+
+_JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
+_LONG_INTEGER = re.compile(rb"\d{19}")
+_LOWEST, _HIGHEST = -(2**63), 2**64 - 1
+_NUL = b"\\u0000"
+_NOT_NUMBERS = (b"NaN", b"Infinity", b"nan", b"inf")
+
+Json = Any
+"""Any JSON value: what it must be is said by the route's own type."""
+
+
+def parse_body(raw: bytes) -> Json:
+    """Return the JSON value of a body. Raise `UsageError` saying what is wrong with it."""
+    try:
+        value = msgspec.json.decode(raw)
+    except RecursionError:
+        raise _too_deep() from None
+    except UnicodeDecodeError:
+        raise UsageError("The body is not UTF-8.") from None
+    except msgspec.MsgspecError as error:
+        raise UsageError(_explain(raw, str(error))) from None
+    if _may_hold_trouble(raw):
+        _check(value)
+    return value
+
+
+def _explain(raw: bytes, text: str) -> str:
+    place = re.search(r"byte (\d+)", text)
+    token = raw[int(place[1]) :].lstrip(b"-") if place else b""
+    if token.startswith(_NOT_NUMBERS):
+        return "The body has NaN or Infinity, which JSON does not know; use null or a string."
+    if b"\\u" in raw and ("surrogate" in text or "truncated" in text or "escape" in text):
+        return (
+            f"The body is not valid JSON ({text}); is there half of a surrogate pair in a string?"
+        )
+    return f"The body is not valid JSON: {text}."
+
+
+def _may_hold_trouble(raw: bytes) -> bool:
+    """Tell cheaply, from the bytes, whether the value has to be walked."""
+    nested = raw.count(b"[") + raw.count(b"{") > DEEPEST
+    return nested or _NUL in raw or _LONG_INTEGER.search(raw) is not None
+
+
+def _check(value: Json) -> None:
+    """Walk a value level by level, so that depth costs no stack."""
+    level: list[Json] = [value]
+    for _ in range(DEEPEST + 1):
+        if not level:
+            return
+        level = [child for item in level for child in _children(item)]
+    if level:
+        raise _too_deep()
+
+
+def _children(item: Json) -> Iterable[Json]:
+    if isinstance(item, dict):
+        return (*item.keys(), *item.values())
+    if isinstance(item, list):
+        return item
+    if isinstance(item, str) and "\0" in item:
+        raise UsageError("A string in the body has a NUL character, which cannot be stored.")
+    if type(item) is int and not _LOWEST <= item <= _HIGHEST:
+        raise UsageError("An integer in the body has more than 64 bits; send it as a string.")
+    return ()
+
+
+def _too_deep() -> UsageError:
+    return UsageError(f"The body is nested deeper than {DEEPEST} levels.")
+
+
+# --------------------------------------------------------------------------- routes
+
+
+class StrictRequest(Request):
+    """A request whose JSON was parsed by `parse_body`."""
+
+    parsed: Json = None
+
+    async def json(self) -> Json:
+        return self.parsed
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body is parsed strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        inner = super().get_route_handler()
+        if self.body_field is None:
+            return inner
+
+        async def handle(request: Request) -> Response:
+            strict = StrictRequest(request.scope, request.receive)
+            # Read out here, since FastAPI would turn the limit's 413 into a 400 of its own.
+            raw = await strict.body()
+            if raw:
+                _check_type(strict)
+                strict.parsed = parse_body(raw)
+            return await inner(strict)
+
+        return handle
+
+
+def _check_type(request: Request) -> None:
+    content_type = request.headers.get("content-type", "")
+    if _JSON_TYPE.fullmatch(content_type.strip()) is None:
+        shown = ascii(content_type)[:60]
+        raise HTTPException(415, f"The body is {shown}; expected Content-Type: application/json.")

@@ -1,0 +1,22 @@
+"""What a source is: anything that yields the records of one run, its `RunStarted` first.
+
+A source ends by exhaustion or by raising; it need not yield `RunEnded`: whoever records it writes
+how the run ended (`pipeline.record`). A recording does yield its own `RunEnded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from adk_prism.runlog.entry import Record
+
+
+class EventSource(Protocol):
+    """Yields the records of one run, in order."""
+
+    def records(self) -> AsyncIterator[Record]:
+        """Start the run and yield what happens. Raise whatever ended it badly."""
+
+    def cancel(self) -> None:
+        """Ask the run to stop; its records go on until it has. Repeating it changes nothing."""

@@ -1,0 +1,41 @@
+"""The reason for a denial, where the model can see it.
+
+ADK 2.13 answers a denied call with a fixed text (`tools/_confirmation_utils.py`); what the person
+wrote stays in the confirmation's payload, which only the tool could read, and it does not run. This
+plugin answers in the tool's place, with ADK's text and the reason after it. It acts only for tools
+that ADK itself gates (`require_confirmation`): a tool that asks on its own reads its own payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+
+REASON = "reason"
+"""Key of the confirmation's payload that holds the person's words."""
+
+
+class DenialPlugin(BasePlugin):
+    """Tells the model why a person said no."""
+
+    def __init__(self) -> None:
+        super().__init__(name="adk_prism_denial")
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Answer a denied call that comes with a reason; let every other call pass."""
+        confirmation = tool_context.tool_confirmation
+        if confirmation is None or confirmation.confirmed:
+            return None
+        payload = confirmation.payload
+        reason = payload.get(REASON) if isinstance(payload, Mapping) else None
+        if not isinstance(reason, str) or not reason:
+            return None
+        if not await tool.check_require_confirmation(tool_args, tool_context):
+            return None
+        return {"error": f"This tool call is rejected. Reason: {reason}"}

@@ -1,0 +1,200 @@
+"""What may enter the log: the one place where an ADK event becomes JSON.
+
+Follows google-adk 2.13 `cli/api_server.py` (`run_agent_sse`): the event without ADK's internal
+metadata, dumped by alias without nulls, credential secrets stripped. The result equals ADK's, byte
+for byte, except for these deliberate differences:
+- NaN is null, where ADK writes `NaN`, which is not JSON;
+- an event that ADK cannot write at all (lone surrogates, unknown types, cycles) is repaired;
+- `temp:` state never leaves (ADK trims it from final events but not from partial ones);
+- the text of an exception is replaced by safe text with a correlation id; the operator gets it.
+
+The event is serialised once by its compiled serializer. ADK's walk over the whole event, which
+costs five times as much, is taken only where the bytes hold a word that the walk would act on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pydantic_core
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from google.genai import types
+from msgspec import Raw
+from pydantic import BaseModel
+
+from adk_prism.diagnostics import Diagnostic, Report, new_correlation
+from adk_prism.source.strict_json import describe, encode_strictly, plain
+
+try:
+    from google.adk.auth.auth_credential import _redact_credential_secrets
+    from google.adk.events._internal_metadata import public_event
+except ImportError as error:  # pragma: no cover - only with another google-adk
+    raise ImportError(
+        "The installed google-adk has moved its credential redaction "
+        "(_redact_credential_secrets, public_event), and adk-prism writes no events without it. "
+        "Install the version that adk-prism pins, or adapt adk_prism/source/redaction.py."
+    ) from error
+
+_SUSPICIOUS = (
+    b'"authType"',
+    b'"auth_type"',
+    b'"adk_request_credential"',
+    b'"requestedAuthConfigs":{"',
+    b'"requestedAuthConfigs":[',
+    b'"requested_auth_configs"',
+    b'AuthCredential"',
+    b'_auth_credential"',
+    b'"__adk_internal_',
+    b'"temp:',
+)
+"""Every key or name on which `_redact_credential_secrets`, `public_event` or we act. A false alarm
+costs one slow walk; the list is held complete by a test that compares with ADK's walk."""
+
+_TEMP = "temp:"
+_EXPLAINED = frozenset(
+    [reason.value for reason in types.FinishReason]
+    + [reason.value for reason in types.BlockedReason]
+    + ["INVOCATION_ABORTED"]
+)
+"""Error codes whose message is the model's or ADK's own; any other comes with an exception's text."""
+
+_SAFE_CODE = re.compile(r"[A-Za-z0-9_.\-]{1,80}")
+"""A class name or an API status. An exception may carry any text as its status."""
+_UNNAMED_CODE = "ERROR"
+
+_decode_state = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class Serialiser:
+    """Turns what one run yields into JSON that may be kept and shown."""
+
+    def __init__(self, report: Report, *, run: str = "", app: str = "") -> None:
+        self._report = report
+        self._run = run
+        self._app = app
+        self._repaired = False
+        self.correlation = ""
+        """Of the last text withheld, so that the end of the run can refer to the same line."""
+
+    def event(self, event: Event) -> bytes:
+        """Return the event's JSON, redacted. Never raises for what an agent put in it."""
+        if _holds_exception(event):
+            event = self._withhold(event)
+        try:
+            data: bytes = event.__pydantic_serializer__.to_json(
+                event, by_alias=True, exclude_none=True, warnings=False
+            )
+        except (ValueError, RecursionError) as error:
+            self._tell_of_repair(event, error)
+            return encode_strictly(_redacted_event(event))
+        for word in _SUSPICIOUS:
+            if word in data:
+                return encode_strictly(_redacted_event(event))
+        return data
+
+    def _withhold(self, event: Event) -> Event:
+        self.correlation = new_correlation()
+        self._tell("agent error", event.author, f"{event.error_code}: {event.error_message}")
+        return _without_exception(event, f" Reference: {self.correlation}.")
+
+    def _tell_of_repair(self, event: Event, error: Exception) -> None:
+        if not self._repaired:
+            self._repaired = True
+            self._tell("event repaired", event.author, describe(error))
+
+    def _tell(self, kind: str, detail: str, cause: str) -> None:
+        self._report(
+            Diagnostic(
+                kind=kind,
+                detail=detail,
+                correlation=self.correlation,
+                run=self._run,
+                app=self._app,
+                cause=cause,
+            )
+        )
+
+
+def serialise(event: Event, report: Report) -> bytes:
+    """Return one event's JSON as it may enter a log."""
+    return Serialiser(report).event(event)
+
+
+def state_json(state: Mapping[str, Any]) -> dict[str, Raw]:
+    """Return session state as it may enter a log: redacted, without `temp:` keys."""
+    kept = {key: value for key, value in state.items() if not key.startswith(_TEMP)}
+    return _decode_state(_redacted_bytes(kept))
+
+
+def content_json(content: types.Content) -> Raw:
+    """Return a message's JSON as it may enter a log; it may answer a credential request."""
+    return Raw(_redacted_bytes(_dumped(content)))
+
+
+def answer_json(name: str, response: Raw) -> Raw:
+    """Return the answer to a call as it may enter a log."""
+    called = {"name": name, "response": msgspec.json.decode(response)}
+    return Raw(encode_strictly(_redact_credential_secrets(called)["response"]))
+
+
+def session_json(session: Session) -> bytes:
+    """Return a session as ADK's server answers it, but for the texts of exceptions in its events."""
+    shown = _dumped(session.model_copy(update={"events": []}))
+    shown["state"] = {k: v for k, v in shown.get("state", {}).items() if not k.startswith(_TEMP)}
+    shown["events"] = [
+        _redacted_event(_without_exception(event) if _holds_exception(event) else event)
+        for event in session.events
+    ]
+    return encode_strictly(_redact_credential_secrets(shown))
+
+
+_AS_ADK: Mapping[str, Any] = {
+    "mode": "json",
+    "by_alias": True,
+    "exclude_none": True,
+    "warnings": False,
+    "fallback": describe,
+}
+
+
+def _holds_exception(event: Event) -> bool:
+    if event.error_code:
+        return event.error_code not in _EXPLAINED
+    return bool(event.error_message)
+
+
+def _without_exception(event: Event, reference: str = "") -> Event:
+    code = event.error_code
+    if code and not _SAFE_CODE.fullmatch(code):
+        code = _UNNAMED_CODE
+    text = f"The agent failed ({code}).{reference}" if code else f"The agent failed.{reference}"
+    return event.model_copy(update={"error_code": code, "error_message": text})
+
+
+def _redacted_event(event: Event) -> dict[str, Any]:
+    """Walk the event as ADK does, and drop `temp:` state."""
+    event = public_event(event)
+    value = _redact_credential_secrets(_dumped(event))
+    actions = value.get("actions")
+    if isinstance(actions, dict) and isinstance(actions.get("stateDelta"), dict):
+        delta = actions["stateDelta"]
+        actions["stateDelta"] = {k: v for k, v in delta.items() if not k.startswith(_TEMP)}
+    return value  # type: ignore[no-any-return] # ADK's walk is typed Any -> Any
+
+
+def _dumped(model: BaseModel) -> Any:
+    try:
+        return model.model_dump(**_AS_ADK)
+    except (ValueError, RecursionError):
+        return plain(model)
+
+
+def _redacted_bytes(value: Mapping[str, Any]) -> bytes:
+    data = encode_strictly(value)
+    if any(word in data for word in _SUSPICIOUS):
+        return encode_strictly(_redact_credential_secrets(pydantic_core.from_json(data)))
+    return data

@@ -1,0 +1,161 @@
+"""ADK's own services, chosen by ADK's own URIs.
+
+Follows google-adk 2.13 `cli/utils/service_factory.py`: what `adk web --session_service_uri` takes
+is taken here, schemes registered by a `services.py` or `services.yaml` in the agents folder too.
+Decides only the defaults (files below one data folder) and that a URI that cannot be used is the
+caller's error, told without its password.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+from urllib.parse import quote, unquote
+
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
+from google.adk.auth.credential_service.in_memory_credential_service import (
+    InMemoryCredentialService,
+)
+from google.adk.cli.service_registry import load_services_module
+from google.adk.cli.utils.service_factory import (
+    create_artifact_service_from_options,
+    create_memory_service_from_options,
+    create_session_service_from_options,
+)
+from google.adk.memory.base_memory_service import BaseMemoryService
+from google.adk.sessions.base_session_service import BaseSessionService
+
+from adk_prism.errors import UsageError
+
+_Service = TypeVar("_Service")
+
+_EXPECTED = {
+    "session": "memory://, sqlite:///FILE, postgresql+asyncpg://USER@HOST/NAME or agentengine://ID",
+    "artifact": "memory://, file:///FOLDER or gs://BUCKET",
+    "memory": "memory://, sqlite:///FILE, rag://CORPUS or agentengine://ID",
+}
+_PASSWORD = re.compile(r"(?<=://)([^:/?#@]*):(.*)@")
+"""Up to the last `@`: a password that was not escaped may hold anything."""
+_QUERY_VALUE = re.compile(r"([?&][^=&#]*)=([^&#]*)")
+_SQLITE_FILE = re.compile(r"sqlite(?:\+\w+)?:///([^?#]+).*")
+_REGISTRATIONS = ("services.py", "services.yaml", "services.yml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceUris:
+    """Which services to use; an empty URI means the default."""
+
+    sessions: str = ""
+    """Default: `sqlite:///DATA/sessions.db`."""
+    artifacts: str = ""
+    """Default: `file:///DATA/artifacts`."""
+    memory: str = ""
+    """Default: `memory://`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What a Runner needs beside its app."""
+
+    sessions: BaseSessionService
+    artifacts: BaseArtifactService
+    memory: BaseMemoryService
+    credentials: BaseCredentialService
+
+
+@runtime_checkable
+class _Closes(Protocol):
+    async def close(self) -> None: ...
+
+
+def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None = None) -> Services:
+    """Build the services; nothing is connected yet.
+
+    `data_dir` is made if a default needs it. Raise `UsageError` for a URI that cannot be used.
+    """
+    if agents_dir is not None and any((agents_dir / name).is_file() for name in _REGISTRATIONS):
+        load_services_module(str(agents_dir))
+    base = str(agents_dir or data_dir)
+    data = data_dir.absolute()
+    sessions = uris.sessions or f"sqlite:///{data / 'sessions.db'}"
+    artifacts = uris.artifacts or f"file://{quote(str(data / 'artifacts'))}"
+    if not uris.sessions:
+        _make_folder(data)
+    _check_sqlite_folder(sessions)
+    return Services(
+        sessions=_built(
+            "session",
+            sessions,
+            lambda uri: create_session_service_from_options(base_dir=base, session_service_uri=uri),
+        ),
+        artifacts=_built(
+            "artifact",
+            artifacts,
+            lambda uri: create_artifact_service_from_options(
+                base_dir=base, artifact_service_uri=uri, strict_uri=True
+            ),
+        ),
+        memory=_built(
+            "memory",
+            uris.memory or "memory://",
+            lambda uri: create_memory_service_from_options(base_dir=base, memory_service_uri=uri),
+        ),
+        credentials=InMemoryCredentialService(),
+    )
+
+
+async def close_services(services: Services) -> None:
+    """Let go of database connections; a service without any is left alone."""
+    parts: Sequence[object] = (services.sessions, services.artifacts, services.memory)
+    for service in parts:
+        if isinstance(service, _Closes):
+            await service.close()
+
+
+def safe_uri(uri: str) -> str:
+    """Return a URI as it may be shown: without its password and the values of its query."""
+    return _QUERY_VALUE.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", uri))
+
+
+def _built(kind: str, uri: str, build: Callable[[str], _Service]) -> _Service:
+    try:
+        return build(uri)
+    except (ValueError, ImportError, OSError, RuntimeError) as error:
+        raise UsageError(
+            f"The {kind} service {safe_uri(uri)!r} cannot be used: {_without_secrets(error, uri)} "
+            f"Expected {_EXPECTED[kind]}."
+        ) from None
+
+
+def _without_secrets(error: Exception, uri: str) -> str:
+    """Return the first line of an error's text; only its class if a secret of the URI is in it."""
+    text = str(error).partition("\n")[0].rstrip(".") + "."
+    secrets = [found[2] for found in _PASSWORD.finditer(uri)]
+    secrets += [found[2] for found in _QUERY_VALUE.finditer(uri)]
+    if any(secret and (secret in text or unquote(secret) in text) for secret in secrets):
+        return f"{type(error).__name__}."
+    return text
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The data folder {str(folder)!r} cannot be made ({error.strerror}). "
+            "Name a writable folder, or sessions elsewhere, e.g. memory://."
+        ) from None
+
+
+def _check_sqlite_folder(uri: str) -> None:
+    """Find out now what SQLite would say at the first message, and without the reason."""
+    match = _SQLITE_FILE.fullmatch(uri)
+    if match is not None and not Path(unquote(match[1])).parent.is_dir():
+        raise UsageError(
+            f"The session database {safe_uri(uri)!r} lies in a folder that does not exist. "
+            "Make the folder first; a path after three slashes is relative, after four absolute."
+        )

@@ -1,0 +1,86 @@
+"""JSON that every reader accepts, from values that agents make.
+
+Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
+infinities are null, a cycle or too deep a nest is cut and marked, an object of an unknown type is
+its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is worth more than
+none. It is the slow path; ordinary events never come here.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Set
+from enum import Enum
+from typing import Any
+
+import pydantic_core
+from pydantic import BaseModel
+
+MAX_DEPTH = 200
+"""Pydantic refuses to serialise deeper than 255 levels and common JSON readers stop near 500."""
+
+TOO_DEEP = "[nested too deeply]"
+CIRCULAR = "[refers to itself]"
+
+
+def encode_strictly(value: Any) -> bytes:
+    """Encode any value as UTF-8 JSON without NaN, lone surrogates, cycles or unknown types."""
+    try:
+        return pydantic_core.to_json(value, inf_nan_mode="null")
+    except (ValueError, RecursionError):
+        return pydantic_core.to_json(plain(value), inf_nan_mode="null")
+
+
+def plain(value: Any) -> Any:
+    """Return a copy made of JSON types only."""
+    return _plain(value, ())
+
+
+def _plain(value: Any, above: tuple[int, ...]) -> Any:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes | bytearray):
+        return base64.urlsafe_b64encode(value).decode("ascii")
+    if isinstance(value, BaseModel | Mapping | list | tuple | Set):
+        return _plain_nest(value, above)
+    return replace_surrogates(describe(value))
+
+
+def _plain_nest(value: Any, above: tuple[int, ...]) -> Any:
+    if id(value) in above:
+        return CIRCULAR
+    if len(above) >= MAX_DEPTH:
+        return TOO_DEEP
+    inside = (*above, id(value))
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {
+            (fields[name].alias or name if name in fields else name): _plain(item, inside)
+            for name, item in value
+            if item is not None
+        }
+    if isinstance(value, Mapping):
+        return {replace_surrogates(str(key)): _plain(item, inside) for key, item in value.items()}
+    return [_plain(item, inside) for item in value]
+
+
+def replace_surrogates(text: str) -> str:
+    """Return the text with each lone surrogate as U+FFFD; a proper pair becomes its character."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def describe(value: object) -> str:
+    """Return an object's `repr`, or the name of its type if even that fails."""
+    try:
+        return repr(value)
+    except Exception:  # A user's __repr__ may raise anything; what is left to say is the type.
+        return f"<{type(value).__name__}>"

@@ -1,0 +1,127 @@
+"""A Server-Sent Events stream to events, as WHATWG HTML ("Event stream interpretation") says.
+
+Sans-io: `feed` takes bytes cut anywhere and returns the events they complete. Knows nothing of what
+the events say. As the standard says, and other Python decoders do not:
+- a block without `data` is no event, also after an `id` has been seen (keep-alives stay silent);
+- a line ends with LF, CR or CRLF and with nothing else, whatever Unicode calls a line end;
+- an event that the stream's end cuts off is dropped.
+Beyond the standard: an event may not be larger than a bound, so a peer cannot fill the memory.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from adk_prism.errors import SourceError
+
+MAX_EVENT_BYTES = 16 * 1024 * 1024
+"""An ADK event with inline media is a few MiB of base64; four times that is no event."""
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseEvent(Struct, frozen=True, gc=False):
+    """One event of the stream."""
+
+    event: str
+    """`message` when the stream names none."""
+    data: str
+    id: str
+    """The last id of the stream so far: it stays until another one is sent."""
+    retry: int | None
+    """Milliseconds to wait before a new connection, if this event's block said so."""
+
+
+class SseDecoder:
+    """Reads one stream. After a `SourceError` it stays broken: the rest cannot be trusted."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self.last_event_id = ""
+        """What a new connection sends as `Last-Event-ID`."""
+        self._max = max_event_bytes
+        self._line: list[bytes] = []
+        """Pieces of the line that is not complete: joined once, so that small pieces stay cheap."""
+        self._after_cr = False
+        self._at_start = True
+        self._size = 0
+        """Bytes of the block so far, the incomplete line included."""
+        self._data: list[str] = []
+        self._event = ""
+        self._id = ""
+        self._retry: int | None = None
+
+    def feed(self, chunk: bytes) -> list[SseEvent]:
+        """Return the events that `chunk` completes. Raise `SourceError` for one over the bound."""
+        if self._size > self._max:
+            raise self._too_large()
+        if not chunk:
+            return []
+        if self._after_cr and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+            self._after_cr = False
+            if not chunk:
+                return []
+        self._after_cr = chunk.endswith(b"\r")
+        return self._read_lines(_LINE_END.split(chunk))
+
+    def _read_lines(self, pieces: list[bytes]) -> list[SseEvent]:
+        rest = pieces.pop()
+        events: list[SseEvent] = []
+        for piece in pieces:
+            self._grow(piece)
+            line = b"".join(self._line)
+            self._line.clear()
+            if self._at_start:
+                line = line.removeprefix(_BOM)
+                self._at_start = False
+            if line:
+                self._read_field(line)
+            else:
+                self._dispatch(events)
+        if rest:
+            self._grow(rest)
+        return events
+
+    def _grow(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._max:
+            self._line.clear()
+            self._data.clear()
+            raise self._too_large()
+        self._line.append(piece)
+
+    def _too_large(self) -> SourceError:
+        return SourceError(
+            f"An event of the stream is larger than {self._max} bytes; it cannot be read further."
+        )
+
+    def _read_field(self, line: bytes) -> None:
+        name, _, value = line.decode(errors="replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id":
+            if "\0" not in value:
+                self._id = value
+        elif name == "retry" and value.isascii() and value.isdigit():
+            # Longer than any wait that makes sense, and than Python reads by default: not a number.
+            self._retry = int(value) if len(value) <= _MAX_RETRY_DIGITS else self._retry
+
+    def _dispatch(self, events: list[SseEvent]) -> None:
+        self.last_event_id = self._id
+        if self._data:
+            data = "\n".join(self._data)
+            events.append(SseEvent(self._event or "message", data, self._id, self._retry))
+        self._data.clear()
+        self._event = ""
+        self._retry = None
+        self._size = 0
+
+
+_MAX_RETRY_DIGITS = 15
+"""Milliseconds that stay exact in every JSON reader: thirty thousand years."""

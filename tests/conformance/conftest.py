@@ -1,0 +1,48 @@
+"""What conformance tests ask for: `sdk`, `judge`, `chat`, `chunk_schema`.
+
+Each worker starts once per pytest process, at its first use. Where Node or its packages are
+missing the tests fail, through the `node` fixture: `make test` installs both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.conformance.chat import Chat
+from tests.conformance.judge import SDKS, Judge, Sdk
+from tests.conformance.worker import running
+
+
+@pytest.fixture(params=SDKS)
+def sdk(request: pytest.FixtureRequest) -> Sdk:
+    """Each release of the AI SDK in turn."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def judge(node) -> Iterator[Judge]:
+    """`judge(stream, sdk, prior=None, expect_error=False) -> Verdict`."""
+    with running(node.binary, node.folder / "judge.mjs") as worker:
+        yield Judge(worker)
+
+
+@pytest.fixture(scope="session")
+def chat(node) -> Iterator[Chat]:
+    """`chat(script) -> ChatResult`."""
+    with running(node.binary, node.folder / "chat.mjs") as worker:
+        yield Chat(worker)
+
+
+@pytest.fixture(scope="session")
+def chunk_schema(node) -> Callable[[Sdk], dict[str, Any]]:
+    """`chunk_schema(sdk)`: the chunk types, keys and finish reasons that a release accepts."""
+
+    def read(sdk: Sdk) -> dict[str, Any]:
+        command = [node.binary, node.folder / "schema.mjs", sdk]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    return read

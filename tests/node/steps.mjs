@@ -1,0 +1,59 @@
+// The steps of a scripted conversation: `do` -> what the front end does. chat.mjs has the format.
+
+const optionsOf = ({ headers, body, metadata }) => ({ headers, body, metadata });
+
+async function answerApprovals(conversation, step, approved) {
+  const calls = conversation.calls('approval-requested', step.tool);
+  const answer = approved ? { approved } : { approved, reason: step.reason };
+  for (const { approval } of step.first ? calls.slice(0, 1) : calls) {
+    await conversation.chat.addToolApprovalResponse({ id: approval.id, ...answer });
+    await conversation.settle();
+  }
+}
+
+export const STEPS = {
+  send: (conversation, { text, files, ...step }) => conversation.run(
+    () => conversation.chat.sendMessage({ text, files }, optionsOf(step)), step),
+
+  edit: (conversation, { message, text, ...step }) => {
+    const messageId = conversation.messageId(message);
+    const request = () => conversation.chat.sendMessage({ text, messageId }, optionsOf(step));
+    return conversation.run(request, step);
+  },
+
+  regenerate: (conversation, { message, ...step }) => {
+    const messageId = conversation.messageId(message);
+    const request = () => conversation.chat.regenerate({ messageId, ...optionsOf(step) });
+    return conversation.run(request, step);
+  },
+
+  continue: (conversation, step) => conversation.run(
+    () => conversation.chat.sendMessage(undefined, optionsOf(step)), step),
+
+  approve: (conversation, step) => answerApprovals(conversation, step, true),
+  deny: (conversation, step) => answerApprovals(conversation, step, false),
+
+  output: async (conversation, step) => {
+    for (const { tool, toolCallId } of conversation.calls('input-available', step.tool)) {
+      await conversation.addOutput(tool, toolCallId, step);
+      await conversation.settle();
+    }
+  },
+
+  stop: conversation => conversation.stop(),
+  release: conversation => conversation.release(),
+
+  fetch: async (conversation, { path, method, body }) => {
+    await conversation.fetchRoute(path, { method, body: body && JSON.stringify(body) });
+  },
+
+  reload: async conversation => {
+    await conversation.stop();
+    conversation.enter(await conversation.storedMessages());
+  },
+
+  resume: async (conversation, { from = 'server', ...step }) => {
+    if (from === 'server') await STEPS.reload(conversation);
+    await conversation.run(() => conversation.chat.resumeStream(optionsOf(step)), step);
+  },
+};

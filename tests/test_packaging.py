@@ -1,0 +1,78 @@
+"""The locks and the wheel hold what they should, and nothing that ties them to one machine."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PYTHON_LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+NPM_LOCKS = sorted(ROOT.glob("*/node/package-lock.json"))
+
+PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>[^ ]+)", re.MULTILINE)
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return {match["name"]: match["version"] for match in PIN.finditer(lock.read_text())}
+
+
+def npm_packages(lock: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    packages = json.loads(lock.read_text())["packages"]
+    return ((path, entry) for path, entry in packages.items() if path)
+
+
+@pytest.mark.parametrize("lock", PYTHON_LOCKS, ids=lambda lock: lock.name)
+def test_python_lock_is_hashed_and_names_no_address(lock: Path) -> None:
+    """Whoever installs decides where from; the hashes decide what."""
+    text = lock.read_text()
+    requirements = [line for line in text.splitlines() if line and line[0] not in "# "]
+    assert len(pins(lock)) == len(requirements) > 0
+    assert all(line.endswith("\\") for line in requirements), "a requirement without a hash"
+    assert "://" not in text
+    assert "--index" not in text
+    assert "--find-links" not in text
+
+
+def test_python_locks_agree() -> None:
+    """One environment can hold serve, test and bench: no package is pinned to two versions."""
+    seen: dict[str, set[str]] = {}
+    for lock in PYTHON_LOCKS:
+        for name, version in pins(lock).items():
+            seen.setdefault(name, set()).add(version)
+    assert {name: versions for name, versions in seen.items() if len(versions) > 1} == {}
+
+
+@pytest.mark.parametrize("lock", NPM_LOCKS, ids=lambda lock: lock.parent.name)
+def test_npm_lock_is_complete_and_names_no_registry(lock: Path) -> None:
+    """npm can write a lock that lacks packages of other platforms, and then refuses it itself."""
+    packages = dict(npm_packages(lock))
+    names = {path.rpartition("node_modules/")[2] for path in packages}
+    assert [path for path, entry in packages.items() if "resolved" in entry] == []
+    assert [path for path, entry in packages.items() if "integrity" not in entry] == []
+    wanted = {name for entry in packages.values() for name in entry.get("optionalDependencies", {})}
+    assert wanted - names == set()
+
+
+def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    """A user who installs the wheel has the types marker, the bundled apps and their data."""
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    subprocess.run([*build, "--directory", str(tmp_path)], cwd=ROOT, check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name for name in archive.namelist() if name.startswith("adk_prism/")}
+    source = ROOT / "src"
+    written = {
+        path.relative_to(source).as_posix()
+        for path in (source / "adk_prism").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert shipped == written
+    assert "adk_prism/py.typed" in shipped
