@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from google.genai import types
-
 from tests.stage import Take
 
 

@@ -1,7 +1,8 @@
-"""A server on the loopback interface that answers like Gemini's REST API, for ADK's real `Gemini` class.
+"""A loopback server that answers like Gemini's REST API, for ADK's real `Gemini` class.
 
-It gives the prepared replies in order, one per request: a list of chunks, or a refusal with a status. It
-follows `v1beta/models/{model}:streamGenerateContent?alt=sse` and `:generateContent`. Standard library only.
+It gives the prepared replies in order, one per request: a list of chunks, or a refusal with a
+status. It follows `v1beta/models/{model}:streamGenerateContent?alt=sse` and `:generateContent`.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
         self.loopback.requests.append(json.loads(self.rfile.read(length)))
-        reply = self.loopback.replies.pop(0)
+        left = self.loopback.replies
+        reply = left.pop(0) if left else Refusal(500, "INTERNAL", "No reply is left.")
         if isinstance(reply, Refusal):
             error = {"code": reply.code, "message": reply.message, "status": reply.status}
             self._send(reply.code, "application/json", json.dumps({"error": error}))

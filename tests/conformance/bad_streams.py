@@ -327,6 +327,7 @@ CLIENT = [
         sse(START, *message(text(), text("b", "t2"), message_id="m2")),
         "second-start",
     ),
+    Bad("a message without parts", sse(START, FINISH), "invalid-message", sdks=("ai-6.0.0",)),
     Bad(
         "a relative file URL",
         sse(*message([chunk("file", url="/files/1", mediaType="image/png")])),

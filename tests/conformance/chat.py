@@ -72,7 +72,7 @@ class Chat:
 
     def __call__(self, script: Mapping[str, Any]) -> ChatResult:
         """Play `script`; a script that cannot be played to its end fails the test."""
-        reply = self.worker.ask(script)
+        reply = self.worker.ask({"script": dict(script)})
         failure = reply.pop("failure")
         assert failure is None, f"{failure}\n{_story(reply)}"
         return ChatResult(**reply)

@@ -9,40 +9,46 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conformance.chat import Chat
 from tests.conformance.judge import SDKS, Judge, Sdk
 from tests.conformance.worker import running
 
+if TYPE_CHECKING:
+    from tests.conftest import Node
+
 
 @pytest.fixture(params=SDKS)
 def sdk(request: pytest.FixtureRequest) -> Sdk:
     """Each release of the AI SDK in turn."""
-    return request.param
+    alias: Sdk = request.param
+    return alias
 
 
 @pytest.fixture(scope="session")
-def judge(node) -> Iterator[Judge]:
+def judge(node: Node) -> Iterator[Judge]:
     """`judge(stream, sdk, prior=None, expect_error=False) -> Verdict`."""
     with running(node.binary, node.folder / "judge.mjs") as worker:
         yield Judge(worker)
 
 
 @pytest.fixture(scope="session")
-def chat(node) -> Iterator[Chat]:
+def chat(node: Node) -> Iterator[Chat]:
     """`chat(script) -> ChatResult`."""
     with running(node.binary, node.folder / "chat.mjs") as worker:
         yield Chat(worker)
 
 
 @pytest.fixture(scope="session")
-def chunk_schema(node) -> Callable[[Sdk], dict[str, Any]]:
+def chunk_schema(node: Node) -> Callable[[Sdk], dict[str, Any]]:
     """`chunk_schema(sdk)`: the chunk types, keys and finish reasons that a release accepts."""
 
     def read(sdk: Sdk) -> dict[str, Any]:
         command = [node.binary, node.folder / "schema.mjs", sdk]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        printed = subprocess.run(command, check=True, capture_output=True).stdout
+        schema: dict[str, Any] = json.loads(printed)
+        return schema
 
     return read

@@ -20,7 +20,9 @@ def sse(*chunks: Chunk) -> str:
     return "".join(f"data: {json.dumps(one)}\n\n" for one in chunks) + DONE
 
 
-def message(*steps: list[Chunk], reason: str = "stop", message_id: str = "m1") -> list[Chunk]:
+def message(
+    *steps: list[Chunk], reason: str | None = "stop", message_id: str | None = "m1"
+) -> list[Chunk]:
     """A message whose steps hold the given chunks; `finish` has metadata, as ours always has."""
     inside = [c for step in steps for c in (chunk("start-step"), *step, chunk("finish-step"))]
     finish = chunk("finish", finishReason=reason, messageMetadata={"usage": {}})

@@ -5,11 +5,25 @@ Without this a judge that says yes to everything would look like a conforming se
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from tests.conformance.bad_streams import BAD, Bad
 from tests.conformance.good_streams import GOOD, Good
 from tests.conformance.judge import SDKS, Judge, Sdk
-from tests.conformance.sse import STEP_END, approval, call, message, output, sse, text
+from tests.conformance.sse import (
+    STEP_END,
+    TEXT_DELTA,
+    approval,
+    call,
+    chunk,
+    message,
+    output,
+    sse,
+    text,
+)
+from tests.conformance.worker import WorkerError
 
 
 @pytest.mark.parametrize("case", GOOD, ids=lambda case: case.id)
@@ -45,6 +59,12 @@ def test_says_where_the_fault_is(judge: Judge) -> None:
     assert '"x"' in problem.message
 
 
+def test_a_refused_chunk_does_not_move_the_places_of_the_others(sdk: Sdk, judge: Judge) -> None:
+    """Places are places in the stream, whatever was refused before them."""
+    errors = judge(sse(*message([chunk("ping"), TEXT_DELTA])), sdk).errors
+    assert {(p.code, p.index) for p in errors} >= {("unknown-type", 2), ("block-not-open", 3)}
+
+
 def test_a_waiting_sibling_is_a_warning(sdk: Sdk, judge: Judge) -> None:
     """A call without output holds back the answer to the approval beside it, unless a client
     runs it: the judge cannot know, and warns."""
@@ -61,7 +81,9 @@ def test_posting_again_is_a_warning_when_the_run_waits(sdk: Sdk, judge: Judge) -
     assert [warning.code for warning in verdict.warnings] == ["reposts"]
 
 
-def test_the_schema_is_the_one_of_the_release(chunk_schema) -> None:
+def test_the_schema_is_the_one_of_the_release(
+    chunk_schema: Callable[[Sdk], dict[str, Any]],
+) -> None:
     """`schema.mjs` reads keys and reasons that are known to differ between the releases."""
     old, six, seven = (chunk_schema(sdk) for sdk in SDKS)
     assert old["version"] == "6.0.0"
@@ -71,3 +93,9 @@ def test_the_schema_is_the_one_of_the_release(chunk_schema) -> None:
     assert six["chunks"]["abort"]["optional"] == ["reason"]
     assert set(six["chunks"]) == set(old["chunks"]) < set(seven["chunks"])
     assert set(seven["finishReasons"]) - set(old["finishReasons"]) == {"interrupted"}
+
+
+def test_an_unknown_release_is_no_verdict(judge: Judge) -> None:
+    """A fault of the harness is an error of its own kind, never a verdict on the stream."""
+    with pytest.raises(WorkerError, match="expected one of ai-6"):
+        judge("", "ai-5")  # type: ignore[arg-type]  # that is the point

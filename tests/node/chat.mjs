@@ -1,6 +1,6 @@
 // Drives the AI SDK's real chat client against a server, as a worker (see worker.mjs).
 //
-// A request is a script:
+// A request is {id, script}; the script:
 //   sdk          "ai-6.0.0" | "ai-6" | "ai-7"
 //   url          the chat route, e.g. http://127.0.0.1:8000/api/chat/tour
 //   steps        what the front end does, in order (below)
@@ -86,4 +86,4 @@ async function beforeDeadline(work, deadline, seconds) {
   }
 }
 
-await serve(play);
+await serve(({ script }) => play(script));

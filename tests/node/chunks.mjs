@@ -3,17 +3,16 @@
 import * as z from 'zod/v4';
 import { objectsFor } from './sdk.mjs';
 
-/** Return `{chunks, problems}`; `chunks` holds only what the SDK accepts. */
+/** Return `{chunks, problems}`; a chunk that the SDK refuses is null. */
 export async function parseChunks(sdk, text) {
   const chunks = [];
   const problems = [];
-  let index = 0;
   for await (const result of parsed(sdk.ai, text)) {
-    if (result.success) chunks.push(result.value);
+    const index = chunks.length;
     problems.push(...refusals(sdk, result).map(problem => ({ ...problem, index })));
-    index += 1;
+    chunks.push(result.success ? result.value : null);
   }
-  return { chunks, problems, count: index };
+  return { chunks, problems };
 }
 
 function parsed(ai, text) {

@@ -19,14 +19,13 @@ export async function readerErrors(ai, chunks, prior) {
  * of `prior`. `reposts` names the helper that would have made it post again at once.
  */
 export async function chatOver(ai, text, prior) {
-  const seen = { error: undefined, finishReason: undefined, reposts: null };
+  const seen = { error: undefined, reposts: null };
   const user = { id: 'user-1', role: 'user', parts: [{ type: 'text', text: 'hello' }] };
   const chat = makeChat(ai, {
     id: 'judge',
     messages: prior ? [user, structuredClone(prior)] : [],
     transport: new ai.DefaultChatTransport({ api: API, fetch: async () => new Response(text) }),
     onError: error => { seen.error = error; },
-    onFinish: ({ finishReason }) => { seen.finishReason = finishReason; },
     // Asked at the end of the response; "no" keeps the chat from really posting.
     sendAutomaticallyWhen: ({ messages }) => {
       seen.reposts = satisfied(ai, messages);

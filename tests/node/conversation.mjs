@@ -1,5 +1,6 @@
 // A scripted conversation over the SDK's real chat. chat.mjs has the script format.
 import { loadSdk, makeChat } from './sdk.mjs';
+import { QUIET_TURNS, turn } from './turns.mjs';
 import { Wire } from './wire.mjs';
 
 const REACT = { 'ai-6': 'ai-react-6', 'ai-7': 'ai-react-7' };
@@ -7,11 +8,7 @@ const HELPERS = {
   tools: 'lastAssistantMessageIsCompleteWithToolCalls',
   approvals: 'lastAssistantMessageIsCompleteWithApprovalResponses',
 };
-// A chat that will post again by itself does so within a few turns of the event loop.
-const QUIET_TURNS = 10;
-
 const copy = value => JSON.parse(JSON.stringify(value));
-const turn = () => new Promise(resolve => { setImmediate(resolve); });
 const toolNameOf = part =>
   part.type === 'dynamic-tool' ? part.toolName : part.type.slice('tool-'.length);
 

@@ -24,7 +24,7 @@ import { serve } from './worker.mjs';
 
 async function judge({ sdk: alias, stream, prior, expectError = false }) {
   const sdk = await loadSdk(alias);
-  const { chunks, problems, count } = await parseChunks(sdk, stream);
+  const { chunks, problems } = await parseChunks(sdk, stream);
   const ordering = new Ordering(prior);
   chunks.forEach(chunk => ordering.feed(chunk));
   ordering.end();
@@ -32,13 +32,13 @@ async function judge({ sdk: alias, stream, prior, expectError = false }) {
   errors.push(...errorChunkProblems(ordering, expectError));
   const warnings = [...ordering.warnings];
   let message = null;
-  if (chunks.length === count) { // else the client stops at the refused chunk
+  if (!chunks.includes(null)) { // else the client stops at the refused chunk
     const client = await askClient(sdk, { chunks, stream, prior, ordering });
     errors.push(...client.errors);
     warnings.push(...client.warnings);
     message = client.message;
   }
-  return { ok: errors.length === 0, errors, warnings, message, chunks: count };
+  return { ok: errors.length === 0, errors, warnings, message, chunks: chunks.length };
 }
 
 function errorChunkProblems({ errorText }, expectError) {
@@ -60,7 +60,8 @@ async function askClient(sdk, { chunks, stream, prior, ordering }) {
   const chat = await chatOver(sdk.ai, stream, prior);
   errors.push(...chatProblems(chat, errorText));
   if (chat.reposts !== null && chat.status === 'ready') {
-    (finishReason === 'tool-calls' ? warnings : errors).push({ code: 'reposts', message: chat.reposts });
+    const findings = finishReason === 'tool-calls' ? warnings : errors; // it asked for a request
+    findings.push({ code: 'reposts', message: chat.reposts });
   }
   const message = chat.assistants.at(-1) ?? null;
   if (message !== null && errors.length === 0) {

@@ -46,20 +46,30 @@ export class Ordering {
     if (approval) this.#approvals.set(approval.id, toolCallId);
   }
 
+  /** Take the next chunk; null stands for one that the schema refused. */
   feed(chunk) {
+    if (chunk !== null) this.#take(chunk);
+    this.#index += 1;
+  }
+
+  #take(chunk) {
     this.#checkPhase(chunk);
     if (CONTENT.has(chunk.type) && this.#step === null) {
       this.#fail('outside-step', `${chunk.type} outside a step`);
     }
     RULES[chunk.type]?.call(this, chunk);
-    this.#index += 1;
   }
 
   #fail(code, message) { this.problems.push({ code, message, index: this.#index }); }
   #warn(code, message) { this.warnings.push({ code, message, index: this.#index }); }
 
   #checkPhase({ type }) {
-    if (this.#phase === 'new' && type !== 'start') this.#fail('before-start', `${type} before start`);
+    if (this.#phase === 'new' && type !== 'start') {
+      this.#fail('before-start', `${type} before start`);
+    }
+    if (this.#phase !== 'new' && type === 'start') {
+      this.#fail('second-start', 'start is not the first chunk');
+    }
     if (this.#phase === 'over') this.#fail('after-end', `${type} after the end of the message`);
     // Reported once: what follows is judged as if the start had been there.
     if (this.#phase === 'new') this.#phase = 'open';
@@ -71,7 +81,6 @@ export class Ordering {
   // Messages
 
   start({ messageId }) {
-    if (this.#index > 0) this.#fail('second-start', 'start is not the first chunk');
     if (messageId === undefined) {
       this.#fail('no-message-id', 'start without messageId: the client invents one');
     } else if (this.prior && messageId !== this.prior.id) {

@@ -15,9 +15,14 @@ export function loadSdk(alias) {
   if (!ALIASES.includes(alias)) {
     throw new Error(`sdk is ${JSON.stringify(alias)}; expected one of ${ALIASES.join(', ')}`);
   }
-  if (!loading.has(alias)) loading.set(alias, load(alias));
+  if (!loading.has(alias)) {
+    queue = queue.then(() => load(alias)); // one at a time: zod's error map is global
+    loading.set(alias, queue);
+  }
   return loading.get(alias);
 }
+
+let queue = Promise.resolve();
 
 async function load(alias) {
   const ai = await import(alias);
@@ -27,15 +32,17 @@ async function load(alias) {
 }
 
 async function chunkObjects(ai, alias) {
+  const probe = {};
   let union;
-  const catchUnion = issue => void (issue.code === 'invalid_union' && (union = issue.inst));
-  z.config({ customError: catchUnion });
+  z.config({ customError: issue => void (issue.input === probe && (union = issue.inst)) });
   try {
-    await ai.uiMessageChunkSchema().validate({});
+    await ai.uiMessageChunkSchema().validate(probe);
   } finally {
     z.config({ customError: undefined });
   }
-  if (union === undefined) throw new Error(`${alias}: the chunk schema is no longer a zod union`);
+  if (union?._zod.def.type !== 'union') {
+    throw new Error(`${alias}: the chunk schema is no longer a zod union`);
+  }
   return union._zod.def.options;
 }
 

@@ -1,6 +1,7 @@
 // The network as a chat sees it: a fetch that records every exchange, refuses more than a
 // bounded number, and can cut or hold the next response at an exact place.
 import { Gate } from './gate.mjs';
+import { quiet } from './turns.mjs';
 
 export class Wire {
   requests = [];
@@ -92,6 +93,7 @@ export class Wire {
     if (kind === 'cut') {
       reach();
       await reader.cancel();
+      await quiet(); // an error overtakes what the SDK has yet to show
       throw new TypeError('network error'); // what browsers say; the SDK reads the text
     }
     this.#hold = Promise.withResolvers();

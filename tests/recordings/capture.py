@@ -1,8 +1,11 @@
 """Capture real runs as files: `PYTHONHASHSEED=0 python -m tests.recordings.capture [NAME …]`.
 
-Each line of `raw/*.jsonl` is one event, as ADK serialises it for a client. A run that raised ends with
-the error object that ADK's `/run_sse` sends then. Ids and times are counted, so that a capture taken again is
-the same file; ADK orders the inputs of a join by hash, hence the seed. Everything in them is synthetic.
+From the root of the checkout, without a model's key in the environment.
+
+Each line of `raw/*.jsonl` is one event, as ADK serialises it for a client. A run that raised ends
+with the error object that ADK's `/run_sse` sends then. Ids and times are counted, so that a capture
+taken again is the same file; ADK orders the inputs of a join by hash, hence the seed. Everything in
+them is synthetic.
 """
 
 from __future__ import annotations
@@ -14,11 +17,15 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adk_prism.apps.tour.agent import tour_app
-from adk_prism.apps.tour.scenarios import SCENARIOS
 from tests.answers import decisions, respond, sign_in
 from tests.recordings.determinism import start_counting
+from tests.recordings.gemini_shapes import GEMINI_SHAPES
+from tests.recordings.live_shape import live
+from tests.recordings.shapes import SHAPES, Shape
 from tests.stage import Stage, Take
+
+from adk_prism.apps.tour.agent import tour_app
+from adk_prism.apps.tour.scenarios import SCENARIOS
 
 RAW = Path(__file__).parent / "raw"
 
@@ -77,6 +84,13 @@ async def capture_scenario(name: str, prompt: str) -> None:
         _write(f"{_file_name(name)}.{suffix}", rest)
 
 
+async def capture_shape(name: str, shape: Shape) -> None:
+    """Capture one shape; its files begin with `x_`."""
+    start_counting()
+    for suffix, take in (await shape()).items():
+        _write(f"x_{name}.{suffix}" if suffix else f"x_{name}", take)
+
+
 async def _play(prompt: str, continuation: Continuation | None) -> tuple[Take, Take | None]:
     start_counting()
     stage = Stage(tour_app(delay=0))
@@ -103,12 +117,15 @@ def _error_line(error: Exception) -> str:
 
 
 async def main(names: list[str]) -> None:
-    """Capture the named scenarios, or all."""
+    """Capture the named scenarios and shapes, or all."""
     for scenario in SCENARIOS:
         if not names or scenario.name in names:
             prompt = _PROMPTS.get(scenario.name, scenario.example)
             # A task of its own: the counters live in its context.
             await asyncio.create_task(capture_scenario(scenario.name, prompt))
+    for name, shape in {**SHAPES, **GEMINI_SHAPES, "live": live}.items():
+        if not names or name in names:
+            await asyncio.create_task(capture_shape(name, shape))
 
 
 if __name__ == "__main__":

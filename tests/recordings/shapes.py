@@ -1,6 +1,7 @@
 """Runs of other agents than the tour's: the shapes of events that a reader has to know too.
 
-Each function plays one small app and returns its runs by the suffix of their file. All models are scripted.
+Each function plays one small app and returns its runs by the suffix of their file. All models are
+scripted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from google.adk.tools import FunctionTool, ToolContext, exit_loop
 from google.adk.workflow import BaseNode, FunctionNode, JoinNode, RetryConfig, Workflow
 from google.genai import types
 from pydantic import BaseModel
+from tests.answers import decisions
+from tests.stage import Stage, Take
 
 from adk_prism.models import (
     Call,
@@ -32,8 +35,6 @@ from adk_prism.models import (
     read_conversation,
     say,
 )
-from tests.answers import decisions
-from tests.stage import Stage, Take
 
 Takes = dict[str, Take]
 Shape = Callable[[], Awaitable[Takes]]
@@ -230,7 +231,9 @@ async def structured_output() -> Takes:
         celsius: int
 
     return await one(
-        agent("typed", '{"sky": "sunny", "celsius": 21}', output_schema=Weather, output_key="weather")
+        agent(
+            "typed", '{"sky": "sunny", "celsius": 21}', output_schema=Weather, output_key="weather"
+        )
     )
 
 

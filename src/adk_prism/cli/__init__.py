@@ -5,20 +5,24 @@ Decides how a command line is read and how a failure looks: one line on stderr, 
 errors; the module of a verb is imported when that verb is named, so `--help` is quick and `replay`
 never loads ADK or a web server.
 
-A verb's module has `register(parser)`, which adds its arguments, and `execute(args) -> int`.
+A verb's module has `register(parser)`, which adds its arguments, and `execute(args) -> int`. A verb
+without a module is not in this version, and says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import NoReturn, Protocol, cast
 
 from adk_prism.errors import NotBuilt, PrismError, UsageError
 
-USAGE, FAILURE = 2, 1
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+"""Exit codes; 130 is what shells give a command that Ctrl+C ended."""
 
 VERBS = {
     "serve": "serve ADK apps over every protocol",
@@ -31,9 +35,6 @@ VERBS = {
     "share": "write a run as one HTML file",
     "console": "open the terminal panel",
 }
-
-NOT_BUILT = frozenset({"view", "share", "console"})
-"""Named, so that their names stay free for them; answered with a clear refusal until they exist."""
 
 
 class Verb(Protocol):
@@ -60,43 +61,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except PrismError as error:
-        print(f"adk-prism: {error.detail}", file=sys.stderr)
-        return USAGE if isinstance(error, UsageError) else FAILURE
+        return fail(error.detail, USAGE if isinstance(error, UsageError) else FAILURE)
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nobody is left to tell.
-        sys.stderr.close()
+        # Who read our output has gone (`| head`). Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+
+
+def fail(line: str, code: int = FAILURE) -> int:
+    """Say in one line on stderr what went wrong; return the exit code."""
+    print(f"adk-prism: {line}", file=sys.stderr)
+    return code
 
 
 def _run(words: list[str]) -> int:
     name = next((word for word in words if not word.startswith("-")), "")
-    if name in NOT_BUILT:
-        raise NotBuilt(f"{name} is not in this version.")
-    verb = cast("Verb", import_module(f"{__name__}.{name}")) if name in VERBS else None
+    verb = _load(name) if name in VERBS else None
     try:
         args = _parser(name, verb).parse_args(words)
-    except SystemExit as exit:  # After --help or --version, which argparse prints itself.
-        return int(exit.code or 0)
+    except SystemExit as done:  # After --help or --version, which argparse prints itself.
+        return int(done.code or 0)
     if verb is None:
-        raise UsageError(f"no command given; there are: {', '.join(VERBS)}; see adk-prism --help")
+        raise UsageError(f"no command given; there are {', '.join(VERBS)}; see adk-prism --help")
     return verb.execute(args)
 
 
+def _load(name: str) -> Verb:
+    if not _is_built(name):
+        raise NotBuilt(f"`{name}` is not in this version of adk-prism.")
+    return cast("Verb", import_module(f"{__name__}.{name}"))
+
+
+def _is_built(name: str) -> bool:
+    return find_spec(f"{__name__}.{name}") is not None
+
+
 def _parser(name: str, verb: Verb | None) -> Parser:
+    from adk_prism import __version__
+
     parser = Parser(prog="adk-prism", description="One ADK run in; every front end out.")
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=f"adk-prism {__version__}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():
-        note = " (not in this version)" if each in NOT_BUILT else ""
+        note = "" if _is_built(each) else " (not in this version)"
         sub = verbs.add_parser(each, help=text + note, description=text)
         if verb is not None and each == name:
             verb.register(sub)
     return parser
-
-
-def _version() -> str:
-    from adk_prism import __version__
-
-    return f"adk-prism {__version__}"

@@ -19,7 +19,7 @@ def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = 
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """Return the settings: what was typed, then the environment, then pyproject.toml, then defaults.
+    """Return the settings: what was typed goes before the environment and pyproject.toml.
 
     Raise `UsageError` as `read_settings` does.
     """
@@ -30,7 +30,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
     # The default is None, so that what was typed can be told from what was not.
-    text = f"{option.help} [{variable_name(name)}]{_default(name)}".replace("%", "%%")
+    text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
     kind = option.kind
     if option.positional:
         parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
@@ -42,6 +42,6 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
         parser.add_argument(flag_name(name), metavar=kind.metavar, help=text)
 
 
-def _default(name: str) -> str:
+def _default(name: str, option: Option) -> str:
     value = Settings.__dataclass_fields__[name].default
-    return f" (default: {value})" if value not in ("", (), False) else ""
+    return f" (default: {option.kind.show(value)})" if value else ""

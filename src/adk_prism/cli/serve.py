@@ -1,36 +1,29 @@
 """`adk-prism serve`: the application on a port of this machine, until it is told to stop.
 
-Decides how the process starts and ends: everything that can fail is tried before the first request
-is taken and told in one line; on SIGTERM or SIGINT the server drains (health says so, new work is
-refused, what runs may finish within the grace period) and then stops. A second signal stops now.
+Decides how the process starts: whatever can fail is tried before a request is taken, and told in
+one line. `server.draining` decides how it ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import errno
 import socket
 import sys
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from adk_prism.cli import fail
 from adk_prism.cli.options import add_settings, settings_of
-from adk_prism.errors import SourceError
 from adk_prism.server.settings import Settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from adk_prism.server.lifecycle import Lifecycle
-
-LAST_SECONDS = 2
-"""How long a connection may take to close once everything has drained."""
-
 BACKLOG = 2048
-"""Connections that wait to be accepted: uvicorn's own default."""
+"""Connections that may wait to be accepted: uvicorn's own default."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -39,10 +32,14 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Serve until a signal comes. Raise `PrismError` for what keeps it from starting."""
+    """Serve until a signal comes. Raise `PrismError` for what keeps the server from starting."""
     settings = settings_of(args)
-    with _listening(settings) as listener:
-        # ADK takes seconds to import: a port that is taken is told before that.
+    try:
+        listening = _listen(settings)
+    except OSError as error:
+        return fail(_why(error, settings))
+    with listening as listener:
+        # Importing ADK takes seconds; a port that is taken is told before that.
         from adk_prism.server.app import create_app
         from adk_prism.server.diagnostics_sink import route_logging, sink
 
@@ -50,24 +47,24 @@ def execute(args: argparse.Namespace) -> int:
         route_logging(report)
         app = create_app(settings=settings, report=report)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(app, settings, listener))
+            runner.run(_serve(app, listener))
     return 0
 
 
-@contextlib.contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
+async def _serve(app: FastAPI, listener: socket.socket) -> None:
+    from adk_prism.server.draining import serve
+
+    context = app.state.context
+    # Before the server does it, whose own way to report a failed start is a stack.
+    await context.lifecycle.start()
+    _announce(listener, context.apps.names())
+    await serve(app, context, listener)
+
+
+def _listen(settings: Settings) -> socket.socket:
     host = settings.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, settings.port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        raise CannotListen(_why(error, settings)) from error
-    with listener:
-        yield listener
-
-
-class CannotListen(SourceError):
-    """The address cannot be listened on."""
+    return socket.create_server((host, settings.port), family=family, backlog=BACKLOG)
 
 
 def _why(error: OSError, settings: Settings) -> str:
@@ -77,31 +74,17 @@ def _why(error: OSError, settings: Settings) -> str:
     return f"cannot listen on {place}: {error.strerror or error}."
 
 
-async def _serve(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
-    import uvicorn
-
-    context = app.state.context
-    # Before uvicorn, whose own way to report a failed start is a stack.
-    await context.lifecycle.start()
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        http="httptools",
-        server_header=False,
-        timeout_graceful_shutdown=LAST_SECONDS,
-    )
-    server = _server_class()(config, context.lifecycle, settings.grace)
-    _announce(listener, context.apps.names())
-    await server.serve(sockets=[listener])
-
-
-def _server_class() -> type[_DrainingServer]:
-    return _DrainingServer
-
-
 def _announce(listener: socket.socket, apps: list[str]) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     names = ", ".join(apps) or "no apps"
     print(f"adk-prism on http://{shown}:{port} serving {names}", file=sys.stderr, flush=True)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return uvloop's loop where there is one; it does not exist for Windows."""
+    try:
+        factory: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
+    except ImportError:
+        return None
+    return factory

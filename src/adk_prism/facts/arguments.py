@@ -82,7 +82,9 @@ class ArgumentWriter:
         out: list[str] = []
         wanted = ("", *path[:-1])
         shared = 0
-        while shared < min(len(self._open), len(wanted)) and self._open[shared].at == wanted[shared]:
+        while (
+            shared < min(len(self._open), len(wanted)) and self._open[shared].at == wanted[shared]
+        ):
             shared += 1
         while len(self._open) > shared:
             out.append(self._open.pop().closer)

@@ -11,6 +11,7 @@ The rules, each found on real runs of google-adk 2.13:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -85,7 +86,9 @@ class CallReader:
         call = current.call
         return CallInputGrew(call.call, call.name, text, model.speaker, model.name)
 
-    def _open_stream(self, part: FunctionCall, name: str, model: ModelCall, place: Place) -> _Streamed:
+    def _open_stream(
+        self, part: FunctionCall, name: str, model: ModelCall, place: Place
+    ) -> _Streamed:
         adk_id = part.id or ""
         call = OpenCall(
             self.calls.free_id(adk_id or _derived(place)), adk_id, name, requested=False
@@ -160,7 +163,9 @@ class CallReader:
         facts: list[Fact] = []
         call = self.calls.by_adk_id(request.call) if request.call else None
         if call is None:
-            call = OpenCall(self.calls.free_id(request.call or approval), request.call, request.name)
+            call = OpenCall(
+                self.calls.free_id(request.call or approval), request.call, request.name
+            )
             self.calls.open(call)
             facts.append(self._requested(call, request.args, model.speaker, model.name))
         self.calls.gate(approval, call)
@@ -200,6 +205,18 @@ class CallReader:
                 out.append(media.show_inline(piece.inline_data, which, speaker, ""))
             elif piece.file_data is not None:
                 out.append(media.show_reference(piece.file_data, which, speaker, ""))
+
+    def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
+        """Take answers that came with the request that started the run."""
+        facts: list[Fact] = []
+        for name, response in answers.items():
+            call = self.calls.by_id(name)
+            if call is None:
+                self.calls.satisfy(name)
+            else:
+                self.calls.close(call)
+                facts.append(self._answered(call, response, aborted=False))
+        return facts
 
     def _answered(self, call: OpenCall, response: Raw, aborted: bool) -> Fact:
         denial = self.calls.denial(call)

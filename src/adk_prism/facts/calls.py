@@ -65,6 +65,10 @@ class Calls:
         """Begin to wait for a call's answer."""
         self._open[call.call] = call
 
+    def by_id(self, call: str) -> OpenCall | None:
+        """Find an open call by the id clients know."""
+        return self._open.get(call)
+
     def by_adk_id(self, adk_id: str) -> OpenCall | None:
         """Find an open call by the id ADK knows."""
         call = self._open.get(adk_id)

@@ -7,6 +7,8 @@ call in `run_async`, new per message in live runs, and different on the error ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
@@ -47,6 +49,10 @@ class EventReader:
     def calls(self) -> Calls:
         """The calls of the message that is read."""
         return self._calls.calls
+
+    def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
+        """Show the results that the client gave; ADK takes them in, but says nothing of them."""
+        return self._calls.take_answers(answers)
 
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
@@ -104,7 +110,9 @@ class EventReader:
 
     # -------------------------------------------------------------- partial events
 
-    def _read_partial(self, cursor: int, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+    def _read_partial(
+        self, cursor: int, event: AdkEvent, speaker: Speaker, out: list[Fact]
+    ) -> None:
         parts = event.content.parts if event.content is not None else None
         if parts:
             call = self._model_call(cursor, speaker)
@@ -240,9 +248,7 @@ class EventReader:
                 self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
         settle(event, speaker, f"call-{cursor}", self._sources, out)
 
-    def _hear(
-        self, cursor: int, said: Transcription, *, partial: bool, out: list[Fact]
-    ) -> None:
+    def _hear(self, cursor: int, said: Transcription, *, partial: bool, out: list[Fact]) -> None:
         if self._heard is None:
             self._heard = (f"input-{cursor}", [])
         utterance, pieces = self._heard

@@ -48,7 +48,9 @@ class ModelCall:
 
     # -------------------------------------------------------------- blocks
 
-    def say(self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]) -> None:
+    def say(
+        self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
+    ) -> None:
         """Show a further piece of text, in the open block or in a new one."""
         block = self.block
         if block is None or block.kind != kind:
@@ -77,7 +79,9 @@ class ModelCall:
 
     # -------------------------------------------------------------- fragments and aggregate
 
-    def stream(self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]) -> None:
+    def stream(
+        self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
+    ) -> None:
         """Take a streamed fragment."""
         self._said.setdefault(kind, []).append(text)
         self.say(kind, text, signature, place, out)

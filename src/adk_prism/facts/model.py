@@ -6,7 +6,7 @@ only one protocol knows (steps, finish-reason strings, data URLs) is not a fact.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, dataclass_transform
 
 from msgspec import Raw, Struct
 
@@ -23,6 +23,7 @@ class Speaker(Struct, frozen=True, gc=False):
     branch: str
 
 
+@dataclass_transform(frozen_default=True)
 class _Fact(Struct, frozen=True, gc=False):
     """Base of all facts."""
 

@@ -63,18 +63,20 @@ class Reader:
         continues = record.continues
         self._message = continues.message if continues else record.run
         self._captured = record.derived
-        if continues:
-            self._events.calls.resume(continues)
-        return [
+        facts: list[Fact] = [
             RunBegan(record.run, record.origin, record.agents, record.state),
             MessageBegan(
                 self._message,
                 record.run,
                 continues is not None,
                 dict(continues.open_calls) if continues else {},
-                dict(continues.decisions) if continues else {},
+                dict(continues.decisions) if continues and not continues.held else {},
             ),
         ]
+        if continues:
+            self._events.calls.resume(continues)
+            facts.extend(self._events.take_answers(continues.answers))
+        return facts
 
     def _end(self, record: RunEnded) -> list[Fact]:
         out: list[Fact] = []

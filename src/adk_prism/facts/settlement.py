@@ -60,9 +60,7 @@ def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
         out.append(AgentTransferred(actions.transfer_to_agent, actions.transfer_reason or ""))
 
 
-def _end_model_call(
-    event: AdkEvent, speaker: Speaker, model_call: str, out: list[Fact]
-) -> None:
+def _end_model_call(event: AdkEvent, speaker: Speaker, model_call: str, out: list[Fact]) -> None:
     finish = finish_of(event)
     if finish or bytes(event.usage_metadata) not in _EMPTY:
         out.append(

@@ -1,8 +1,8 @@
 """The offline models: ordinary ADK models that play a script, with no network and no key.
 
 They import google.adk, google.genai and the standard library, nothing else of adk-prism, so that an
-app which uses them stays an ordinary ADK app. A script is a pure function from ADK's `LlmRequest` to
-a `Turn`.
+app which uses them stays an ordinary ADK app. A script is a pure function from ADK's `LlmRequest`
+to a `Turn`.
 """
 
 from adk_prism.models.conversation import Answer, Conversation, read_conversation

@@ -1,16 +1,15 @@
 """How a turn is cut into the chunks that a Gemini stream would carry.
 
 Words are chunks of text; a streamed call is a named opening, one chunk per piece of an argument and
-an empty closing chunk, as Vertex AI sends it (`partialArgs`, google-genai 2.34); everything else is one
-chunk. The finish reason, the usage and the sources ride on the last chunk. A filter's finish reason
-comes in a chunk without content, as Gemini sends it.
+an empty closing chunk, as Vertex AI sends it (`partialArgs`, google-genai 2.34); everything else is
+one chunk. The finish reason, the usage and the sources ride on the last chunk. A filter's finish
+reason comes in a chunk without content, as Gemini sends it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from google.genai import types
@@ -25,21 +24,8 @@ _FINISHES_WITH_CONTENT = {types.FinishReason.STOP, types.FinishReason.MAX_TOKENS
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """A stretch in which no chunk comes."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """The end of a stream that failed."""
-
-    error: Exception
-
-
-Beat = Chunk | Silence | Break
+# What happens in a stream, in order: a chunk comes, nothing comes for a while, or it breaks.
+Beat = Chunk | Pause | Fail
 
 
 def words_of(text: str) -> list[str]:
@@ -52,19 +38,19 @@ def beats_of(turn: Turn, usage: Usage, model: str) -> Iterator[Beat]:
     if turn.blocked is not None:
         yield _refusal(turn.blocked, usage, model)
         return
-    parts: list[Silence | Break | types.Part] = [p for s in turn.steps for p in _parts_of(s)]
-    broken = any(isinstance(part, Break) for part in parts)
+    parts = [part for step in turn.steps for part in _parts_of(step)]
+    broken = any(isinstance(part, Fail) for part in parts)
     last = max((i for i, p in enumerate(parts) if isinstance(p, types.Part)), default=-1)
-    closing = _closing(turn, usage)
     closes_with_content = last >= 0 and turn.finish_reason in _FINISHES_WITH_CONTENT
     for i, part in enumerate(parts):
         if not isinstance(part, types.Part):
             yield part
-            continue
-        ends = closes_with_content and i == last and not broken
-        yield _chunk([part], model, closing if ends else None)
+        elif closes_with_content and i == last and not broken:
+            yield _last_chunk([part], turn, usage, model)
+        else:
+            yield _open_chunk(part, model)
     if not broken and not closes_with_content:
-        yield _chunk(None, model, closing)
+        yield _last_chunk([], turn, usage, model)
 
 
 def whole_of(turn: Turn, usage: Usage, model: str) -> Chunk:
@@ -72,30 +58,25 @@ def whole_of(turn: Turn, usage: Usage, model: str) -> Chunk:
     if turn.blocked is not None:
         return _refusal(turn.blocked, usage, model)
     withheld = turn.finish_reason not in _FINISHES_WITH_CONTENT
-    parts = [] if withheld else [p for s in turn.steps for p in _whole_parts_of(s)]
-    return _chunk(parts or None, model, _closing(turn, usage))
+    parts = [] if withheld else [part for step in turn.steps for part in _whole_parts_of(step)]
+    return _last_chunk(_merge_texts(parts), turn, usage, model)
 
 
-@dataclass(frozen=True, slots=True)
-class _Closing:
-    turn: Turn
-    usage: Usage
+def _open_chunk(part: types.Part, model: str) -> Chunk:
+    candidate = types.Candidate(content=types.Content(role="model", parts=[part]), index=0)
+    return Chunk(candidates=[candidate], model_version=model)
 
 
-def _closing(turn: Turn, usage: Usage) -> _Closing:
-    return _Closing(turn, usage)
-
-
-def _chunk(parts: list[types.Part] | None, model: str, closing: _Closing | None) -> Chunk:
-    content = types.Content(role="model", parts=parts) if parts else None
-    candidate = types.Candidate(content=content, index=0)
-    if closing is None:
-        return Chunk(candidates=[candidate], model_version=model)
-    candidate.finish_reason = closing.turn.finish_reason
-    candidate.finish_message = closing.turn.finish_message
-    candidate.grounding_metadata = closing.turn.grounding
-    candidate.citation_metadata = closing.turn.citations
-    return Chunk(candidates=[candidate], usage_metadata=closing.usage, model_version=model)
+def _last_chunk(parts: list[types.Part], turn: Turn, usage: Usage, model: str) -> Chunk:
+    candidate = types.Candidate(
+        content=types.Content(role="model", parts=parts) if parts else None,
+        index=0,
+        finish_reason=turn.finish_reason,
+        finish_message=turn.finish_message,
+        grounding_metadata=turn.grounding,
+        citation_metadata=turn.citations,
+    )
+    return Chunk(candidates=[candidate], usage_metadata=usage, model_version=model)
 
 
 def _refusal(reason: types.BlockedReason, usage: Usage, model: str) -> Chunk:
@@ -105,7 +86,7 @@ def _refusal(reason: types.BlockedReason, usage: Usage, model: str) -> Chunk:
     return Chunk(prompt_feedback=feedback, usage_metadata=usage, model_version=model)
 
 
-def _parts_of(step: Step) -> Iterator[Silence | Break | types.Part]:
+def _parts_of(step: Step) -> Iterator[Pause | Fail | types.Part]:
     match step:
         case Say(text):
             yield from (types.Part(text=word) for word in words_of(text))
@@ -121,10 +102,8 @@ def _parts_of(step: Step) -> Iterator[Silence | Break | types.Part]:
         case Show(part):
             # A copy: ADK hands chunks on as they are, and a script may show one part many times.
             yield part.model_copy(deep=True)
-        case Pause(seconds):
-            yield Silence(seconds)
-        case Fail(error):
-            yield Break(error)
+        case Pause() | Fail():
+            yield step
         case _:
             assert_never(step)
 
@@ -143,6 +122,19 @@ def _whole_parts_of(step: Step) -> Iterator[types.Part]:
             return
         case _:
             assert_never(step)
+
+
+def _merge_texts(parts: list[types.Part]) -> list[types.Part]:
+    """Join neighbouring texts of one kind, as ADK does when it puts a stream together."""
+    merged: list[types.Part] = []
+    for part in parts:
+        last = merged[-1] if merged else None
+        if last and last.text and part.text and last.thought == part.thought:
+            last.text += part.text
+            last.thought_signature = last.thought_signature or part.thought_signature
+        else:
+            merged.append(part)
+    return merged
 
 
 def _whole_call(call: Call) -> types.Part:

@@ -34,7 +34,12 @@ def model_from_environment(
 
 
 def offline_delay(environment: Mapping[str, str] | None = None) -> float:
-    """Return the seconds between two words of the offline model."""
+    """Return the seconds between two words of the offline model; ValueError if not a number."""
     settings = os.environ if environment is None else environment
     given = settings.get("ADK_PRISM_OFFLINE_DELAY", "").strip()
-    return float(given) if given else _DEFAULT_DELAY
+    try:
+        return float(given) if given else _DEFAULT_DELAY
+    except ValueError:
+        raise ValueError(
+            f"ADK_PRISM_OFFLINE_DELAY is {given!r}; give a number of seconds, such as 0.01."
+        ) from None

@@ -2,14 +2,16 @@
 
 The chunks go through ADK's own aggregator, so that partial events, the closing aggregate, call ids
 and error codes have exactly the shape that a Gemini model gives with the installed ADK. Nothing is
-random: ids come from `google.adk.platform.uuid`, which a test may replace. In a stream each chunk is
-a partial response and one non-partial response with everything follows; otherwise there is one response.
+random: ids come from `google.adk.platform.uuid`, which a test may replace. In a stream each chunk
+is a partial response and one non-partial response with everything follows; otherwise there is one
+response.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from typing import Literal, assert_never
 
 from google.adk.models.base_llm import BaseLlm
@@ -18,7 +20,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from google.genai import types
 
-from adk_prism.models.chunks import Break, Chunk, Silence, Usage, beats_of, whole_of, words_of
+from adk_prism.models.chunks import Chunk, Usage, beats_of, whole_of, words_of
 from adk_prism.models.conversation import words_in
 from adk_prism.models.turn import Call, Fail, Pause, Say, Think, Turn
 
@@ -29,8 +31,8 @@ class ScriptedModel(BaseLlm):
     """A model whose every answer is a pure function of the request.
 
     `delay` is the time before each chunk, in seconds. With `call_ids="dropped"` it behaves as the
-    simplest adapters do: it sets no ids, so that ADK gives the preview of a call and the call itself
-    different ones.
+    simplest adapters do: it sets no ids, so that ADK gives the preview of a call and the call
+    itself different ones.
     """
 
     model: str = "scripted"
@@ -50,14 +52,15 @@ class ScriptedModel(BaseLlm):
         aggregator = StreamingResponseAggregator()
         for beat in beats_of(turn, usage, self.model):
             match beat:
-                case Silence(seconds):
+                case Pause(seconds):
                     await asyncio.sleep(seconds)
-                case Break(error):
+                case Fail(error):
                     raise error
                 case Chunk():
                     await asyncio.sleep(self.delay)
-                    async for partial in aggregator.process_response(beat):
-                        yield self._with_ids_as_asked(partial)
+                    async with aclosing(aggregator.process_response(beat)) as partials:
+                        async for partial in partials:
+                            yield self._with_ids_as_asked(partial)
                 case _:
                     assert_never(beat)
         aggregate = aggregator.close()

@@ -1,8 +1,8 @@
 """What a scripted model says in one turn, as data.
 
-A turn is a sequence of steps (say, think, call, show, pause, fail) and the way it finishes. It knows
-nothing of ADK's events and nothing of streaming: how a turn becomes chunks is decided in `chunks.py`,
-how chunks become responses in `scripted_model.py`. Steps are a closed union.
+A turn is a sequence of steps (say, think, call, show, pause, fail) and the way it finishes. It
+knows nothing of ADK's events and nothing of streaming: how a turn becomes chunks is decided in
+`chunks.py`, how chunks become responses in `scripted_model.py`. Steps are a closed union.
 """
 
 from __future__ import annotations

@@ -41,5 +41,7 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
     make: Callable[[], Projection[Frame]]
     """A new projection, for one reading of one run."""
     payload: Callable[[Frame], Payload]
+    failure: Callable[[str], Sequence[Payload]]
+    """What tells a client that the stream itself broke off: frames of no entry, so without a place."""
     headers: Mapping[str, str] = {}
     """What its HTTP responses carry besides the transport's own headers."""

@@ -31,20 +31,31 @@ def adk_payload(frame: AdkFrame) -> Payload:
     return Payload(frame.event)
 
 
+def _ai_sdk_failure(text: str) -> list[Payload]:
+    return [ai_sdk_payload(ai_sdk_frames.Error(text)), _DONE]
+
+
+def _adk_failure(text: str) -> list[Payload]:
+    return [Payload(_encode({"errorCode": "stream_broken", "errorMessage": text, "author": "system"}))]
+
+
 def protocol(
     name: str, dialect_name: str = "", files: FileLinks | None = None, scope: Scope = WHOLE
 ) -> ProtocolSpec[Any]:
     """Look a protocol up. Raise `UsageError` for an unknown one, `NotBuilt` for a later one."""
     if name == "adk":
         if dialect_name:
-            raise UsageError(f"Protocol 'adk' has no dialects; {dialect_name[:20]!r} was asked for.")
-        return ProtocolSpec(name="adk", make=AdkProjection, payload=adk_payload)
+            raise UsageError(
+                f"Protocol 'adk' has no dialects; {dialect_name[:20]!r} was asked for."
+            )
+        return ProtocolSpec(name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure)
     if name == "ai-sdk":
         speaks = dialect(dialect_name)
         return ProtocolSpec(
             name="ai-sdk",
             make=lambda: AiSdkProjection(speaks, files, scope),
             payload=ai_sdk_payload,
+            failure=_ai_sdk_failure,
             headers={"x-vercel-ai-ui-message-stream": "v1"},
         )
     if name in LATER:

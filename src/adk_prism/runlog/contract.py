@@ -7,7 +7,7 @@ Promises
 - **One reading.** `read` gives the past and then, with `follow`, what comes, with no seam between.
 - **No empty answers.** An unknown run is `NotFound`, a trimmed one `Gone`, a cursor past the end
   `BadPosition`.
-- **The end is a record.** After `RunEnded` nothing can be appended, and every reader's iteration ends.
+- **The end is a record.** After `RunEnded` nothing can be appended, and every iteration ends.
 - **Fencing.** An append names the owner's epoch; a log that has seen a higher one refuses it.
 
 `adk_prism.testing.runlog_contract` is the suite that each backend passes.
@@ -15,7 +15,7 @@ Promises
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -68,21 +68,24 @@ class RunLog(Protocol):
     async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
         """Take records, in order. The first record of a run is its `RunStarted`.
 
-        Suspends only while the writer is too far behind. Raise `NotFound` for a run that was never
-        started, `Conflict` for a second start or an ended run, `Fenced` for an old epoch, `LogError`
-        when the store failed (also for an earlier append: nothing is lost silently).
+        All are taken or none. Suspends only while the writer is too far behind, and to look for a
+        run that it does not know. Raise `NotFound` for a run that was never started, `Gone` for one
+        that was removed, `Conflict` for a second start (also of a removed run) or an ended run,
+        `Fenced` for an old epoch, `LogError` when the store failed, also for an earlier append:
+        nothing is lost silently. A run that lost entries so takes nothing more but its `RunEnded`.
         """
 
     async def commit(self, run: RunId) -> None:
-        """Wait until everything appended to the run is committed; raise `LogError` if it cannot be."""
+        """Wait until all that was appended to the run is committed; raise `LogError` if it cannot."""
 
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
-    ) -> AsyncIterator[Sequence[Entry]]:
+    ) -> AsyncGenerator[Sequence[Entry], None]:
         """Give committed entries past `after`, in batches, never an empty one.
 
         With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
-        step raises `NotFound`, `Gone` or `BadPosition`.
+        step raises `NotFound`, `Gone` or `BadPosition`; a later one `Gone` if the run is removed
+        meanwhile, `LogError` if the store fails. A run can be followed as soon as it was appended to.
         """
 
     async def summary(self, run: RunId) -> RunSummary:

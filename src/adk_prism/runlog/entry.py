@@ -11,7 +11,7 @@ Records only ever gain optional fields, so an old log stays readable.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple, NewType
+from typing import Any, Literal, NamedTuple, NewType, dataclass_transform
 
 import msgspec
 from msgspec import Raw, Struct
@@ -26,6 +26,7 @@ NOTHING = Raw(b"")
 """An absent JSON value. (`Raw | None` does not decode, so absence is the empty Raw.)"""
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 class _Record(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag=True):
     """Base of all records; `type` is the class name."""
 
@@ -59,6 +60,8 @@ class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Answers to approvals, by the id of the gated call."""
     answers: dict[str, Raw] = {}
     """Results of calls that the client ran, by call id."""
+    held: bool = False
+    """The answers are only kept: others of their batch are missing, and ADK is not called yet."""
 
 
 class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -189,7 +192,9 @@ class Entry(Struct, frozen=True, gc=False):
 
 # --------------------------------------------------------------------------- positions
 
-_POSITION = re.compile(r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?(?P<cursor>\d{1,15})(?:\.(?P<part>\d{1,9}))?")
+_POSITION = re.compile(
+    r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?(?P<cursor>\d{1,15})(?:\.(?P<part>\d{1,9}))?"
+)
 """Fifteen digits stay exact in every JSON reader; longer ones are not cursors of ours."""
 
 

@@ -1,8 +1,8 @@
 """A run's growing end: what may be appended to it next, and who waits for that.
 
 The rules of `append` are the same in every backend, so they stand here once: what comes first, what
-comes last, which owner may write. Knows no storage. Two cursors: `taken` counts what the log has
-accepted, `committed` what is safe and may be shown. They differ in backends that write later.
+comes last, which owner may write. Knows no storage. A head has two ends: `taken` counts what the
+log has accepted, `committed` what is safe and may be shown; they differ where writing takes time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from adk_prism.errors import Conflict, Fenced, Gone, LogError, NotFound, UsageError
+from msgspec.structs import replace
+
+from adk_prism.errors import (
+    BadPosition,
+    Conflict,
+    Fenced,
+    Gone,
+    LogError,
+    NotFound,
+    UsageError,
+)
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
-    Outcome,
+    Origin,
     Record,
     RunEnded,
     RunId,
@@ -23,15 +33,185 @@ from adk_prism.runlog.entry import (
     pack,
 )
 
+READ_BATCH = 512
+"""Entries a reader is given at a time: some hundred KiB of ordinary events, a few ms of work."""
+
 Packed = tuple[str, bytes]
+"""A record's stored form: kind and payload."""
 
 
-def pack_all(records: Sequence[Record]) -> list[Packed]:
-    """Return the records' stored forms. Raise `UsageError` for text that UTF-8 cannot hold."""
-    try:
-        return [pack(record) for record in records]
-    except UnicodeEncodeError as error:
-        raise UsageError("A record has a lone surrogate in its text; expected Unicode.") from error
+class Bell:
+    """Wakes all who wait. Each has a waiter of its own: one cancelled takes nobody along."""
+
+    __slots__ = ("_waiters",)
+
+    def __init__(self) -> None:
+        self._waiters: set[asyncio.Future[None]] = set()
+
+    def ring(self) -> None:
+        """Wake everyone."""
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait for the next ring."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.add(waiter)
+        try:
+            await waiter
+        finally:
+            self._waiters.discard(waiter)
+
+
+class Head:
+    """What is kept in memory of one run."""
+
+    # Slots: `append` touches most of these for every event of a run.
+    __slots__ = (
+        "_base",
+        "bell",
+        "bytes",
+        "committed",
+        "ended",
+        "epoch",
+        "failure",
+        "number",
+        "outcome",
+        "removed",
+        "run",
+        "started",
+        "taken",
+        "taken_bytes",
+        "taken_end",
+    )
+
+    def __init__(self, summary: RunSummary, number: int = 0) -> None:
+        """Go on from a run's summary: of a start (`summary_of`), or of a run that was stored."""
+        self._base = summary
+        self.run = summary.run
+        self.number = number
+        """Place among all runs, for backends that keep runs in a table."""
+        self.epoch = summary.epoch
+        self.committed = self.taken = summary.cursor
+        self.bytes = self.taken_bytes = summary.bytes
+        self.started = summary.started
+        self.ended = summary.ended
+        self.outcome = summary.outcome
+        self.taken_end = summary.outcome is not None
+        """`RunEnded` was taken, and is perhaps not committed yet."""
+        self.removed = False
+        """Trimmed, or deleted with its session."""
+        self.failure = ""
+        """Why entries could not be stored (those taken and not committed are lost), or empty."""
+        self.bell = Bell()
+
+    def admit(self, records: Sequence[Record], epoch: int) -> None:
+        """Raise what the contract of `append` says for records that may not come now.
+
+        Leaves the head as it was, but for a higher epoch: from then on a lower one is refused.
+        """
+        if epoch < self.epoch:
+            raise fenced(self.run, self.epoch, epoch)
+        if self.removed:
+            raise trimmed(self.run)
+        if self.failure:
+            if not self._only_ends(records):
+                raise failed(self.run, self.failure)
+            self.failure = ""
+        if self.taken_end:
+            raise ended(self.run)
+        if len(records) != 1 or type(records[0]) is not AgentEvent:
+            self._check_order(records)
+        if records:
+            self.epoch = epoch
+
+    def _only_ends(self, records: Sequence[Record]) -> bool:
+        # After a failure the log has a hole where the lost entries were, so nothing may follow but
+        # the end that says so.
+        return self.committed > 0 and len(records) == 1 and isinstance(records[0], RunEnded)
+
+    def _check_order(self, records: Sequence[Record]) -> None:
+        first = 0 if self.taken else 1
+        if any(isinstance(record, RunStarted) for record in records[first:]):
+            raise started_twice(self.run)
+        if any(isinstance(record, RunEnded) for record in records[:-1]):
+            raise ended(self.run)
+
+    def take(self, records: Sequence[Record], packed: Sequence[Packed], now: float) -> list[Entry]:
+        """Give admitted records their places."""
+        cursor = self.taken
+        if not cursor:
+            self.started = now
+        entries = []
+        for record in records:
+            cursor += 1
+            entries.append(Entry(cursor, now, record))
+        self.taken = cursor
+        for _, payload in packed:
+            self.taken_bytes += len(payload)
+        self.taken_end = bool(records) and isinstance(records[-1], RunEnded)
+        return entries
+
+    def commit(self, last: Entry, size: int) -> None:
+        """Note that all up to `last` is safe, `size` bytes from the beginning. Rings no bell."""
+        self.committed = last.cursor
+        self.bytes = size
+        if isinstance(last.record, RunEnded):
+            self.ended = last.time
+            self.outcome = last.record.outcome
+
+    def fail(self, reason: str) -> None:
+        """Note that what was taken and is not committed is lost."""
+        self.failure = reason
+        self.taken = self.committed
+        self.taken_bytes = self.bytes
+        self.taken_end = self.outcome is not None
+
+    def check_position(self, after: int) -> None:
+        """Raise `BadPosition` for a cursor that nobody can have seen."""
+        if not 0 <= after <= self.committed:
+            raise bad_position(self.run, after, self.committed)
+
+    @property
+    def origin(self) -> Origin:
+        return self._base.origin
+
+    def summary(self) -> RunSummary:
+        """Return the run as it is committed."""
+        return replace(
+            self._base,
+            started=self.started,
+            ended=self.ended,
+            outcome=self.outcome,
+            cursor=self.committed,
+            bytes=self.bytes,
+            epoch=self.epoch,
+        )
+
+
+def summary_of(start: RunStarted) -> RunSummary:
+    """Return the summary of a run that is about to start: nothing of it is there yet."""
+    return RunSummary(
+        run=RunId(start.run),
+        origin=start.origin,
+        invocation=start.invocation,
+        started=0,
+        ended=None,
+        outcome=None,
+        cursor=0,
+        bytes=0,
+        message=start.continues.message if start.continues else start.run,
+    )
+
+
+def is_from(origin: Origin, wanted: Origin) -> bool:
+    """Tell whether an origin is the wanted one, in which an empty string matches any."""
+    return (
+        wanted.app in ("", origin.app)
+        and wanted.user in ("", origin.user)
+        and wanted.session in ("", origin.session)
+    )
 
 
 def first_of(run: RunId, records: Sequence[Record]) -> RunStarted:
@@ -46,6 +226,17 @@ def first_of(run: RunId, records: Sequence[Record]) -> RunStarted:
     return records[0]
 
 
+def pack_all(records: Sequence[Record]) -> list[Packed]:
+    """Return the records' stored forms. Raise `UsageError` for text that UTF-8 cannot hold."""
+    try:
+        return [pack(record) for record in records]
+    except UnicodeEncodeError as error:
+        raise UsageError("A record has a lone surrogate in its text; expected Unicode.") from error
+
+
+# --------------------------------------------------------------------------- one wording for all
+
+
 def unknown(run: RunId) -> NotFound:
     return NotFound(f"There is no run {run[:60]!r}.")
 
@@ -54,73 +245,32 @@ def trimmed(run: RunId) -> Gone:
     return Gone(f"Run {run[:60]!r} is no longer kept.")
 
 
+def fenced(run: RunId, owner: int, epoch: int) -> Fenced:
+    return Fenced(f"Run {run[:60]!r} is owned by epoch {owner}; epoch {epoch} may not write to it.")
+
+
+def already_trimmed(run: RunId, records: Sequence[Record]) -> Gone | Conflict:
+    """Say why records cannot be appended to a run that is no longer kept."""
+    if records and isinstance(records[0], RunStarted):
+        return started_twice(run)
+    return trimmed(run)
+
+
 def ended(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} has ended; nothing can be appended to it.")
+    return Conflict(f"Run {run[:60]!r} has ended: nothing can follow its end.")
 
 
 def started_twice(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} has been started before; a new run needs an id of its own.")
+    return Conflict(f"Run {run[:60]!r} was started before; a new run needs an id of its own.")
 
 
-class Bell:
-    """Wakes all who wait. Each has a waiter of its own: one that is cancelled takes nobody along."""
-
-    def __init__(self) -> None:
-        self._waiters: set[asyncio.Future[None]] = set()
-
-    def ring(self) -> None:
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def wait(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
+def bad_position(run: RunId, after: int, last: int) -> BadPosition:
+    return BadPosition(f"Cursor {after} is not in run {run[:60]!r}; expected 0 to {last}.")
 
 
-class Head:
-    """The state of one run that is kept in memory."""
+def failed(run: RunId, reason: str) -> LogError:
+    return LogError(f"Entries of run {run[:60]!r} could not be stored: {reason}.")
 
-    __slots__ = ("bell", "bytes", "closed", "epoch", "failure", "removed", "summary", "taken")
 
-    def __init__(self, summary: RunSummary) -> None:
-        self.summary = summary
-        """As committed: its cursor, size, end and outcome are what readers may know."""
-        self.taken = summary.cursor
-        self.epoch = summary.epoch
-        self.closed = summary.outcome is not None
-        """`RunEnded` was taken."""
-        self.removed = False
-        """Deleted with its session."""
-        self.failure = ""
-        """Why entries of this run could not be stored; they are not there. Empty: nothing failed."""
-        self.bell = Bell()
-
-    @property
-    def run(self) -> RunId:
-        return self.summary.run
-
-    @property
-    def committed(self) -> int:
-        return self.summary.cursor
-
-    def admit(self, records: Sequence[Record], epoch: int) -> None:
-        """Raise what the contract of `append` says for records that may not come now."""
-        if epoch < self.epoch:
-            raise Fenced(
-                f"Run {self.run!r} is owned by epoch {self.epoch}; epoch {epoch} may not write."
-            )
-        self.check()
-        if self.closed:
-            raise ended(self.run)
-        if len(records) == 1 and type(records[0]) is AgentEvent:
-            return
-        for record in records[1:] if not self.taken else records:
-            if isinstance(record, RunStarted):
-                raise started_twice(self.run)
-        if any(isinstance(record, RunEnded) for record in records[:-1]):
-            raise ended(self.run)
+def not_open() -> LogError:
+    return LogError("The run log is not open.")

@@ -11,13 +11,17 @@ from typing import Annotated, Any, Literal
 from google.adk.events.event import Event
 from google.adk.utils.agent_info import AgentInfo
 from google.genai import types
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adk_prism.server.names import ArtifactName, SessionId
 
 _MOST_EVENTS = 10_000
 """Events a new session may be given: a very long conversation, and still one quick request."""
+
+
+# ADK's clients send an empty id for "draw one".
+_DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
 
 
 class _Model(BaseModel):
@@ -27,10 +31,12 @@ class _Model(BaseModel):
 class CreateSession(_Model):
     """A new session; all of it may be left out."""
 
-    session_id: SessionId | Literal[""] | None = Field(default=None, description="Without: one is drawn.")
+    session_id: _DrawnIfEmpty = Field(default=None, description="Without: one is drawn.")
     state: dict[str, Any] | None = None
     events: Annotated[list[Event], Field(max_length=_MOST_EVENTS)] | None = None
-    options: dict[str, Any] | None = Field(default=None, description="Not supported by any service here.")
+    options: dict[str, Any] | None = Field(
+        default=None, description="Not supported by any service here."
+    )
 
 
 class UpdateSession(_Model):
@@ -51,6 +57,12 @@ class UpdateMemory(_Model):
     """A session to remember."""
 
     session_id: SessionId
+
+
+class Health(BaseModel):
+    """Whether the server takes new work."""
+
+    status: Literal["ok", "draining"]
 
 
 class AppInfo(_Model):

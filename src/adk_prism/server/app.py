@@ -20,7 +20,11 @@ from fastapi import APIRouter, FastAPI
 
 import adk_prism
 from adk_prism.diagnostics import Report
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.open import open_log
 from adk_prism.server import home
@@ -29,9 +33,10 @@ from adk_prism.server.context import Context
 from adk_prism.server.diagnostics_sink import sink
 from adk_prism.server.guard import Guard
 from adk_prism.server.housekeeping import trimming
-from adk_prism.server.lifecycle import Lifecycle, StartOnce
+from adk_prism.server.idempotency import Idempotency
+from adk_prism.server.lifecycle import Hook, Lifecycle, StartOnce
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
-from adk_prism.server.routes import adk_artifacts, adk_meta, adk_sessions
+from adk_prism.server.routes import adk_artifacts, adk_meta, adk_sessions, chat, run, runs
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, close_services, open_services
@@ -43,6 +48,9 @@ ROUTERS: Sequence[Routes] = (
     adk_meta.routes,
     adk_sessions.routes,
     adk_artifacts.routes,
+    run.routes,
+    chat.routes,
+    runs.routes,
 )
 
 
@@ -88,11 +96,36 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     log = log or open_log(settings.log)
-    lifecycle.hold(lambda: _opened(log))
+    gate = Gate()
+    runs = Runs(log, gate, report)
+    lifecycle.hold(lambda: _opened(log, runs))
     lifecycle.hold(lambda: trimming(log, settings.retention, report))
+    lifecycle.on_drain(runs.drain)
+    follower = Follower(log, settings.keep_alive)
+    lifecycle.on_drain(_leaving(follower))
+    chats = Chats(log)
     return Context(
-        settings=settings, apps=apps, log=log, gate=Gate(), report=report, lifecycle=lifecycle
+        settings=settings,
+        apps=apps,
+        log=log,
+        gate=gate,
+        runs=runs,
+        follower=follower,
+        chats=chats,
+        conversations=Conversations(apps, runs, gate, chats, report),
+        idempotency=Idempotency(log),
+        report=report,
+        lifecycle=lifecycle,
     )
+
+
+def _leaving(follower: Follower) -> Hook:
+    """Return a drain hook that lets every stream break off, so that its client comes back."""
+
+    async def leave(_: float) -> None:
+        follower.leave_all()
+
+    return leave
 
 
 def assemble(context: Context) -> FastAPI:
@@ -101,7 +134,6 @@ def assemble(context: Context) -> FastAPI:
         title="adk-prism",
         summary="One ADK run in; every front end out",
         version=adk_prism.__version__,
-        root_path=context.settings.root_path,
         docs_url=None,  # Ours, which loads nothing from elsewhere.
         redoc_url=None,
         responses=RESPONSES,
@@ -136,9 +168,10 @@ def lifespan_of(
 
 
 @asynccontextmanager
-async def _opened(log: RunLog) -> AsyncIterator[None]:
+async def _opened(log: RunLog, runs: Runs) -> AsyncIterator[None]:
     await log.open()
     try:
+        await runs.recover()
         yield
     finally:
         await log.close()

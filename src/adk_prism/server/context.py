@@ -9,8 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adk_prism.diagnostics import Report
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog
+from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
@@ -24,6 +30,12 @@ class Context:
     apps: Apps
     log: RunLog
     gate: Gate
+    runs: Runs
+    follower: Follower
+    chats: Chats
+    conversations: Conversations
+    idempotency: Idempotency
+    runs: Runs
     report: Report
     lifecycle: Lifecycle
 

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from adk_prism.server.context import Context
+from adk_prism.server.links import base_url
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -42,7 +43,7 @@ def routes(context: Context) -> APIRouter:
     @router.get("/")
     async def home(request: Request) -> HTMLResponse:
         """Show what runs here."""
-        base = str(request.base_url).rstrip("/")
+        base = base_url(request, context.settings)
         body = [_heading(), *_apps(context.apps.names()), *_call(context.apps.names(), base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])
 

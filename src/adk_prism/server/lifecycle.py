@@ -21,8 +21,12 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
-Hook = Callable[[], Awaitable[None]]
+Hook = Callable[[float], Awaitable[None]]
+"""Is given the seconds in which what runs may end by itself."""
 Phase = Literal["idle", "running", "draining", "stopped"]
+
+LAST_RESORT = 5.0
+"""Seconds of the grace period kept for ending by force what did not end by itself."""
 
 
 class Lifecycle:
@@ -35,6 +39,7 @@ class Lifecycle:
         self._drains: list[Hook] = []
         self._held = AsyncExitStack()
         self._turn = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def draining(self) -> bool:
@@ -56,6 +61,7 @@ class Lifecycle:
 
     async def start(self) -> None:
         """Open everything, once. Whatever fails to open is raised, and what was open is closed."""
+        self._follow_loop()
         async with self._turn:
             if self._phase in ("running", "draining"):
                 return
@@ -65,12 +71,19 @@ class Lifecycle:
                 self._held = opening.pop_all()
             self._phase = "running"
 
+    def _follow_loop(self) -> None:
+        """Forget what was open on an event loop that has ended: it was closed with that loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not None and self._loop is not loop and self._loop.is_closed():
+            self._phase, self._held, self._turn = "idle", AsyncExitStack(), asyncio.Lock()
+        self._loop = loop
+
     async def drain(self, grace: float) -> None:
         """Refuse new work and await the drain hooks, at most `grace` seconds."""
         self._phase = "draining"
-        results = await asyncio.gather(
-            *(asyncio.wait_for(hook(), grace) for hook in self._drains), return_exceptions=True
-        )
+        patience = max(grace - LAST_RESORT, grace / 2)
+        ends = [asyncio.wait_for(hook(patience), grace) for hook in self._drains]
+        results = await asyncio.gather(*ends, return_exceptions=True)
         for result in results:
             if isinstance(result, Exception):
                 self._report(Diagnostic(kind="drain incomplete", cause=cause_of(result)))

@@ -29,7 +29,7 @@ LONGEST_ARTIFACT = 512
 USER_SCOPE = "user:"
 """ADK's prefix of artifacts that belong to the user, not to one session."""
 
-_APP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_APP = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _UNSAFE = frozenset({".", "..", "__proto__", "constructor", "prototype"})
 
 

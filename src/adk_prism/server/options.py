@@ -9,7 +9,7 @@ Decides the kinds of value a setting can have and what is said when one is wrong
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,8 @@ class Kind:
     """The option may be repeated, its TOML value is an array, its variable is split at commas."""
     flag: bool = False
     """The option is a switch without a value on the command line."""
+    show: Callable[[Any], str] = str
+    """How a value of this kind is written, in the largest unit that is exact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +134,25 @@ def _read_switch(text: str) -> bool:
         raise ValueError from None
 
 
+def _in_units(value: float, units: Mapping[str, int]) -> str:
+    unit = max((u for u in units if value % units[u] == 0), key=lambda u: (units[u], u))
+    return f"{value / units[unit]:g}{unit}"
+
+
 # --------------------------------------------------------------------------- kinds
 
 TEXT = Kind("TEXT", "text", _read_text)
 URL = Kind("URL", "a URL", _read_text)
 FOLDER = Kind("FOLDER", "a folder", _read_text)
-SIZE = Kind("SIZE", "a size such as 8MiB, above 0", _read_size)
-SPAN = Kind("TIME", "a time such as 15s, 10m or 30d, above 0", _read_span)
+SIZE = Kind(
+    "SIZE", "a size such as 8MiB, above 0", _read_size, show=lambda v: _in_units(v, _SIZE_UNITS)
+)
+SPAN = Kind(
+    "TIME",
+    "a time such as 15s, 10m or 30d, above 0",
+    _read_span,
+    show=lambda v: _in_units(v, _SPAN_UNITS),
+)
 FLAG = Kind("", "true or false", _read_flag, flag=True)
 
 

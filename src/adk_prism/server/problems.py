@@ -91,7 +91,7 @@ def problem_of(error: Exception, report: Report) -> Problem:
 def _of_ours(error: PrismError, report: Report) -> Problem:
     correlation = ""
     if error.status >= 500 and error.status != HTTPStatus.NOT_IMPLEMENTED:
-        correlation = _reported(error, error.title.lower(), report)
+        correlation = _told(error, report)
     return Problem(
         type=TYPE_PREFIX + error.kind,
         title=error.title,
@@ -99,6 +99,15 @@ def _of_ours(error: PrismError, report: Report) -> Problem:
         detail=error.detail,
         correlation=correlation,
     )
+
+
+def _told(error: PrismError, report: Report) -> str:
+    """Report an error of ours: its words say it all, unless something else caused it."""
+    correlation = new_correlation()
+    cause = cause_of(error) if error.__cause__ is not None else ""
+    kind = error.title.lower()
+    report(Diagnostic(kind=kind, detail=error.detail, correlation=correlation, cause=cause))
+    return correlation
 
 
 def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
@@ -116,7 +125,7 @@ def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
 
 
 def _of_http(error: HTTPException) -> Problem:
-    title = HTTPStatus(error.status_code).phrase
+    title = HTTPStatus(error.status_code).phrase.capitalize()
     return Problem(
         type=TYPE_PREFIX + title.lower().replace(" ", "-"),
         title=title,
@@ -126,19 +135,15 @@ def _of_http(error: HTTPException) -> Problem:
 
 
 def _of_unexpected(error: Exception, report: Report) -> Problem:
+    correlation = new_correlation()
+    report(Diagnostic(kind="request failed", correlation=correlation, cause=cause_of(error)))
     return Problem(
         type=TYPE_PREFIX + "internal-error",
         title=PrismError.title,
         status=HTTPStatus.INTERNAL_SERVER_ERROR,
         detail=INTERNAL,
-        correlation=_reported(error, "request failed", report),
+        correlation=correlation,
     )
-
-
-def _reported(error: Exception, kind: str, report: Report) -> str:
-    correlation = new_correlation()
-    report(Diagnostic(kind=kind, correlation=correlation, cause=cause_of(error)))
-    return correlation
 
 
 # --------------------------------------------------------------------------- to responses

@@ -29,6 +29,7 @@ from adk_prism.server.options import (
     Option,
     choice,
     count,
+    flag_name,
     read_option,
     several,
     toml_name,
@@ -159,9 +160,7 @@ class Settings:
         if self.public_url and origin_of_url(self.public_url) is None:
             return f"Public URL {self.public_url!r} is not an http or https URL."
         if self.keep_alive > LONGEST_KEEP_ALIVE:
-            return (
-                f"Keep-alive {self.keep_alive:g} s is too long; at most {LONGEST_KEEP_ALIVE:g} s."
-            )
+            return f"Keep-alive {self.keep_alive:g}s is too long; at most {LONGEST_KEEP_ALIVE:g}s."
         return ""
 
 
@@ -188,7 +187,8 @@ def read_settings(
     values.update(_from_pyproject(table, start))
     values.update(_from_environment(table, environ))
     for name, value in command_line.items():
-        values[name] = read_option(table[name], value, f"Option {toml_name(name)}")
+        typed = name.upper() if table[name].positional else flag_name(name)
+        values[name] = read_option(table[name], value, typed)
     return Settings(**values)
 
 

@@ -71,11 +71,9 @@ def _may_hold_trouble(raw: bytes) -> bool:
 def _check(value: Json) -> None:
     """Walk a value level by level, so that depth costs no stack."""
     level: list[Json] = [value]
-    for _ in range(DEEPEST + 1):
-        if not level:
-            return
+    for _ in range(DEEPEST):
         level = [child for item in level for child in _children(item)]
-    if level:
+    if any(isinstance(item, dict | list) or _children(item) for item in level):
         raise _too_deep()
 
 

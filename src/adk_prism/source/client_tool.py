@@ -1,14 +1,15 @@
-"""A tool that the client runs, for example the browser: the agent calls it, the person's side answers.
+"""A tool that the client runs, for example the browser: the agent calls, the client answers.
 
-In ADK terms it is a long-running tool that returns nothing: the run ends with the call unanswered, and
-the client's function response continues the same invocation (google-adk 2.13, `BaseTool.is_long_running`).
-The declaration carries the given JSON Schema as it is; nothing of the tool runs here.
+In ADK terms it is a long-running tool that returns nothing: the run ends with the call unanswered,
+and the client's function response continues the same invocation (google-adk 2.13,
+`BaseTool.is_long_running`). The declaration carries the given JSON Schema as it is; nothing of the
+tool runs here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -46,7 +47,8 @@ def _schema_of(parameters: Parameters | None) -> Mapping[str, Any]:
         return parameters
     if isinstance(parameters, type) and issubclass(parameters, BaseModel):
         return parameters.model_json_schema()
-    return TypeAdapter(parameters).json_schema()
+    signature: TypeAdapter[Any] = TypeAdapter(cast("Any", parameters))
+    return signature.json_schema()
 
 
 class _ClientTool(BaseTool):
@@ -61,6 +63,10 @@ class _ClientTool(BaseTool):
             name=self.name, description=self.description, parameters_json_schema=dict(self._schema)
         )
 
-    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> None:
+    async def run_async(
+        self,
+        *,
+        args: dict[str, Any],
+        tool_context: ToolContext,
+    ) -> None:
         """Leave the call open: the answer comes from the client."""
-        return None

@@ -6,7 +6,7 @@ how the run ended (`pipeline.record`). A recording does yield its own `RunEnded`
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from adk_prism.runlog.entry import Record
@@ -15,8 +15,12 @@ from adk_prism.runlog.entry import Record
 class EventSource(Protocol):
     """Yields the records of one run, in order."""
 
-    def records(self) -> AsyncIterator[Record]:
+    def records(self) -> AsyncGenerator[Record, None]:
         """Start the run and yield what happens. Raise whatever ended it badly."""
 
     def cancel(self) -> None:
         """Ask the run to stop; its records go on until it has. Repeating it changes nothing."""
+
+    @property
+    def correlation(self) -> str:
+        """Of the last exception text that was kept from the records; empty if there was none."""

@@ -1,53 +1,67 @@
-"""A run of an in-process ADK Runner as a source of records."""
+"""A run of an in-process ADK Runner as a source of records.
+
+Decides how google-adk 2.13's `Runner.run_async` is called so that a run can be named, repeated, gone
+on with and taken back:
+- the invocation id is ours, so `RunStarted` knows it and a repeated start is one start. A workflow
+  whose task agent waits for a reply keeps ADK's choice: under another id it would run again from
+  its first node. A resumable legacy root takes an id only if its session has an event: it gets one.
+- a state change is an event of its own before the run, so it outlives a rewind of the message.
+- results of client-run tools that come together with approvals are stored first: ADK hides the
+  message that holds an approval from the model, results and all.
+
+Events are serialised on receipt: ADK goes on to change the objects it has yielded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from uuid import uuid4
 
+import pydantic
+from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
 from google.genai import types
-from msgspec import Raw, Struct
+from msgspec import structs
 
+from adk_prism import __version__
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.runlog.entry import NOTHING, Agent, Continues, Origin, Record
+from adk_prism.errors import NotFound, Unprocessable
+from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
+from adk_prism.source.agents import list_agents, root_kind
+from adk_prism.source.answers import Answers
+from adk_prism.source.history import paused_task_invocation
+from adk_prism.source.redaction import Serialiser, answer_json, content_json, state_json
+from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
+from adk_prism.source.request import CallAnswer as CallAnswer
+from adk_prism.source.request import RunRequest as RunRequest
+from adk_prism.source.request import checked_message
+from adk_prism.source.request import read_content as read_content
+from adk_prism.source.sessions import new_state_event
+from adk_prism.source.telemetry import run_telemetry
 
 
-class CallAnswer(Struct, frozen=True, kw_only=True):
-    """The result of a call that the client ran, or the answer to one of ADK's own questions."""
+class _Call:
+    """The arguments of one `run_async` call, and what is stored before it."""
 
-    call: str
-    name: str
-    response: Raw
-    """A JSON object; anything else is wrapped as `{"result": …}`."""
+    __slots__ = ("answers", "invocation", "message", "named")
 
-
-class ApprovalAnswer(Struct, frozen=True, kw_only=True):
-    """A person's answer to an approval request."""
-
-    approval: str
-    """Id of the `adk_request_confirmation` call."""
-    approved: bool
-    reason: str = ""
-    payload: Raw = NOTHING
-
-
-class RunRequest(Struct, frozen=True, kw_only=True):
-    """What is asked of a Runner."""
-
-    run: str
-    origin: Origin
-    invocation: str = ""
-    """Empty: one is chosen. Given: the invocation to start (again) or to resume."""
-    message: types.Content | None = None
-    message_id: str = ""
-    streaming: bool = True
-    state_delta: Mapping[str, Any] = {}
-    continues: Continues | None = None
-    replaces: str = ""
-    answers: Sequence[CallAnswer] = ()
-    decisions: Sequence[ApprovalAnswer] = ()
-    custom_metadata: Mapping[str, Any] = {}
+    def __init__(
+        self,
+        invocation: str,
+        message: types.Content | None,
+        *,
+        named: bool = True,
+        answers: Answers | None = None,
+    ) -> None:
+        self.invocation = invocation
+        self.message = message
+        self.named = named
+        """Whether ADK is given the id; otherwise it comes to the same one by itself."""
+        self.answers = answers
 
 
 class RunnerSource:
@@ -58,42 +72,205 @@ class RunnerSource:
         runner: Runner,
         request: RunRequest,
         *,
-        agents: Sequence[Agent] = (),
+        agents: Sequence[Agent] | None = None,
         report: Report = ignore,
     ) -> None:
-        raise NotImplementedError
+        """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner."""
+        self._runner = runner
+        self._request = request
+        self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        self._abort = asyncio.Event()
+        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
-    def records(self) -> AsyncIterator[Record]:
-        """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK."""
-        raise NotImplementedError
+    @property
+    def correlation(self) -> str:
+        """Of the last exception text that was kept from the log; empty if there was none."""
+        return self._serialiser.correlation
 
     def cancel(self) -> None:
-        """Set ADK's abort signal; the run seals its open calls and ends."""
-        raise NotImplementedError
+        """Set ADK's abort signal: the run answers its open calls with an error and ends."""
+        self._abort.set()
+
+    async def records(self) -> AsyncGenerator[Record, None]:
+        """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK.
+
+        Before the first record, raise `NotFound`, `Conflict` or `Unprocessable` for a request that
+        cannot run; nothing has changed then. Afterwards raise what the agent raised. Close the
+        generator to stop the run without an answer to its open calls.
+        """
+        config = self._run_config()
+        if (message := self._request.message) is not None:
+            self._request = structs.replace(self._request, message=checked_message(message))
+        session = await self._load()
+        call = self._plan(session)
+        await self._before(session)
+        yield self._started(session, call)
+        if call.answers is not None:
+            await call.answers.store_early(self._runner.session_service, session)
+        async with aclosing(self._events(call, config)) as events:
+            async for event in events:
+                yield event
+
+    async def _events(self, call: _Call, config: RunConfig) -> AsyncGenerator[AgentEvent, None]:
+        serialise = self._serialiser.event
+        running = self._runner.run_async(
+            user_id=self._request.origin.user,
+            session_id=self._request.origin.session,
+            invocation_id=call.invocation if call.named else None,
+            new_message=call.message,
+            run_config=config,
+            abort_signal=self._abort,
+        )
+        try:
+            async with aclosing(running) as events:
+                async for event in events:
+                    yield AgentEvent(serialise(event))
+        except BaseExceptionGroup as group:
+            raise first_cause(group) from group
+
+    # ------------------------------------------------------------------ before the run
+
+    def _run_config(self) -> RunConfig:
+        request = self._request
+        try:
+            return RunConfig(
+                streaming_mode=StreamingMode.SSE if request.streaming else StreamingMode.NONE,
+                custom_metadata=dict(request.custom_metadata) or None,
+                telemetry=run_telemetry(),
+            )
+        except pydantic.ValidationError as error:
+            raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None
+
+    async def _load(self) -> Session:
+        """Load the session with as many events as planning needs."""
+        origin = self._request.origin
+        needs_all = self._request.responses() or root_kind(self._runner.agent) == "workflow"
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
+            user_id=origin.user,
+            session_id=origin.session,
+            config=None if needs_all else GetSessionConfig(num_recent_events=1),
+        )
+        if session is None:
+            raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
+        return session
+
+    def _plan(self, session: Session) -> _Call:
+        request = self._request
+        if responses := request.responses():
+            answers = Answers.find(session, responses)
+            return _Call(answers.invocation, answers.message, named=False, answers=answers)
+        if request.message is None:
+            if not request.invocation:
+                raise Unprocessable("A run needs a message, answers, or an invocation to resume.")
+            return _Call(request.invocation, None)
+        if request.invocation:
+            return _Call(request.invocation, request.message)
+        if root_kind(self._runner.agent) == "workflow" and (
+            paused := paused_task_invocation(session)
+        ):
+            return _Call(paused, request.message, named=False)
+        return _Call(f"e-{uuid4()}", request.message)
+
+    async def _before(self, session: Session) -> None:
+        """Apply the state change; give a resumable legacy root's session its first event."""
+        delta = self._request.state_delta
+        if delta or (not session.events and self._resumes_by_history()):
+            await self._runner.session_service.append_event(session, new_state_event(delta))
+
+    def _resumes_by_history(self) -> bool:
+        config = self._runner.resumability_config
+        resumable = config is not None and config.is_resumable
+        return resumable and root_kind(self._runner.agent) == "legacy"
+
+    def _started(self, session: Session, call: _Call) -> RunStarted:
+        request = self._request
+        fresh = request.message is not None and call.answers is None
+        return RunStarted(
+            run=request.run,
+            origin=request.origin,
+            invocation=call.invocation,
+            message=content_json(request.message) if fresh and request.message else NOTHING,
+            message_id=request.message_id,
+            streaming=request.streaming,
+            agents=self._agents,
+            state=state_json(session.state),
+            continues=_redacted(request.continues),
+            replaces=request.replaces,
+            version=__version__,
+        )
 
 
 class StateUpdateSource:
-    """A state-only update as a run: one event, no model call."""
+    """A state-only update as a run: one event of the user, no model call."""
 
     def __init__(
         self,
         runner: Runner,
         request: RunRequest,
         *,
-        agents: Sequence[Agent] = (),
+        agents: Sequence[Agent] | None = None,
         report: Report = ignore,
     ) -> None:
-        raise NotImplementedError
+        """Prepare the update; only `state_delta`, `origin`, `run` and `streaming` are used."""
+        self._runner = runner
+        self._request = request
+        self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
-    def records(self) -> AsyncIterator[Record]:
-        """Append the state change; yield `RunStarted` and the event."""
-        raise NotImplementedError
+    @property
+    def correlation(self) -> str:
+        """Empty: no agent runs, so nothing of it can fail."""
+        return self._serialiser.correlation
 
     def cancel(self) -> None:
-        """Do nothing: the update is done before anyone could stop it."""
-        raise NotImplementedError
+        """Do nothing: the update is over before anyone could stop it."""
+
+    async def records(self) -> AsyncGenerator[Record, None]:
+        """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
+        request = self._request
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
+            user_id=request.origin.user,
+            session_id=request.origin.session,
+            config=GetSessionConfig(num_recent_events=0),
+        )
+        if session is None:
+            raise NotFound(f"There is no session {request.origin.session[:60]!r}; create it first.")
+        event = new_state_event(request.state_delta)
+        yield RunStarted(
+            run=request.run,
+            origin=request.origin,
+            invocation=event.invocation_id,
+            streaming=request.streaming,
+            agents=self._agents,
+            state=state_json(session.state),
+            version=__version__,
+        )
+        stored = await self._runner.session_service.append_event(session, event)
+        yield AgentEvent(self._serialiser.event(stored))
 
 
-def read_content(json: bytes | Raw) -> types.Content:
-    """Read a genai `Content` in either spelling. Raise `Unprocessable`."""
-    raise NotImplementedError
+def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the exception to blame: the first leaf that is not a mere cancellation."""
+    leaves: list[BaseException] = []
+    waiting: list[BaseException] = [group]
+    while waiting:
+        error = waiting.pop()
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(reversed(error.exceptions))
+        else:
+            leaves.append(error)
+    return next(
+        (leaf for leaf in leaves if not isinstance(leaf, asyncio.CancelledError)), leaves[0]
+    )
+
+
+def _redacted(continues: Continues | None) -> Continues | None:
+    if continues is None or not continues.answers:
+        return continues
+    answers = {
+        call: answer_json(continues.open_calls.get(call, ""), response)
+        for call, response in continues.answers.items()
+    }
+    return structs.replace(continues, answers=answers)

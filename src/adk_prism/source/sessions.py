@@ -1,59 +1,113 @@
-"""Sessions over ADK's session service: made empty, changed by events, rewound whole."""
+"""Sessions over ADK's session service: made empty, changed by events, rewound whole.
+
+Decides the rules that make a rewind exact (google-adk 2.13 `sessions/_rewind_utils.py` folds state
+from events only): initial state is an event, never an argument of `create_session`; after a rewind
+the state is put back as it was before the rewound run. Not restored, as in ADK: `user:` and `app:`
+state, `user:` artifacts; the name of an artifact that the rewound part added stays listed, empty.
+
+Nothing here locks: whoever runs agents keeps writers of one session apart (`StaleSessionError`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from uuid import uuid4
 
+import msgspec
+from google.adk.errors._invocation_not_found_error import InvocationNotFoundError
+from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.runners import Runner
-from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 from msgspec import Raw
 
+from adk_prism.errors import Conflict, Forbidden, NotFound
 from adk_prism.runlog.entry import Origin
+from adk_prism.source.forgetting import forget_keys
+from adk_prism.source.history import live_events, user_turns
+from adk_prism.source.redaction import state_json
+from adk_prism.source.strict_json import storable
+
+_SHARED = ("app:", "user:", "temp:")
+_RESERVED = (*_SHARED, "_adk")
+_NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
 class Sessions:
-    """One session service, by origin."""
+    """The sessions of one service, by origin."""
 
     def __init__(
-        self, service: BaseSessionService, *, allowed_state: Mapping[str, frozenset[str]] | None = None
+        self,
+        service: BaseSessionService,
+        *,
+        allowed_state: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
-        """`allowed_state`: app → reserved state keys that its clients may write all the same."""
-        raise NotImplementedError
+        """`allowed_state`: app → reserved keys that its clients may write all the same."""
+        self._service = service
+        self._allowed_state = allowed_state or {}
 
     async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
-        """Make a session (empty id: one is drawn). Raise `Conflict` if it exists."""
-        raise NotImplementedError
+        """Make a session, empty, and give it its state as one event of the user.
+
+        An empty session id draws one. Raise `Conflict` if the session exists.
+        """
+        try:
+            session = await self._service.create_session(
+                app_name=origin.app, user_id=origin.user, session_id=origin.session or None
+            )
+        except AlreadyExistsError:
+            raise Conflict(f"The session {origin.session[:60]!r} exists already.") from None
+        if state:
+            await self._service.append_event(session, new_state_event(state))
+        return session
 
     async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
-        """Make the session if there is none; return whether it was made."""
-        raise NotImplementedError
+        """Make the session if there is none; return whether it was made. Else `state` is unused."""
+        if await self.exists(origin):
+            return False
+        try:
+            await self.create(origin, state)
+        except Conflict:  # Another request made it in between: it is there, as was asked.
+            return False
+        return True
 
     async def exists(self, origin: Origin) -> bool:
         """Tell whether there is such a session, without loading its events."""
-        raise NotImplementedError
+        return await self._load(origin, _NO_EVENTS) is not None
 
     async def get(self, origin: Origin) -> Session:
         """Return the session with its events. Raise `NotFound`."""
-        raise NotImplementedError
+        return await self._existing(origin, None)
 
     async def state(self, origin: Origin) -> dict[str, Any]:
-        """Return the state of all scopes, without the events. Raise `NotFound`."""
-        raise NotImplementedError
+        """Return the state of all scopes without loading the events. Raise `NotFound`."""
+        return (await self._existing(origin, _NO_EVENTS)).state
 
     async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
-        """Change state by one content-less event of the user; return it as stored."""
-        raise NotImplementedError
+        """Change state by one content-less event of the user; return it as stored.
+
+        Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
+        """
+        session = await self._existing(origin, _NO_EVENTS)
+        try:
+            return await self._service.append_event(session, new_state_event(delta))
+        except StaleSessionError:
+            raise Conflict("The session was changed by someone else; try again.") from None
 
     async def delete(self, origin: Origin) -> None:
         """Remove the session; one that is not there is no error."""
-        raise NotImplementedError
+        await self._service.delete_session(
+            app_name=origin.app, user_id=origin.user, session_id=origin.session
+        )
 
     async def list(self, app: str, user: str) -> list[Session]:
-        """Return a user's sessions without their events."""
-        raise NotImplementedError
+        """Return a user's sessions without their events, the least recently changed first."""
+        found = await self._service.list_sessions(app_name=app, user_id=user)
+        return found.sessions
 
     async def rewind(
         self,
@@ -62,9 +116,109 @@ class Sessions:
         invocation: str,
         wanted_state: Mapping[str, Raw] | None = None,
     ) -> None:
-        """Take back an invocation and all after it. Raise `NotFound` or `Conflict`."""
-        raise NotImplementedError
+        """Take back an invocation and all after it, state and artifacts included.
+
+        `wanted_state` is `RunStarted.state` of the run that is taken back; without it, only initial
+        state that was never changed can be put back. Keys that were added are removed, or left as
+        None by a service whose storage is unknown (`forgetting`). Raise `NotFound`, or `Conflict` for an
+        invocation that is not there (any more) or holds several messages of the user (task mode),
+        which a rewind would take back together.
+        """
+        before = await self.get(origin)
+        _check_invocation(before, invocation)
+        try:
+            await runner.rewind_async(
+                user_id=origin.user,
+                session_id=origin.session,
+                rewind_before_invocation_id=invocation,
+            )
+        except InvocationNotFoundError:
+            raise Conflict(_GONE.format(invocation[:60])) from None
+        await self._restore(origin, before, wanted_state)
+
+    async def _restore(
+        self, origin: Origin, before: Session, recorded: Mapping[str, Raw] | None
+    ) -> None:
+        """Put back what ADK's rewind lost, and remove what it could only set to None."""
+        wanted = _wanted(before, recorded)
+        after = await self._existing(origin, _NO_EVENTS)
+        extra = [key for key in after.state if not key.startswith(_SHARED) and key not in wanted]
+        if recorded is None:
+            extra = [key for key in extra if after.state[key] is None]
+        delta = {
+            key: value for key, value in wanted.items() if after.state.get(key, _ABSENT) != value
+        }
+        if delta:
+            await self._service.append_event(after, new_state_event(delta))
+        await forget_keys(self._service, after, extra)
 
     def check_keys(self, app: str, delta: Mapping[str, Any]) -> None:
-        """Raise `Forbidden` for a state key that a client may not write."""
-        raise NotImplementedError
+        """Raise `Forbidden` for a state key that a client may not write.
+
+        `app:` and `user:` reach other sessions, `temp:` lives inside a run, `_adk` is ADK's own.
+        """
+        allowed = self._allowed_state.get(app, frozenset())
+        refused = [key for key in delta if key.startswith(_RESERVED) and key not in allowed]
+        if refused:
+            raise Forbidden(
+                f"A client may not write the state key {refused[0][:60]!r}: the prefixes app:, "
+                "user:, temp: and _adk are reserved. Use another key, or have it allowed."
+            )
+
+    async def _load(self, origin: Origin, config: GetSessionConfig | None) -> Session | None:
+        return await self._service.get_session(
+            app_name=origin.app, user_id=origin.user, session_id=origin.session, config=config
+        )
+
+    async def _existing(self, origin: Origin, config: GetSessionConfig | None) -> Session:
+        session = await self._load(origin, config)
+        if session is None:
+            raise NotFound(
+                f"There is no session {origin.session[:60]!r} of app {origin.app[:60]!r}."
+            )
+        return session
+
+
+def new_state_event(delta: Mapping[str, Any]) -> Event:
+    """Return the event that ADK's PATCH appends: the user's, without content, `p-` as its id."""
+    actions = EventActions(state_delta=storable(delta))
+    return Event(invocation_id=f"p-{uuid4()}", author="user", actions=actions)
+
+
+_ABSENT = object()
+_GONE = (
+    "The invocation {!r} is not in the session's history (any more); there is nothing to rewind."
+)
+
+
+def _check_invocation(session: Session, invocation: str) -> None:
+    live = live_events(session)
+    if not any(event.invocation_id == invocation for event in live):
+        raise Conflict(_GONE.format(invocation[:60]))
+    if user_turns(live, invocation) > 1:
+        raise Conflict(
+            f"The invocation {invocation[:60]!r} holds several messages (a task that asks back); "
+            "ADK can only take back all of them. Start from its first message or a new session."
+        )
+
+
+def _wanted(before: Session, recorded: Mapping[str, Raw] | None) -> dict[str, Any]:
+    """Return the session-scoped state to have after the rewind, as far as it is known.
+
+    A recorded value is redacted. Where the state still shows the same, its own value is taken, so
+    that a credential survives.
+    """
+    state = {key: value for key, value in before.state.items() if not key.startswith(_SHARED)}
+    if recorded is None:
+        changed = {key for event in before.events for key in event.actions.state_delta}
+        return {key: value for key, value in state.items() if key not in changed}
+    shown = state_json(state)
+    return {
+        key: state[key] if key in shown and _equal(shown[key], raw) else msgspec.json.decode(raw)
+        for key, raw in recorded.items()
+        if not key.startswith(_SHARED)
+    }
+
+
+def _equal(one: Raw, other: Raw) -> bool:
+    return bool(msgspec.json.decode(one) == msgspec.json.decode(other))

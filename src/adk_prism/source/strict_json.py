@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from typing import Any
 
@@ -34,14 +34,19 @@ def encode_strictly(value: Any) -> bytes:
 
 def plain(value: Any) -> Any:
     """Return a copy made of JSON types only."""
-    return _plain(value, ())
+    return _plain(value, (), replace_surrogates)
 
 
-def _plain(value: Any, above: tuple[int, ...]) -> Any:
+def storable(value: Any) -> Any:
+    """Return a plain copy that every session service can store: PostgreSQL refuses U+0000."""
+    return _plain(value, (), replace_unstorable)
+
+
+def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> Any:
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, str):
-        return replace_surrogates(value)
+        return text(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
@@ -49,11 +54,11 @@ def _plain(value: Any, above: tuple[int, ...]) -> Any:
     if isinstance(value, bytes | bytearray):
         return base64.urlsafe_b64encode(value).decode("ascii")
     if isinstance(value, BaseModel | Mapping | list | tuple | Set):
-        return _plain_nest(value, above)
-    return replace_surrogates(describe(value))
+        return _plain_nest(value, above, text)
+    return text(describe(value))
 
 
-def _plain_nest(value: Any, above: tuple[int, ...]) -> Any:
+def _plain_nest(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> Any:
     if id(value) in above:
         return CIRCULAR
     if len(above) >= MAX_DEPTH:
@@ -62,13 +67,13 @@ def _plain_nest(value: Any, above: tuple[int, ...]) -> Any:
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {
-            (fields[name].alias or name if name in fields else name): _plain(item, inside)
+            (fields[name].alias or name if name in fields else name): _plain(item, inside, text)
             for name, item in value
             if item is not None
         }
     if isinstance(value, Mapping):
-        return {replace_surrogates(str(key)): _plain(item, inside) for key, item in value.items()}
-    return [_plain(item, inside) for item in value]
+        return {text(str(key)): _plain(item, inside, text) for key, item in value.items()}
+    return [_plain(item, inside, text) for item in value]
 
 
 def replace_surrogates(text: str) -> str:
@@ -76,6 +81,11 @@ def replace_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def replace_unstorable(text: str) -> str:
+    """Return the text without lone surrogates and without U+0000."""
+    return replace_surrogates(text).replace("\0", "\ufffd")
 
 
 def describe(value: object) -> str:

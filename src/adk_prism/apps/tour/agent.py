@@ -1,12 +1,17 @@
 """The tour's agent: one root that can show everything, each thing on one prompt.
 
-Without a key the models are scripted (`script.py`), and every prompt of `scenarios.py` shows what it
-says, always in the same way. With a real model set, the same tools, sub-agents and workflows are there, and the
-instruction tells the model which prompt is for which; what only a model itself can produce (an image, a
-filter, a quota error) then depends on the model.
+Without a key the models are scripted (`script.py`), and every prompt of `scenarios.py` shows what
+it says, always in the same way. With a real model set, the same tools, sub-agents and workflows are
+there, and the instruction tells the model which prompt is for which; what only a model itself can
+produce (an image, a filter, a quota error) then depends on the model.
+
+The root is an `LlmAgent`, not a workflow: approvals, transfer, client tools and rewinds then work
+as in any chat, and the workflows are among its tools.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from google.adk.agents import LlmAgent
 from google.adk.apps import App, ResumabilityConfig
@@ -20,9 +25,9 @@ from .tools import tour_tools
 from .workflows import book_table, look_up, plan_trip
 
 _INSTRUCTION = """\
-You are the guide of a tour through what an agent can do. The person names one thing to see; show it with
-the tool, sub-agent or workflow made for it, with made-up arguments, and then say in one sentence what
-happened. Call several tools in one turn when the list says "at once" or "in one batch". These are the things:
+You lead a tour through what an agent can do. The person names one thing to see; show it with the
+tool, sub-agent or workflow made for it, with made-up arguments, and then say in one sentence what
+happened. Call several tools in one turn when the list says "at once" or "in one batch". The things:
 
 """
 
@@ -34,20 +39,18 @@ def tour_app(delay: float) -> App:
         description="Shows what an ADK run can contain, one prompt at a time.",
         instruction=_INSTRUCTION + help_text(),
         model=model_from_environment(scripted(tour_script, delay)),
-        tools=[
-            *tour_tools(),
-            translator_tool(delay),
-            plan_trip(delay),
-            book_table(delay),
-            look_up(delay),
-        ],
+        tools=[*tour_tools(), translator_tool(delay), *_workflow_tools(delay)],
         sub_agents=[*sub_agents(delay)],
     )
-    return App(
-        name="tour",
-        root_agent=root,
-        resumability_config=ResumabilityConfig(is_resumable=True),
-    )
+    # Without it ADK 2.13 calls the model after the first of several answers (two approvals, or a
+    # client tool beside an approval), and a run whose process died could not go on.
+    resumable = ResumabilityConfig(is_resumable=True)
+    return App(name="tour", root_agent=root, resumability_config=resumable)
+
+
+def _workflow_tools(delay: float) -> list[Any]:
+    # Any: ADK wraps a workflow that it finds among the tools, but the field's type does not say so.
+    return [plan_trip(delay), book_table(), look_up()]
 
 
 app = tour_app(offline_delay())

@@ -1,4 +1,4 @@
-"""What a scenario may know when it is its turn to speak: the prompt's number and the answers so far."""
+"""What a scenario may know when it has to speak: the prompt's number and the answers so far."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from adk_prism.models import Conversation, Turn
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"\d[\d,_]*(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Cue:
     def number(self, default: float) -> float:
         """Return the first number in the prompt (`slow 5`), or `default`."""
         found = _NUMBER.search(self.conversation.prompt)
-        return float(found.group()) if found else default
+        return float(re.sub("[,_]", "", found.group())) if found else default
 
     def answer(self, name: str) -> Mapping[str, Any] | None:
         """Return what the named tool answered since the prompt, or None."""

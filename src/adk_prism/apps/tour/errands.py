@@ -52,14 +52,18 @@ exception = one_call(
     Call("divide_by_zero"), "I call a tool that raises.", "This is never said: the run has failed."
 )
 
-long_silence_after = "The silence is over."
+progress = one_call(
+    Call("copy_files", {"count": 3}),
+    "I copy some files; the tool reports each one.",
+    "All files are copied (synthetic).",
+)
 
 
 def slow(cue: Cue) -> Turn:
     seconds = cue.number(60)
     if cue.answer("keep_silent") is None:
         return Turn((Say("I keep silent for a while."), Call("keep_silent", {"seconds": seconds})))
-    return say(long_silence_after)
+    return say("The silence is over.")
 
 
 def approval(cue: Cue) -> Turn:

@@ -1,4 +1,4 @@
-"""Small synthetic files, made from arithmetic: an image, a sound. No file is shipped, nothing is random."""
+"""Small synthetic files, made by arithmetic alone: an image and a tone."""
 
 from __future__ import annotations
 

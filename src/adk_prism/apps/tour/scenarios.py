@@ -1,7 +1,7 @@
 """The table of scenarios: their names, what each shows, and the prompt that starts it.
 
-`help` and the tests are made from it. A prompt chooses the scenario whose name it contains, in any case
-and with any words around it; of several the longest name wins, then the one that comes first.
+`help` and the tests are made from it. A prompt chooses the scenario whose name it contains, in any
+case and with any words around it; of several the longest name wins, then the one that comes first.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         errands.long_running,
         also=("long running",),
     ),
+    Scenario("progress", "a tool that reports its progress", errands.progress),
     Scenario("code", "code that the provider ran, and its result", speech.code),
     Scenario("image", "an image in the message", speech.image),
     Scenario(
@@ -106,7 +107,9 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("credential request", "a tool that needs a sign-in", errands.credential_request),
     Scenario("max tokens", "an answer that is cut off", speech.max_tokens),
     Scenario("safety block", "an answer that a filter stops", speech.safety, also=("safety",)),
-    Scenario("quota error", "a model that refuses with 429: the run fails", speech.quota, also=("quota",)),
+    Scenario(
+        "quota error", "a model that refuses with 429: the run fails", speech.quota, also=("quota",)
+    ),
     Scenario(
         "broken stream", "a model that fails in mid-sentence: the run fails", speech.broken_stream
     ),

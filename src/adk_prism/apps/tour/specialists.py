@@ -1,7 +1,7 @@
 """The agents that help the root agent. Each has a small script of its own for the offline model.
 
-Sub-agents in `single_turn` mode run as tools of the root and their words are streamed; the translator is
-an `AgentTool`, whose words are not; the guide takes the conversation over.
+Sub-agents in `single_turn` mode run as tools of the root and their words are streamed; the
+translator is an `AgentTool`, whose words are not; the guide takes the conversation over.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _clerk(delay: float) -> LlmAgent:
 def _clerk_script(request: LlmRequest) -> Turn:
     answer = read_conversation(request).answer("issue_refund")
     if answer is None:
-        return Turn((Say("I prepare the refund."), Call("issue_refund", {"order": 7, "amount": 19.9})))
+        return Turn(
+            (Say("I prepare the refund."), Call("issue_refund", {"order": 7, "amount": 19.9}))
+        )
     return say("The refund was not approved." if "error" in answer else "The refund is paid.")
 
 
@@ -92,7 +94,9 @@ def _trip_specialists(delay: float) -> list[LlmAgent]:
     scripts: tuple[Script, ...] = (
         _weather_script,
         lambda request: say("Try the small places by the river, early in the evening (synthetic)."),
-        lambda request: say("Two hundred euros are enough for two days, with the train (synthetic)."),
+        lambda request: say(
+            "Two hundred euros are enough for two days, with the train (synthetic)."
+        ),
     )
     topics = ("the weather", "food", "money")
     return [

@@ -42,9 +42,7 @@ def code(cue: Cue) -> Turn:
             Say("I compute it with a few lines of code.\n"),
             Show(
                 types.Part(
-                    executable_code=types.ExecutableCode(
-                        id="code-1", code=program, language=python
-                    )
+                    executable_code=types.ExecutableCode(id="code-1", code=program, language=python)
                 )
             ),
             Show(

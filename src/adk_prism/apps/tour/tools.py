@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
 from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from google.adk.auth.auth_tool import AuthConfig
+from google.adk.events.event import Event
 from google.adk.tools import FunctionTool, LongRunningFunctionTool, ToolContext
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
@@ -91,6 +93,13 @@ async def keep_silent(seconds: float) -> dict[str, Any]:
     return {"silent_for": seconds, "synthetic": True}
 
 
+async def copy_files(count: int) -> AsyncGenerator[Event | dict[str, Any], None]:
+    """Copy some files and report each one."""
+    for number in range(1, count + 1):
+        yield Event(content=types.ModelContent(f"File {number} of {count} is copied."))
+    yield {"copied": count, "synthetic": True}
+
+
 def read_calendar(day: str, tool_context: ToolContext) -> dict[str, Any]:
     """Read the person's calendar. It needs a sign-in first."""
     wanted = _calendar_sign_in()
@@ -102,12 +111,15 @@ def read_calendar(day: str, tool_context: ToolContext) -> dict[str, Any]:
 
 def tour_tools() -> list[BaseTool]:
     """Return all of the root agent's own tools."""
-    plain = [get_weather, write_report, find_order, divide_by_zero, note_trip, note_budget]
-    plain += [save_note, keep_silent, read_calendar]  # type: ignore[list-item]  # some are async
+    plain: list[Callable[..., Any]] = [get_weather, write_report, find_order, divide_by_zero]
+    plain += [note_trip, note_budget, save_note, keep_silent, copy_files, read_calendar]
     location = client_tool(
         "get_location",
         "Ask the person's device where it is.",
-        {"type": "object", "properties": {"accuracy": {"type": "string", "enum": ["city", "exact"]}}},
+        {
+            "type": "object",
+            "properties": {"accuracy": {"type": "string", "enum": ["city", "exact"]}},
+        },
     )
     return [
         *(FunctionTool(function) for function in plain),
@@ -119,7 +131,7 @@ def tour_tools() -> list[BaseTool]:
 
 
 def _calendar_sign_in() -> AuthConfig:
-    # With the address given, ADK does not make one up with a random state, and no library is needed.
+    # With the address given, ADK does not make one up with a random state.
     flow = OAuthFlowAuthorizationCode(
         authorizationUrl="https://accounts.example.com/authorize",
         tokenUrl="https://accounts.example.com/token",

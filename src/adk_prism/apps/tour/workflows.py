@@ -1,7 +1,7 @@
 """The workflows of the tour, which the root agent calls as tools.
 
-ADK 2.13 wraps a workflow among an agent's tools so that its nodes' events stay in the stream, can wait
-for a person and can be resumed; an `AgentTool` would hide them.
+ADK 2.13 wraps a workflow among an agent's tools so that its nodes' events stay in the stream, can
+wait for a person and can be resumed; an `AgentTool` would hide them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def plan_trip(delay: float) -> Workflow:
     )
 
 
-def book_table(delay: float) -> Workflow:
+def book_table() -> Workflow:
     """Return a workflow that asks the person something before it goes on."""
     return Workflow(
         name=BOOK_TABLE,
@@ -71,7 +71,7 @@ def book_table(delay: float) -> Workflow:
     )
 
 
-def look_up(delay: float) -> Workflow:
+def look_up() -> Workflow:
     """Return a workflow whose only step fails the first time and is tried again."""
     again = RetryConfig(max_attempts=2, initial_delay=0.0, jitter=0.0)
     step = FunctionNode(func=_shaky_step, name="shaky_step", retry_config=again)

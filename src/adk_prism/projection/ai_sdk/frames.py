@@ -7,16 +7,15 @@ dialect 7 the chunks that ai 7.0.0 added. An absent optional field is left out, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, dataclass_transform
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 ProviderMetadata = dict[str, dict[str, Any]]
 
 
-class _Frame(
-    Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True, gc=False
-):
+@dataclass_transform(frozen_default=True)
+class _Frame(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True, gc=False):
     """Base of all frames."""
 
 

@@ -129,10 +129,13 @@ class AiSdkProjection:
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         ended = self._ended
         assert ended is not None, "the reader ends the message before the run"
-        self._steps.close(out, seal=item.outcome == "finished" and not ended.awaiting)
+        waits = ended.awaiting and item.outcome != "cancelled"
+        self._steps.close(out, seal=not waits, first=self._scope.opens)
         if item.outcome == "failed":
             out.append(Error(failure_text(item.code, item.correlation)))
         elif item.outcome == "cancelled":
+            # A stock client takes notice of the sealing step only with metadata.
+            out.append(MessageMetadata(self._metadata.collected()))
             out.append(Abort())
         elif self._scope.closes:
             reason = finish_reason(ended.finish, awaiting=ended.awaiting)
@@ -274,7 +277,9 @@ class AiSdkProjection:
     def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
         if item.document:
             filename = item.uri.rpartition("/")[2] or UNSET
-            out.append(SourceDocument(item.source, "application/octet-stream", item.title, filename))
+            out.append(
+                SourceDocument(item.source, "application/octet-stream", item.title, filename)
+            )
         else:
             out.append(SourceUrl(item.source, item.uri, item.title or UNSET))
 

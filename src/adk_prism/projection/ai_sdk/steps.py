@@ -28,6 +28,7 @@ class Steps:
     def __init__(self) -> None:
         self._step: _Step | None = None
         self._blocks = 0
+        self._any = False
 
     def output(self, model_call: str, out: list[Frame]) -> None:
         """Make sure that a model call's output lands in the right step."""
@@ -45,6 +46,7 @@ class Steps:
         else:
             return
         self._step = _Step(model_call)
+        self._any = True
 
     def block_began(self) -> None:
         self._blocks += 1
@@ -60,13 +62,16 @@ class Steps:
         if self._step is not None and call in self._step.calls:
             self._step.calls[call] = True
 
-    def close(self, out: list[Frame], *, seal: bool) -> None:
-        """Close the open step; with `seal`, keep a client from posting again over answered calls."""
-        step = self._step
-        if step is None:
-            return
-        out.append(FinishStep())
-        self._step = None
-        if seal and step.calls and all(step.calls.values()):
+    def close(self, out: list[Frame], *, seal: bool, first: bool) -> None:
+        """Close the open step; with `seal`, keep a client from posting again over answered calls.
+
+        A message that would have no part at all gets an empty step (`first`: nothing came before this
+        run): ai 6.0.0 refuses a message without parts.
+        """
+        step, self._step = self._step, None
+        if step is not None:
+            out.append(FinishStep())
+        answered = step is not None and step.calls and all(step.calls.values())
+        if (seal and answered) or (first and not self._any):
             out.append(StartStep())
             out.append(FinishStep())

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import sys
 
-from fastapi import APIRouter, Query
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Query, Response
 from google.adk import version as adk_version
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.utils.agent_info import get_agents_dict
 
 import adk_prism
 from adk_prism.errors import AppFailed, UsageError
-from adk_prism.server.adk_models import AppInfo, AppList, Version
+from adk_prism.server.adk_models import AppInfo, AppList, Health, Version
 from adk_prism.server.app_info import describe_app, root_of
 from adk_prism.server.context import Context
 from adk_prism.server.names import AppName
@@ -27,12 +26,13 @@ def routes(context: Context) -> APIRouter:
     """Return the router of health, version and apps."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: server"])
 
-    @router.get("/health", responses={503: {"description": "The server is going down"}})
-    async def health() -> JSONResponse:
-        """Tell whether the server takes new work."""
+    @router.get("/health", responses={503: {"model": Health}})
+    async def health(response: Response) -> Health:
+        """Tell whether the server takes new work; 503 while it goes down."""
         if context.draining:
-            return JSONResponse({"status": "draining"}, 503)
-        return JSONResponse({"status": "ok"})
+            response.status_code = 503
+            return Health(status="draining")
+        return Health(status="ok")
 
     @router.get("/version")
     async def version() -> Version:

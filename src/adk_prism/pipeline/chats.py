@@ -1,0 +1,122 @@
+"""Chats read from the log: which turns are live, which runs a message spans, what it waits for.
+
+A chat is an ADK session. Its turns are the runs in the order they began; a continuation belongs to the
+message it continues; a run that `replaces` a message voids it and all that came after. Nothing is kept
+beside the log, so a restarted server knows the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+
+from msgspec import Struct
+
+from adk_prism.facts.pending import Pending
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import Decision, Entry, Origin, RunId, RunStarted
+
+
+class ChatRun(Struct, frozen=True):
+    """A run of a chat, and how it began."""
+
+    summary: RunSummary
+    head: RunStarted
+
+
+class Turn(Struct, frozen=True):
+    """A user's message and the assistant's, which may span several runs."""
+
+    message: str
+    runs: list[ChatRun]
+
+    @property
+    def first(self) -> ChatRun:
+        return self.runs[0]
+
+    @property
+    def last(self) -> ChatRun:
+        return self.runs[-1]
+
+    @property
+    def user_message(self) -> str:
+        """Id of the user's message: the client's, or one derived from the run."""
+        return self.first.head.message_id or f"{self.first.summary.run}-user"
+
+    @property
+    def live(self) -> bool:
+        """Whether a run of it still goes on."""
+        return self.last.summary.outcome is None
+
+
+class Chats:
+    """Reads chats from a log."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+
+    async def turns(self, origin: Origin) -> list[Turn]:
+        """Return the live turns of a chat, oldest first."""
+        summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        runs = [ChatRun(summary, await self._head(summary.run)) for summary in summaries]
+        return fold_turns(runs)
+
+    async def _head(self, run: RunId) -> RunStarted:
+        async with aclosing(self._log.read(run)) as batches:
+            async for batch in batches:
+                head = batch[0].record
+                assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+                return head
+        raise AssertionError("a run that is listed has entries")
+
+    async def pending(self, turn: Turn) -> Pending:
+        """Return what a turn's message waits for."""
+        pending = Pending()
+        for run in turn.runs:
+            reader = Reader()
+            async for entry in self.entries(run.summary.run):
+                pending.feed(reader.feed(entry))
+            continues = run.head.continues
+            if continues is not None:
+                decisions = list(continues.decisions.values())
+                if continues.held:
+                    pending.hold(decisions, continues.answers)
+                else:
+                    pending.pass_on(decisions, continues.answers)
+        return pending
+
+    async def entries(self, run: RunId) -> AsyncIterator[Entry]:
+        """Yield a run's committed entries."""
+        async with aclosing(self._log.read(run)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    yield entry
+
+
+def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
+    """Group runs into turns; leave out what was taken back, and what is no turn."""
+    turns: list[Turn] = []
+    for run in runs:
+        head = run.head
+        if head.kind != "turn":
+            continue
+        if head.replaces:
+            kept = next((i for i, t in enumerate(turns) if t.message == head.replaces), len(turns))
+            del turns[kept:]
+        if head.continues is None:
+            turns.append(Turn(head.run, [run]))
+            continue
+        turn = next((t for t in turns if t.message == head.continues.message), None)
+        if turn is not None:
+            turn.runs.append(run)
+    return turns
+
+
+def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
+    """Return the decisions that runs after the given one brought, by call."""
+    later: dict[str, Decision] = {}
+    for run in turn.runs[index + 1 :]:
+        if run.head.continues is not None:
+            later |= run.head.continues.decisions
+    return later

@@ -1,0 +1,69 @@
+"""Sources made of other sources: with something done first, or nothing done at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+from msgspec import structs
+
+from adk_prism import __version__
+from adk_prism.runlog.entry import Continues, Origin, Record, RunStarted
+from adk_prism.source.contract import EventSource
+
+
+async def _nothing() -> None:
+    pass
+
+
+class Prepared:
+    """A source whose run begins with a preparation under the session's hold, such as a rewind."""
+
+    def __init__(
+        self,
+        inner: EventSource,
+        *,
+        before: Callable[[], Awaitable[None]] = _nothing,
+        digest: str = "",
+    ) -> None:
+        self._inner = inner
+        self._before = before
+        self._digest = digest
+
+    async def records(self) -> AsyncGenerator[Record, None]:
+        """Prepare, then yield what the source yields."""
+        await self._before()
+        async with aclosing(self._inner.records()) as records:
+            async for record in records:
+                if isinstance(record, RunStarted) and self._digest:
+                    record = structs.replace(record, digest=self._digest)
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
+
+
+class Held:
+    """A run that only keeps answers, until the others of their batch are there."""
+
+    correlation = ""
+
+    def __init__(self, run: str, origin: Origin, invocation: str, continues: Continues) -> None:
+        self._started = RunStarted(
+            run=run,
+            origin=origin,
+            invocation=invocation,
+            continues=structs.replace(continues, held=True),
+            version=__version__,
+        )
+
+    async def records(self) -> AsyncGenerator[Record, None]:
+        """Yield the record that holds the answers; the run waits on."""
+        yield self._started
+
+    def cancel(self) -> None:
+        """Nothing runs."""

@@ -1,0 +1,217 @@
+"""What an AI SDK client asks for: read leniently, and not trusted.
+
+Follows what `DefaultChatTransport` of ai 6 and 7 posts. Unknown keys and parts are passed over, since
+clients and apps add their own. Of the history that comes along only the last message is looked at, and
+of that only what it adds: the server's own session is the history. Whether an answer is wanted, and by
+whom, is decided where the pending calls are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw, Struct, json
+
+from adk_prism.errors import Unprocessable
+from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.runlog.entry import Decision, to_raw
+
+Json = dict[str, Any]
+
+
+class NewMessage(Struct, frozen=True, kw_only=True):
+    """A user's message; it takes back an earlier one if that has its id."""
+
+    message_id: str
+    content: Raw
+    """A genai `Content`, as JSON."""
+    text: str
+    responses: dict[str, Raw] = {}
+    """Answers to input and credential requests, by request id."""
+
+
+class Regenerate(Struct, frozen=True, kw_only=True):
+    """The last answer again, or the given one and all after it."""
+
+    message_id: str
+
+
+class ToolAnswer(Struct, frozen=True, kw_only=True):
+    """What a client says about one call."""
+
+    call: str
+    input: Raw
+    """Empty if the client did not send it back."""
+    decision: Decision | None = None
+    output: Raw | None = None
+
+
+class Continuation(Struct, frozen=True, kw_only=True):
+    """Answers to what the last assistant message asked for."""
+
+    message_id: str
+    answers: list[ToolAnswer]
+
+
+class ChatRequest(Struct, frozen=True, kw_only=True):
+    """One POST of a chat client."""
+
+    chat: str
+    user: str
+    action: NewMessage | Regenerate | Continuation
+
+
+def read_request(body: Any) -> ChatRequest:
+    """Read a request body. Raise `Unprocessable` for one that no client sends."""
+    if not isinstance(body, dict):
+        raise Unprocessable("The body is not a JSON object; expected {id, messages, trigger, …}.")
+    chat, user = body.get("id"), body.get("userId", "user")
+    if not isinstance(chat, str) or not chat:
+        raise Unprocessable("`id`, the chat's id, is missing or no text.")
+    if not isinstance(user, str):
+        raise Unprocessable("`userId` is no text.")
+    return ChatRequest(chat=chat, user=user, action=_read_action(body))
+
+
+def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
+    trigger = body.get("trigger", "submit-message")
+    message_id = body.get("messageId") or ""
+    if not isinstance(message_id, str):
+        raise Unprocessable("`messageId` is no text.")
+    if trigger == "regenerate-message":
+        return Regenerate(message_id=message_id)
+    if trigger != "submit-message":
+        raise Unprocessable(
+            f"Trigger {str(trigger)[:40]!r} is not known; expected submit-message or regenerate-message."
+        )
+    last = _last_message(body)
+    if last.get("role") == "assistant":
+        # Not by messageId: a continuation is whatever ends with the assistant's own message.
+        return Continuation(message_id=_message_id(last), answers=list(_answers(last)))
+    return _new_message(last)
+
+
+def _last_message(body: Json) -> Json:
+    messages = body.get("messages")
+    if messages is None and isinstance(body.get("message"), dict):
+        messages = [body["message"]]  # apps that send only the last one often name it so
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    if not isinstance(last, dict):
+        raise Unprocessable("`messages` is empty or no list; expected the chat's UI messages.")
+    if last.get("role") not in ("user", "assistant"):
+        raise Unprocessable("The last message has neither the role user nor assistant.")
+    return last
+
+
+def _message_id(message: Json) -> str:
+    found = message.get("id") or ""
+    if not isinstance(found, str):
+        raise Unprocessable("A message's `id` is no text.")
+    return found
+
+
+def _parts(message: Json) -> Iterator[Json]:
+    parts = message.get("parts")
+    if parts is None and isinstance(message.get("content"), str):
+        parts = [{"type": "text", "text": message["content"]}]
+    if not isinstance(parts, list):
+        raise Unprocessable("The last message has no list of `parts`.")
+    for part in parts:
+        if isinstance(part, dict) and isinstance(part.get("type"), str):
+            yield part
+
+
+# --------------------------------------------------------------------------- a user's message
+
+
+def _new_message(message: Json) -> NewMessage:
+    found: list[Json] = []
+    responses: dict[str, Raw] = {}
+    for part in _parts(message):
+        if part["type"] == "text" and isinstance(part.get("text"), str):
+            found.append({"text": part["text"]})
+        elif part["type"] == "file":
+            found.append(_file(part))
+        elif part["type"] in ("data-input-response", "data-credential-response"):
+            data = part.get("data")
+            if isinstance(data, dict) and isinstance(data.get("id"), str):
+                responses[data["id"]] = to_raw(data.get("response"))
+    if not found and not responses:
+        raise Unprocessable("The message has neither text nor files.")
+    return NewMessage(
+        message_id=_message_id(message),
+        content=to_raw({"role": "user", "parts": found}),
+        text="".join(part.get("text", "") for part in found),
+        responses=responses,
+    )
+
+
+def _file(part: Json) -> Json:
+    url, media_type = part.get("url"), part.get("mediaType")
+    if not isinstance(url, str) or not url:
+        raise Unprocessable("A file part has no `url`.")
+    media_type = media_type if isinstance(media_type, str) and media_type else UNKNOWN_TYPE
+    if not url.startswith("data:"):
+        return {"fileData": {"fileUri": url, "mimeType": media_type}}
+    head, comma, data = url.partition(",")
+    if not comma or not head.endswith(";base64"):
+        raise Unprocessable("A file's data URL is not base64.")
+    named = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
+    return {"inlineData": {"mimeType": named or media_type, "data": data}}
+
+
+# --------------------------------------------------------------------------- answers
+
+
+def _answers(message: Json) -> Iterator[ToolAnswer]:
+    for part in _parts(message):
+        call = part.get("toolCallId")
+        if isinstance(call, str) and not part.get("providerExecuted"):
+            answer = _answer(call, part)
+            if answer is not None:
+                yield answer
+
+
+def _answer(call: str, part: Json) -> ToolAnswer | None:
+    given = to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
+    match part.get("state"):
+        case "approval-responded":
+            return ToolAnswer(call=call, input=given, decision=_decision(part))
+        case "output-available":
+            return ToolAnswer(call=call, input=given, output=to_raw(part.get("output")))
+        case "output-error":
+            text = part.get("errorText")
+            told = text if isinstance(text, str) and text else "The client's tool failed."
+            return ToolAnswer(call=call, input=given, output=to_raw({"error": told}))
+        case _:
+            return None  # still open, or told by the server itself
+
+
+def _decision(part: Json) -> Decision:
+    approval = part.get("approval")
+    if not isinstance(approval, dict) or not isinstance(approval.get("id"), str):
+        raise Unprocessable("An answered approval has no `approval.id`.")
+    if not isinstance(approval.get("approved"), bool):
+        raise Unprocessable("An answered approval does not say `approved`: true or false.")
+    reason = approval.get("reason")
+    return Decision(
+        approval=approval["id"],
+        approved=approval["approved"],
+        reason=reason if isinstance(reason, str) else "",
+    )
+
+
+def same_json(ours: Raw, theirs: Raw) -> bool:
+    """Compare values as a JavaScript client can keep them: every number is a double."""
+    return bool(_doubles(json.decode(bytes(ours))) == _doubles(json.decode(bytes(theirs))))
+
+
+def _doubles(value: Any) -> Any:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return [_doubles(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _doubles(item) for key, item in value.items()}
+    return float(value)

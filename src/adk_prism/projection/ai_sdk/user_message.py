@@ -1,0 +1,35 @@
+"""A user's own turn as a UI message, from the content that ADK was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.projection.ai_sdk.files import FileLinks
+
+
+def user_message(message_id: str, content: Raw) -> dict[str, Any] | None:
+    """Return the UI message; None where the turn did not begin with words or files."""
+    if not bytes(content):
+        return None
+    tree = msgspec.json.decode(bytes(content))
+    parts = [shown for part in tree.get("parts") or () if (shown := _part(part)) is not None]
+    return {"id": message_id, "role": "user", "parts": parts} if parts else None
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any] | None:
+    if isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    blob, file = part.get("inlineData"), part.get("fileData")
+    if blob:
+        media_type = blob.get("mimeType") or UNKNOWN_TYPE
+        # Inline, whatever its size: it is what the client itself sent.
+        url = FileLinks().url("", 0, "", media_type, blob.get("data") or "", "")
+    elif file:
+        media_type, url = file.get("mimeType") or UNKNOWN_TYPE, file.get("fileUri") or ""
+    else:
+        return None
+    return {"type": "file", "mediaType": media_type, "url": url}

@@ -1,0 +1,126 @@
+"""The event loop's side of the writer thread: gathers changes, hands them over, hears the answer.
+
+Whatever is put while the writer is busy becomes its next group, so groups grow with the load and a
+lone change does not wait. All of this class runs in the event loop: it needs no lock, and the two
+threads meet only where a group changes hands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Set
+
+from adk_prism.runlog.head import Bell
+from adk_prism.runlog.sqlite_file import StoreFile
+from adk_prism.runlog.sqlite_writer import Change, Group, Growth, Verdicts, Writer
+from adk_prism.runlog.tail import LiveRun
+
+MAX_PENDING_BYTES = 16 * 1024 * 1024
+"""What may wait to be written before an append waits too. A burst of 25 000 ordinary events fits; a
+disk writes it in a fraction of a second."""
+
+_CHANGE_BYTES = 200
+"""What a change weighs besides its payloads."""
+
+
+class GroupCommit:
+    """Owns the writer. `settled` is told, in the loop, what became of each group."""
+
+    def __init__(
+        self,
+        file: StoreFile,
+        connection: sqlite3.Connection,
+        settled: Callable[[Group, Verdicts], None],
+        stopped: Callable[[], None],
+    ) -> None:
+        """`stopped` is called when the writer's thread is over, asked for or not."""
+        self._loop = asyncio.get_running_loop()
+        self._settled = settled
+        self._stopped = stopped
+        self._pending: list[Change] = []
+        self._weight = 0
+        self._in_flight: Group = ()
+        """The group the writer has; empty: it is idle."""
+        self._scheduled = False
+        self._bell = Bell()
+        self.dead = False
+        """The writer's thread is over."""
+        self._writer = Writer(file, connection, self._answer, self._gone)
+        self._writer.start()
+
+    @property
+    def is_full(self) -> bool:
+        """More is waiting than should be: wait for `room` before putting."""
+        return self._weight > MAX_PENDING_BYTES
+
+    def put(self, change: Change) -> None:
+        """Take a change; it is handed over at the end of this turn of the loop, or after."""
+        self._pending.append(change)
+        self._weight += _weight(change)
+        if not self._scheduled and not self._in_flight:
+            self._scheduled = True
+            self._loop.call_soon(self._hand_over)
+
+    def discard(self, runs: Set[LiveRun]) -> None:
+        """Forget what is waiting of runs that have failed."""
+        kept: list[Change] = []
+        for change in self._pending:
+            if isinstance(change, Growth) and change.run in runs:
+                self._weight -= _weight(change)
+            else:
+                kept.append(change)
+        self._pending = kept
+
+    async def room(self) -> None:
+        """Wait while too much is waiting, and the writer lives."""
+        while self.is_full and not self.dead:
+            await self._bell.wait()
+
+    async def stop(self) -> None:
+        """Wait until everything is answered, then until the thread is over."""
+        while (self._pending or self._in_flight) and not self.dead:
+            await self._bell.wait()
+        self._writer.stop()
+        while not self.dead:
+            await self._bell.wait()
+
+    def _hand_over(self) -> None:
+        self._scheduled = False
+        if self._in_flight or not self._pending or self.dead:
+            return
+        self._in_flight, self._pending = self._pending, []
+        self._writer.put(self._in_flight)
+
+    def _settle(self, group: Group, verdicts: Verdicts) -> None:
+        self._in_flight = ()
+        for change in group:
+            self._weight -= _weight(change)
+        self._settled(group, verdicts)
+        self._hand_over()
+        self._bell.ring()
+
+    def _die(self) -> None:
+        self.dead = True
+        lost = [*self._in_flight, *self._pending]
+        self._in_flight, self._pending = (), []
+        self._settled(lost, ["the writer has stopped"] * len(lost))
+        self._stopped()
+        self._bell.ring()
+
+    # ----------------------------------------------------------------------- in the writer's thread
+
+    def _answer(self, group: Group, verdicts: Verdicts) -> None:
+        self._tell(self._settle, group, verdicts)
+
+    def _gone(self) -> None:
+        self._tell(self._die)
+
+    def _tell(self, callback: Callable[..., None], *arguments: object) -> None:
+        # A loop that closed before the log did has nobody left to tell.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(callback, *arguments)
+
+
+def _weight(change: Change) -> int:
+    return _CHANGE_BYTES + (change.weight if isinstance(change, Growth) else 0)

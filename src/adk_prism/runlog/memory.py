@@ -1,0 +1,174 @@
+"""A run log in memory: for tests, one-off uses and demonstrations. It ends with the process.
+
+Everything is committed at once, so nothing can fail but for lack of room: the log trims itself by
+its retention when a run starts, and refuses more than `max_bytes` of runs that have not ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from adk_prism.errors import LogError
+from adk_prism.runlog.contract import Receipt, Retention, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
+from adk_prism.runlog.head import (
+    READ_BATCH,
+    Head,
+    already_trimmed,
+    first_of,
+    is_from,
+    not_open,
+    pack_all,
+    summary_of,
+    trimmed,
+    unknown,
+)
+from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
+
+MEMORY_RETENTION = Retention(max_bytes=256 * 1024**2)
+"""A quarter GiB: some hundred thousand events, and no surprise for a small machine."""
+
+
+class _Run(Head):
+    """A run with all its entries."""
+
+    __slots__ = ("entries",)
+
+    entries: list[Entry]
+
+
+class MemoryLog:
+    """Keeps runs in this process."""
+
+    def __init__(
+        self, retention: Retention = MEMORY_RETENTION, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._retention = retention
+        self._clock = clock
+        self._open = False
+        self._runs: dict[RunId, _Run] = {}
+        """In the order in which they started."""
+        self._tombstones: dict[RunId, None] = {}
+        """In the order in which they were removed."""
+        self._bytes = 0
+
+    async def open(self) -> None:
+        self._open = True
+
+    async def close(self) -> None:
+        self._open = False
+        for run in self._runs.values():
+            run.bell.ring()
+
+    async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
+        self._check_open()
+        head = self._runs.get(run) or self._start(run, records)
+        head.admit(records, epoch)
+        packed = pack_all(records)
+        if self._bytes > self._retention.max_bytes:
+            self._make_room(records)
+        entries = head.take(records, packed, self._clock())
+        if not entries:
+            return Receipt(head.taken)
+        # A run is there once its start has been taken; one that was refused left nothing.
+        self._runs[run] = head
+        self._bytes += head.taken_bytes - head.bytes
+        head.entries += entries
+        head.commit(entries[-1], head.taken_bytes)
+        head.bell.ring()
+        return Receipt(head.taken)
+
+    def _start(self, run: RunId, records: Sequence[Record]) -> _Run:
+        if run in self._tombstones:
+            raise already_trimmed(run, records)
+        head = _Run(summary_of(first_of(run, records)))
+        head.entries = []
+        self._trim(self._retention, self._clock())
+        return head
+
+    def _make_room(self, records: Sequence[Record]) -> None:
+        self._trim(self._retention, self._clock())
+        only_ends = len(records) == 1 and isinstance(records[0], RunEnded)
+        if self._bytes > self._retention.max_bytes and not only_ends:
+            raise LogError(
+                f"The run log in memory is full: {self._bytes} bytes in runs that have not ended. "
+                "Keep runs in a file instead, or allow more."
+            )
+
+    async def commit(self, run: RunId) -> None:
+        self._check_open()
+        self._find(run)
+
+    async def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        self._check_open()
+        head = self._find(run)
+        head.check_position(after)
+        while True:
+            if head.removed:
+                raise trimmed(run)
+            batch = head.entries[after : after + READ_BATCH]
+            if batch:
+                yield batch
+                after = batch[-1].cursor
+            elif not follow or head.outcome is not None or not self._open:
+                return
+            else:
+                await head.bell.wait()
+
+    async def summary(self, run: RunId) -> RunSummary:
+        self._check_open()
+        return self._find(run).summary()
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
+    ) -> Sequence[RunSummary]:
+        self._check_open()
+        wanted = Origin(app=app, user=user, session=session)
+        return [
+            head.summary()
+            for head in self._runs.values()
+            if is_from(head.origin, wanted) and (head.outcome is None or not unended)
+        ]
+
+    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+        self._check_open()
+        return self._trim(retention, now)
+
+    async def delete_session(self, origin: Origin) -> Sequence[RunId]:
+        self._check_open()
+        runs = [run for run, head in self._runs.items() if head.origin == origin]
+        self._remove(runs)
+        return runs
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise not_open()
+
+    def _find(self, run: RunId) -> _Run:
+        head = self._runs.get(run)
+        if head is not None:
+            return head
+        raise trimmed(run) if run in self._tombstones else unknown(run)
+
+    def _trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+        candidates = (
+            EndedRun(run, head.ended, head.bytes)
+            for run, head in self._runs.items()
+            if head.ended is not None
+        )
+        runs = runs_to_trim(candidates, self._bytes, retention, now)
+        self._remove(runs)
+        return runs
+
+    def _remove(self, runs: Sequence[RunId]) -> None:
+        for run in runs:
+            head = self._runs.pop(run)
+            head.removed = True
+            head.bell.ring()
+            self._bytes -= head.bytes
+            self._tombstones[run] = None
+            if len(self._tombstones) > MAX_TOMBSTONES:
+                del self._tombstones[next(iter(self._tombstones))]

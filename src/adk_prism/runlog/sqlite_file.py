@@ -1,0 +1,146 @@
+"""The SQLite file of a run log: where it is, whether it is ours, and its schema's versions.
+
+Knows no run and no entry. The schema's version is `PRAGMA user_version`; a file of an older one is
+migrated when it is opened, a file of a newer one, or of another program, is refused. File and folder
+are made for this user alone: a run log holds conversations.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from adk_prism.errors import LogError
+
+Synchronous = Literal["normal", "full"]
+
+APPLICATION_ID = 0x7072736D
+"""`prsm`: tells a run log from any other SQLite file, ADK's sessions above all."""
+
+_BUSY_SECONDS = 5.0
+"""Only a checkpoint or a person's sqlite3 shell can hold the file; neither takes longer."""
+
+_WAL_LIMIT = 64 * 1024 * 1024
+"""The journal shrinks to this after a burst; SQLite never shrinks it otherwise."""
+
+_SCHEMA_1 = """
+CREATE TABLE runs (
+    number     INTEGER PRIMARY KEY,
+    run        TEXT NOT NULL UNIQUE,
+    app        TEXT NOT NULL,
+    user       TEXT NOT NULL,
+    session    TEXT NOT NULL,
+    invocation TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    started    REAL NOT NULL,
+    epoch      INTEGER NOT NULL,
+    ended      REAL,
+    outcome    TEXT,
+    cursor     INTEGER NOT NULL DEFAULT 0,
+    bytes      INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX runs_by_session ON runs (app, user, session);
+CREATE TABLE entries (
+    run     INTEGER NOT NULL,
+    cursor  INTEGER NOT NULL,
+    time    REAL NOT NULL,
+    kind    TEXT NOT NULL,
+    payload BLOB NOT NULL,
+    PRIMARY KEY (run, cursor)
+) WITHOUT ROWID;
+CREATE TABLE tombstones (
+    number INTEGER PRIMARY KEY,
+    run    TEXT NOT NULL UNIQUE
+);
+"""
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA_1.split(";"):
+        connection.execute(statement)
+
+
+Step = Callable[[sqlite3.Connection], None]
+
+MIGRATIONS: Sequence[Step] = (_create,)
+"""Step n takes a file from version n to n + 1. Steps are only ever added, so every old file can be
+opened. The version is `PRAGMA user_version`."""
+
+
+class StoreFile:
+    """The file as it was opened. SQLite goes on writing to one that was removed; we do not."""
+
+    def __init__(self, path: Path, synchronous: Synchronous) -> None:
+        self._path = path
+        self._synchronous = synchronous
+        self._identity = (0, 0)
+
+    def create(self) -> None:
+        """Make the file, and the folder it is in, for this user alone, where they are missing."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        self._identity = self._look()
+
+    def check(self) -> None:
+        """Raise `OSError` if the file is not the one that was opened any more."""
+        if self._look() != self._identity:
+            raise FileNotFoundError("the file was replaced by another one")
+
+    def _look(self) -> tuple[int, int]:
+        status = os.stat(self._path)
+        return status.st_dev, status.st_ino
+
+    def connect(self) -> sqlite3.Connection:
+        """Open a connection; the caller closes it, and uses it in one thread at a time."""
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        return connection
+
+
+def prepare(connection: sqlite3.Connection, steps: Sequence[Step] = MIGRATIONS) -> None:
+    """Bring a file to this version's schema.
+
+    Raise `LogError` for a file of a newer version, or of another program. A step that fails leaves
+    the file as it was.
+    """
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise LogError(
+            f"The run log's file system only allows the journal mode {mode!r}; expected 'wal'. "
+            "Put the file on a local disk."
+        )
+    connection.execute(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        _migrate(connection, steps)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def _migrate(connection: sqlite3.Connection, steps: Sequence[Step]) -> None:
+    version = _check_version(connection, len(steps))
+    for step in steps[version:]:
+        step(connection)
+    connection.execute(f"PRAGMA user_version = {len(steps)}")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _check_version(connection: sqlite3.Connection, newest: int) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and owner != APPLICATION_ID:
+        raise LogError("The file is another program's database, not a run log. Name another file.")
+    if version > newest:
+        raise LogError(
+            f"The run log has schema version {version}; this version of adk-prism knows {newest}. "
+            "Use a newer adk-prism, or a new file."
+        )
+    return int(version)

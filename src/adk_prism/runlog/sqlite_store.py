@@ -1,0 +1,228 @@
+"""Every statement that a run log makes of its SQLite file, as plain functions on a connection.
+
+Knows no event loop and no thread. Failures come out as sqlite3's own errors: whoever calls says what
+they mean. `runs` is written when a run starts, ends or gets a new owner; while it goes on only
+`entries` grows, in statements of many rows, because the interpreter's lock may change hands with
+every statement, and a busy event loop gives it back late.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from adk_prism.errors import LogError, SourceError
+from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
+from adk_prism.runlog.head import READ_BATCH, summary_of, trimmed, unknown
+from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun
+
+Row = tuple[int, int, float, str, bytes]
+"""Of `entries`: run, cursor, time, kind, payload."""
+
+READ_BYTES = 1024 * 1024
+"""A batch read from the file ends after this much payload, so that large events come one by one."""
+
+_INSERT_SIZES = (128, 16, 4, 1)
+"""Rows per statement. 128 × 5 values stay under the 999 that old builds of SQLite allow."""
+
+# --------------------------------------------------------------------------- writing
+
+
+def insert_run(
+    connection: sqlite3.Connection, number: int, start: RunStarted, now: float, epoch: int
+) -> None:
+    """Add a run. Its cursor, size and end are written when it ends."""
+    run = summary_of(start)
+    origin = run.origin
+    connection.execute(
+        "INSERT INTO runs (number, run, app, user, session, invocation, message, started, epoch)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            number,
+            run.run,
+            origin.app,
+            origin.user,
+            origin.session,
+            run.invocation,
+            run.message,
+            now,
+            epoch,
+        ),
+    )
+
+
+def insert_entries(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Add entries, in as few statements as can be."""
+    done = 0
+    for size in _INSERT_SIZES:
+        while len(rows) - done >= size:
+            values = [value for row in rows[done : done + size] for value in row]
+            connection.execute(_INSERTS[size], values)
+            done += size
+
+
+_INSERTS = {
+    size: "INSERT INTO entries VALUES " + ", ".join(["(?, ?, ?, ?, ?)"] * size)
+    for size in _INSERT_SIZES
+}
+
+
+def raise_epoch(connection: sqlite3.Connection, number: int, epoch: int) -> None:
+    """Note a run's new owner. Raise `IntegrityError` if the file knows a later one."""
+    _update_fenced(connection, "UPDATE runs SET epoch = ?", (epoch,), number, epoch)
+
+
+def end_run(
+    connection: sqlite3.Connection, number: int, last: Entry, size: int, epoch: int
+) -> None:
+    """Note how a run ended. Raise `IntegrityError` if the file knows a later owner."""
+    assert isinstance(last.record, RunEnded)
+    _update_fenced(
+        connection,
+        "UPDATE runs SET ended = ?, outcome = ?, cursor = ?, bytes = ?",
+        (last.time, last.record.outcome, last.cursor, size),
+        number,
+        epoch,
+    )
+
+
+def _update_fenced(
+    connection: sqlite3.Connection, update: str, values: tuple[object, ...], run: int, epoch: int
+) -> None:
+    done = connection.execute(f"{update} WHERE number = ? AND epoch <= ?", (*values, run, epoch))
+    if done.rowcount != 1:
+        raise sqlite3.IntegrityError("the run has another owner")
+
+
+def remove_runs(connection: sqlite3.Connection, runs: Sequence[RunId]) -> None:
+    """Remove runs with their entries, and remember their names."""
+    for run in runs:
+        connection.execute(
+            "DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?)", (run,)
+        )
+        connection.execute("DELETE FROM runs WHERE run = ?", (run,))
+        connection.execute("INSERT OR IGNORE INTO tombstones (run) VALUES (?)", (run,))
+    connection.execute(
+        "DELETE FROM tombstones WHERE number <= (SELECT max(number) FROM tombstones) - ?",
+        (MAX_TOMBSTONES,),
+    )
+
+
+# --------------------------------------------------------------------------- reading
+
+_RUN_COLUMNS = (
+    "number, run, app, user, session, invocation, message, started, ended, outcome, epoch,"
+    # Only the end writes these two; until then they are what the entries say.
+    " CASE WHEN ended IS NULL"
+    "  THEN (SELECT coalesce(max(e.cursor), 0) FROM entries e WHERE e.run = number)"
+    "  ELSE cursor END,"
+    " CASE WHEN ended IS NULL"
+    "  THEN (SELECT coalesce(sum(length(e.payload)), 0) FROM entries e WHERE e.run = number)"
+    "  ELSE bytes END"
+)
+
+
+class StoredRun(Struct, frozen=True):
+    """A run in the file."""
+
+    number: int
+    summary: RunSummary
+
+
+def find_run(connection: sqlite3.Connection, run: RunId) -> StoredRun:
+    """Return a run; raise `Gone` for one that was removed, `NotFound` for any other."""
+    found = _select_runs(connection, "run = ?", [run])
+    if found:
+        return found[0]
+    gone = connection.execute("SELECT 1 FROM tombstones WHERE run = ?", (run,)).fetchone()
+    raise trimmed(run) if gone else unknown(run)
+
+
+def unended_runs(connection: sqlite3.Connection) -> list[StoredRun]:
+    """Return the runs that have no end."""
+    return _select_runs(connection, "ended IS NULL", [])
+
+
+def ended_runs(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun]:
+    """Return the ended runs of an origin, in which an empty string matches any."""
+    given = {"app": wanted.app, "user": wanted.user, "session": wanted.session}
+    where = ["ended IS NOT NULL", *(f"{column} = ?" for column, value in given.items() if value)]
+    return _select_runs(
+        connection, " AND ".join(where), [value for value in given.values() if value]
+    )
+
+
+def trim_candidates(connection: sqlite3.Connection) -> list[EndedRun]:
+    """Return of all ended runs what it takes to choose which to remove."""
+    rows = connection.execute(
+        "SELECT run, ended, bytes FROM runs WHERE ended IS NOT NULL ORDER BY number"
+    )
+    return [EndedRun(*row) for row in rows]
+
+
+def _select_runs(
+    connection: sqlite3.Connection, where: str, values: Sequence[str]
+) -> list[StoredRun]:
+    rows = connection.execute(
+        f"SELECT {_RUN_COLUMNS} FROM runs WHERE {where} ORDER BY number", values
+    )
+    return [_stored_run(row) for row in rows]
+
+
+_RunRow = tuple[
+    int, str, str, str, str, str, str, float, float | None, Outcome | None, int, int, int
+]
+
+
+def _stored_run(row: _RunRow) -> StoredRun:
+    number, run, app, user, session, invocation, message, started, ended, outcome, *rest = row
+    epoch, cursor, size = rest
+    return StoredRun(
+        number,
+        RunSummary(
+            run=RunId(run),
+            origin=Origin(app=app, user=user, session=session),
+            invocation=invocation,
+            started=started,
+            ended=ended,
+            outcome=outcome,
+            cursor=cursor,
+            bytes=size,
+            message=message,
+            epoch=epoch,
+        ),
+    )
+
+
+def highest_number(connection: sqlite3.Connection) -> int:
+    """Return the number of the run that started last, 0 if there is none."""
+    (number,) = connection.execute("SELECT coalesce(max(number), 0) FROM runs").fetchone()
+    return int(number)
+
+
+def read_entries(connection: sqlite3.Connection, number: int, after: int, last: int) -> list[Entry]:
+    """Return a run's entries past `after` and up to `last`, as many as make a batch.
+
+    Raise `LogError` for an entry that cannot be read.
+    """
+    rows = connection.execute(
+        "SELECT cursor, time, kind, payload FROM entries"
+        " WHERE run = ? AND cursor > ? AND cursor <= ? ORDER BY cursor LIMIT ?",
+        (number, after, last, READ_BATCH),
+    )
+    entries = []
+    size = 0
+    try:
+        for cursor, time, kind, payload in rows:
+            entries.append(Entry(cursor, time, unpack(kind, payload)))
+            size += len(payload)
+            if size > READ_BYTES:
+                break
+    except SourceError as error:
+        raise LogError(f"The run log is damaged. {error}") from error
+    finally:
+        rows.close()
+    return entries

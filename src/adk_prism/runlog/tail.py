@@ -1,0 +1,66 @@
+"""A run that is going on, with its latest committed entries: its followers need no storage.
+
+Bounded in bytes: a follower that is further behind than that reads from the store until it has
+caught up. Entries are dense, so a cursor finds its place by counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.entry import Entry
+from adk_prism.runlog.head import READ_BATCH, Head, Packed
+
+TAIL_BYTES = 1024 * 1024
+"""Per run that is going on: thousands of deltas, minutes of a fast model, and little to hold."""
+
+_ENTRY_BYTES = 200
+"""What an entry weighs besides its payload, so that a million empty ones are bounded too."""
+
+
+class Tail:
+    """Holds entries in order, the oldest going first."""
+
+    __slots__ = ("_entries", "_limit", "_sizes", "_total")
+
+    def __init__(self, limit: int = TAIL_BYTES) -> None:
+        self._limit = limit
+        self._entries: list[Entry] = []
+        self._sizes: list[int] = []
+        self._total = 0
+
+    def add(self, entries: Sequence[Entry], packed: Sequence[Packed]) -> None:
+        """Take what was committed next."""
+        self._entries += entries
+        for _, payload in packed:
+            size = len(payload) + _ENTRY_BYTES
+            self._sizes.append(size)
+            self._total += size
+        if self._total > self._limit:
+            self._shorten()
+
+    def since(self, after: int) -> Sequence[Entry] | None:
+        """Return the next batch past `after`, or None if it begins before the tail."""
+        if not self._entries:
+            return None
+        start = after + 1 - self._entries[0].cursor
+        return self._entries[start : start + READ_BATCH] if start >= 0 else None
+
+    def _shorten(self) -> None:
+        # By half, so that moving the rest is paid for by as many additions.
+        drop = 0
+        while self._total > self._limit // 2 and drop < len(self._sizes):
+            self._total -= self._sizes[drop]
+            drop += 1
+        del self._entries[:drop], self._sizes[:drop]
+
+
+class LiveRun(Head):
+    """The head of a run in a store, with its tail."""
+
+    __slots__ = ("tail",)
+
+    def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
+        super().__init__(summary, number)
+        self.tail = Tail(tail_bytes)

@@ -1,0 +1,68 @@
+"""The HTTP server of our own process: uvicorn, which drains before it stops.
+
+On the first SIGTERM or SIGINT the server goes on answering while it drains: health says 503, new
+work is refused, the drain hooks finish or hand over what runs, within the grace period. Then it
+stops listening and closes. A second signal stops it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from adk_prism.server.context import Context
+from adk_prism.server.lifecycle import Lifecycle
+
+LAST_SECONDS = 2
+"""How long connections may take to close when everything has drained."""
+
+
+async def serve(app: ASGIApp, context: Context, listener: socket.socket) -> None:
+    """Serve on a listening socket until a signal comes, then drain and stop."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        http="httptools",
+        server_header=False,
+        root_path=context.settings.root_path,
+        timeout_graceful_shutdown=LAST_SECONDS,
+    )
+    try:
+        server = _DrainingServer(config, context.lifecycle, context.settings.grace)
+        await server.serve(sockets=[listener])
+    finally:
+        # uvicorn leaves the lifespan out when it is forced to exit.
+        await context.lifecycle.stop()
+
+
+class _DrainingServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, lifecycle: Lifecycle, grace: float) -> None:
+        super().__init__(config)
+        self._lifecycle = lifecycle
+        self._grace = grace
+        self._signals = 0
+        self._drain: asyncio.Task[None] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal: drain at the first, stop now at the second. It is not raised again."""
+        del sig, frame
+        self._signals += 1
+        if self._signals > 1:
+            self.should_exit = self.force_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Begin to drain when a signal has come; called ten times a second."""
+        if self._signals and self._drain is None:
+            self._drain = asyncio.create_task(self._drain_then_exit())
+        return await super().on_tick(counter)
+
+    async def _drain_then_exit(self) -> None:
+        try:
+            await self._lifecycle.drain(self._grace)
+        finally:
+            self.should_exit = True

@@ -1,0 +1,108 @@
+"""A view as an HTTP response: server-sent events that end well, break off visibly, or are cut.
+
+- The run's end: the body ends, as the protocol says.
+- The log fails: the protocol's own error, then the end.
+- The server goes down, or a reader stands still: the connection is closed without the end of the body.
+  A client sees a broken connection, not a short answer, and comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from fastapi import Response
+from starlette.types import Receive, Scope, Send
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.projection.contract import ProtocolSpec
+
+HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache, no-transform",
+    "x-accel-buffering": "no",
+}
+STALLED = 30.0
+"""Seconds one write may take. Two keep-alive intervals: a reader that takes nothing for so long is gone
+or stopped, and what it missed is in the log."""
+
+
+class Viewable(Protocol):
+    """What can be streamed."""
+
+    @property
+    def left(self) -> bool: ...
+    def leave(self) -> None: ...
+    def chunks(self) -> AsyncGenerator[bytes, None]: ...
+
+
+class EventStream(Response):
+    """Streams a view."""
+
+    def __init__(
+        self, view: Viewable, spec: ProtocolSpec[Any], report: Report, headers: dict[str, str]
+    ) -> None:
+        super().__init__(headers={**HEADERS, **spec.headers, **headers})
+        del self.headers["content-length"]
+        self._view = view
+        self._spec = spec
+        self._report = report
+        self._sending: float | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the view; return without an end of the body where it was cut."""
+        streaming = asyncio.create_task(self._stream(send))
+        watching = asyncio.create_task(self._watch(receive))
+        guard = asyncio.get_running_loop().call_later(STALLED, self._check, streaming)
+        try:
+            await asyncio.wait({streaming, watching}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            guard.cancel()
+            self._view.leave()
+            for task in (streaming, watching):
+                task.cancel()
+            await asyncio.wait({streaming, watching})
+        if not streaming.cancelled() and (error := streaming.exception()) is not None:
+            raise error
+
+    def _check(self, streaming: asyncio.Task[None]) -> None:
+        """Cut a reader whose last write has not gone out for too long."""
+        loop = asyncio.get_running_loop()
+        if self._sending is not None and loop.time() - self._sending >= STALLED:
+            self._report(Diagnostic(kind="viewer cut", detail="it took nothing for too long"))
+            streaming.cancel()
+        elif not streaming.done():
+            loop.call_later(STALLED, self._check, streaming)
+
+    async def _watch(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def _stream(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        try:
+            async with aclosing(self._view.chunks()) as chunks:
+                async for data in chunks:
+                    await self._send(send, data)
+        except OSError:
+            return  # the connection is gone
+        except Exception as error:  # the edge: the client is told, and the operator why
+            await self._send(send, self._broken(error))
+        if not self._view.left:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send, data: bytes) -> None:
+        self._sending = asyncio.get_running_loop().time()
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+        self._sending = None
+
+    def _broken(self, error: Exception) -> bytes:
+        correlation = new_correlation()
+        self._report(
+            Diagnostic(kind="stream broken", correlation=correlation, cause=cause_of(error))
+        )
+        text = f"The stream broke off. Reference: {correlation}."
+        return b"".join(b"data: %s\n\n" % p.data for p in self._spec.failure(text))

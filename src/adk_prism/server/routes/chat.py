@@ -1,0 +1,158 @@
+"""The AI SDK's routes: what `useChat` posts to, resumes from and loads its history from.
+
+Follows `DefaultChatTransport` of ai 6 and 7. The chat's id is the session's, made on demand.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query, Request, Response
+
+from adk_prism.errors import NotFound
+from adk_prism.pipeline.conversation import Start
+from adk_prism.pipeline.follow import Stream
+from adk_prism.pipeline.message_view import message_frames, open_message
+from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.requests import (
+    ChatRequest,
+    Continuation,
+    NewMessage,
+    Regenerate,
+    read_request,
+)
+from adk_prism.projection.ai_sdk.user_message import user_message
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.server.base_url import base_url
+from adk_prism.server.client_state import check_state
+from adk_prism.server.context import Context
+from adk_prism.server.event_stream import EventStream
+from adk_prism.server.names import AppName, SessionId, UserId, check_session, check_user
+from adk_prism.server.routes.run import RUN_HEADER, Key
+from adk_prism.server.strict_body import StrictRoute
+
+Dialect = Annotated[str, Query(description="AI SDK version: 6 or 7")]
+User = Annotated[UserId, Query(alias="userId")]
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of chats."""
+    router = APIRouter(prefix="/api/chat", route_class=StrictRoute, tags=["AI SDK"])
+    chat = _ChatRoutes(context)
+    router.post("/{app_name}", response_class=Response)(chat.post)
+    router.get("/{app_name}/{chat_id}/stream", response_class=Response)(chat.resume)
+    router.get("/{app_name}/{chat_id}/messages")(chat.messages)
+    router.post("/{app_name}/{chat_id}/stop", status_code=200)(chat.stop)
+    return router
+
+
+class _ChatRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def post(
+        self,
+        request: Request,
+        app_name: AppName,
+        body: dict[str, Any],
+        dialect: Dialect = "",
+        key: Key = "",
+    ) -> Response:
+        """Say something, answer, or take back; stream the assistant's message."""
+        find_dialect(dialect)
+        self._context.apps.runner(app_name)
+        asked = read_request(body)
+        origin = Origin(app=app_name, user=check_user(asked.user), session=check_session(asked.chat))
+        delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
+        check_state(self._context, app_name, delta or {})
+
+        async def begin(run: RunId | None, digest: str) -> RunId:
+            start = Start(
+                origin=origin,
+                policy=self._context.settings.chat_busy,
+                run=run,
+                digest=digest,
+                state_delta=delta or {},
+            )
+            return await self._start(start, asked)
+
+        scope = f"chat {origin.app} {origin.user} {origin.session}"
+        run = await self._context.idempotency.once(key, scope, await request.body(), begin)
+        return await self._stream(request, run, dialect)
+
+    async def _start(self, start: Start, asked: ChatRequest) -> RunId:
+        conversations = self._context.conversations
+        match asked.action:
+            case NewMessage() as message:
+                return await conversations.submit(start, message)
+            case Regenerate() as wish:
+                return await conversations.regenerate(start, wish)
+            case Continuation() as answer:
+                return await conversations.answer(start, answer)
+
+    async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
+        files = FileLinks(base_url(request, self._context.settings))
+        spec = protocol("ai-sdk", dialect, files)
+        view = await self._context.follower.open(
+            Stream(run, "ai-sdk", (dialect, files.base)), spec
+        )
+        return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
+
+    async def resume(
+        self,
+        request: Request,
+        app_name: AppName,
+        chat_id: SessionId,
+        dialect: Dialect = "",
+        user: User = "user",
+    ) -> Response:
+        """Stream the message that is running, from its beginning; 204 when nothing runs."""
+        find_dialect(dialect)
+        self._context.apps.runner(app_name)
+        origin = Origin(app=app_name, user=user, session=chat_id)
+        turns = await self._context.chats.turns(origin)
+        if not turns or not turns[-1].live:
+            return Response(status_code=204)
+        files = FileLinks(base_url(request, self._context.settings))
+        view = await open_message(self._context.follower, turns[-1], dialect, files)
+        headers = {RUN_HEADER: turns[-1].last.summary.run}
+        return EventStream(view, protocol("ai-sdk", dialect), self._context.report, headers)
+
+    async def messages(
+        self,
+        request: Request,
+        app_name: AppName,
+        chat_id: SessionId,
+        dialect: Dialect = "",
+        user: User = "user",
+    ) -> Response:
+        """Return the chat's UI messages, without the one that is still streaming."""
+        find_dialect(dialect)
+        self._context.apps.runner(app_name)
+        origin = Origin(app=app_name, user=user, session=chat_id)
+        turns = await self._context.chats.turns(origin)
+        if not turns and not await self._context.apps.sessions(app_name).exists(origin):
+            raise NotFound("There is no such chat.")
+        files = FileLinks(base_url(request, self._context.settings))
+        found: list[Any] = []
+        for turn in turns:
+            spoken = user_message(turn.user_message, turn.first.head.message)
+            if spoken is not None:
+                found.append(spoken)
+            if not turn.live:
+                found.append(rebuild(await message_frames(self._context.chats, turn, dialect, files)))
+        return Response(msgspec.json.encode(found), media_type="application/json")
+
+    async def stop(self, app_name: AppName, chat_id: SessionId, user: User = "user") -> dict[str, Any]:
+        """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
+        self._context.apps.runner(app_name)
+        origin = Origin(app=app_name, user=user, session=chat_id)
+        busy = self._context.gate.busy(origin)
+        await self._context.gate.stop(origin)
+        return {"stopped": busy}
+
+

@@ -1,0 +1,112 @@
+"""Every run, in every protocol: list, look at, stream from any position, stop, download."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from adk_prism.errors import BadPosition
+from adk_prism.pipeline.follow import Stream
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
+from adk_prism.server.base_url import base_url
+from adk_prism.server.context import Context
+from adk_prism.server.event_stream import EventStream
+from adk_prism.server.run_file import file_response
+from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.source.recording import write_run
+
+Run = Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of runs."""
+    router = APIRouter(prefix="/api/runs", tags=["runs"])
+    runs = _RunsRoutes(context)
+    router.get("")(runs.list_runs)
+    router.get("/{run}")(runs.get_run)
+    router.get("/{run}/stream", response_class=Response)(runs.stream)
+    router.post("/{run}/cancel")(runs.cancel)
+    router.get("/{run}/recording", response_class=Response)(runs.recording)
+    router.get("/{run}/files/{cursor}/{part}", response_class=Response)(runs.file)
+    return router
+
+
+class _RunsRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def list_runs(self, app: str = "", user: str = "", session: str = "") -> list[Any]:
+        """Return runs, oldest first; each filter may be left out."""
+        found = await self._context.log.list(app=app, user=user, session=session)
+        return [_shown(summary) for summary in found]
+
+    async def get_run(self, run: Run) -> dict[str, Any]:
+        """Return one run."""
+        return _shown(await self._context.log.summary(run))
+
+    async def stream(
+        self,
+        request: Request,
+        run: Run,
+        as_: Annotated[str, Query(alias="as")] = "adk",
+        dialect: str = "",
+        after: str = "",
+        last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
+    ) -> Response:
+        """Stream a run, live or over, after a position or a cursor."""
+        files = FileLinks(base_url(request, self._context.settings))
+        spec = protocol(as_, dialect, files)
+        stream = Stream(run, as_, (dialect, files.base))
+        view = await self._context.follower.open(stream, spec, _after(run, after, last_event_id))
+        return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
+
+    async def cancel(self, run: Run) -> dict[str, Any]:
+        """Stop a run and return it; one that is over stays as it is."""
+        return _shown(await self._context.runs.cancel(run))
+
+    async def recording(self, run: Run) -> Response:
+        """Return the run as a recording: JSON lines, one entry each."""
+        await self._context.log.summary(run)
+        return StreamingResponse(
+            self._lines(run),
+            media_type="application/jsonl",
+            headers={"content-disposition": f'attachment; filename="{run}.jsonl"'},
+        )
+
+    async def _lines(self, run: RunId) -> AsyncIterator[bytes]:
+        async for entry in self._context.chats.entries(run):
+            for line in write_run([entry]):
+                yield line
+
+    async def file(self, run: Run, cursor: int, part: str) -> Response:
+        """Return a file that an event of the run holds."""
+        return await file_response(self._context.log, run, cursor, part)
+
+
+def _after(run: RunId, after: str, last_event_id: str) -> Position:
+    if after and last_event_id and after != last_event_id:
+        raise BadPosition("`after` and Last-Event-ID name different positions; send one of them.")
+    given = after or last_event_id
+    return parse_position(given, run) if given else BEGINNING
+
+
+def _shown(summary: RunSummary) -> dict[str, Any]:
+    return {
+        "run": summary.run,
+        "app": summary.origin.app,
+        "user": summary.origin.user,
+        "session": summary.origin.session,
+        "invocation": summary.invocation,
+        "message": summary.message,
+        "started": summary.started,
+        "ended": summary.ended,
+        "outcome": summary.outcome,
+        "cursor": summary.cursor,
+        "bytes": summary.bytes,
+    }

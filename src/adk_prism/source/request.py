@@ -1,0 +1,125 @@
+"""What is asked of a Runner: one message, some answers, or a state change.
+
+Validates what ADK would only refuse after the run has begun, so that a bad request is the caller's
+error and not a failed run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pydantic
+from google.genai import types
+from msgspec import Raw, Struct
+
+from adk_prism.errors import Unprocessable
+from adk_prism.runlog.entry import NOTHING, Continues, Origin, is_absent
+from adk_prism.source.denial import REASON
+from adk_prism.source.strict_json import replace_unstorable, storable
+
+CONFIRMATION = "adk_request_confirmation"
+"""ADK's name for the call that asks a person; reserved in google-adk 2.13."""
+
+
+class CallAnswer(Struct, frozen=True, kw_only=True):
+    """The result of a call that the client ran, or the answer to a question of ADK's."""
+
+    call: str
+    name: str
+    response: Raw
+    """Any JSON value; one that is not an object is sent as `{"result": value}`."""
+
+    def function_response(self) -> types.FunctionResponse:
+        """Return the answer as ADK takes it."""
+        value = storable(msgspec.json.decode(self.response))
+        response = value if isinstance(value, dict) else {"result": value}
+        return types.FunctionResponse(id=self.call, name=self.name, response=response)
+
+
+class ApprovalAnswer(Struct, frozen=True, kw_only=True):
+    """A person's answer to an approval request."""
+
+    approval: str
+    """Id of the `adk_request_confirmation` call."""
+    approved: bool
+    reason: str = ""
+    """Why not; reaches the model through `DenialPlugin`."""
+    payload: Raw = NOTHING
+    """What a tool asked for beyond yes or no."""
+
+    def function_response(self) -> types.FunctionResponse:
+        """Return the answer as ADK takes it."""
+        response: dict[str, Any] = {"confirmed": self.approved}
+        payload = None if is_absent(self.payload) else msgspec.json.decode(self.payload)
+        if self.reason and not self.approved and (payload is None or isinstance(payload, dict)):
+            payload = {REASON: self.reason, **(payload or {})}
+        if payload is not None:
+            response["payload"] = payload
+        return types.FunctionResponse(id=self.approval, name=CONFIRMATION, response=response)
+
+
+class RunRequest(Struct, frozen=True, kw_only=True):
+    """One run. It has a message, answers, or the invocation to resume."""
+
+    run: str
+    origin: Origin
+    invocation: str = ""
+    """Empty: one is chosen, or found from the answers. With a message: the id to start under, so
+    that a repeated start is one start. Alone: the invocation to resume."""
+    message: types.Content | None = None
+    message_id: str = ""
+    streaming: bool = True
+    state_delta: Mapping[str, Any] = {}
+    """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
+    continues: Continues | None = None
+    replaces: str = ""
+    answers: Sequence[CallAnswer] = ()
+    decisions: Sequence[ApprovalAnswer] = ()
+    custom_metadata: Mapping[str, Any] = {}
+
+    def responses(self) -> list[types.FunctionResponse]:
+        """Return every answer in the request, those that came as parts of the message included."""
+        parts = self.message.parts or [] if self.message else []
+        sent = [part.function_response for part in parts if part.function_response]
+        return [
+            *sent,
+            *(answer.function_response() for answer in self.answers),
+            *(decision.function_response() for decision in self.decisions),
+        ]
+
+
+def checked_message(message: types.Content) -> types.Content:
+    """Return the message as it can be stored. Raise `Unprocessable` for one ADK would refuse."""
+    parts = message.parts or []
+    if not parts:
+        raise Unprocessable("The message has no parts; send at least one, e.g. {'text': 'Hello'}.")
+    if any(part.function_call for part in parts):
+        raise Unprocessable("A user's message cannot hold function calls; only an agent calls.")
+    if any(part.function_response for part in parts) and any(part.text for part in parts):
+        raise Unprocessable(
+            "A message holds either text or function responses: text starts a turn, responses go "
+            "on with one. Send them one after the other."
+        )
+    return types.Content(role="user", parts=[_storable_part(part) for part in parts])
+
+
+def _storable_part(part: types.Part) -> types.Part:
+    text = part.text
+    if text is None or (clean := replace_unstorable(text)) == text:
+        return part
+    return part.model_copy(update={"text": clean})
+
+
+def read_content(json: bytes | Raw) -> types.Content:
+    """Read a genai `Content`, camelCase or snake_case. Raise `Unprocessable`."""
+    try:
+        return types.Content.model_validate_json(bytes(json))
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"]) or "content"
+        raise Unprocessable(
+            f"The message cannot be read at {where[:80]!r}: {first['msg']}. "
+            "Expected {'role': 'user', 'parts': [{'text': …}]}."
+        ) from None

@@ -1,0 +1,561 @@
+"""The contract of run logs as checks: what every backend passes, ours and anybody's.
+
+A backend gives a `Store`: an empty place to keep runs, on which logs can be opened one after the
+other. `CHECKS` are async functions of a store; each docstring is the rule that it proves. With
+pytest and an event loop for async tests:
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    async def test_contract(check, my_store):
+        await check(my_store)
+
+`runlog_machine` plays random histories against a model besides; it needs Hypothesis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Protocol
+
+from msgspec import Raw
+
+from adk_prism.errors import (
+    BadPosition,
+    Conflict,
+    Fenced,
+    Gone,
+    LogError,
+    NotFound,
+    PrismError,
+    UsageError,
+)
+from adk_prism.runlog.contract import Retention, RunLog
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalGiven,
+    ChildEvent,
+    Continues,
+    Entry,
+    NodeEnded,
+    NodeStarted,
+    Origin,
+    Record,
+    RunEnded,
+    RunId,
+    RunStarted,
+    RunTakenOver,
+    pack,
+)
+
+PATIENCE = 10.0
+"""Seconds until a reader that should have been woken counts as forgotten. Nothing sleeps that long
+when it works."""
+
+BURST = 10_000
+"""Appends without a pause: more than a model sends in minutes, in one turn of the event loop."""
+
+
+class Store(Protocol):
+    """An empty place to keep runs."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether a log that is opened later finds what an earlier one committed."""
+
+    def log(self) -> RunLog:
+        """Return a log on this place, not open yet. The one before it is closed."""
+
+
+Check = Callable[[Store], Awaitable[None]]
+
+RUN = RunId("run-1")
+OTHER = RunId("run-2")
+ORIGIN = Origin(app="app", user="user", session="session")
+EVERYTHING = Retention(max_age=0, max_bytes=0)
+END = RunEnded(outcome="finished")
+LATER = 1e12
+"""A time after everything."""
+
+
+def start(run: RunId = RUN, origin: Origin = ORIGIN) -> RunStarted:
+    """Return the first record of a run."""
+    return RunStarted(run=run, origin=origin, invocation=f"e-{run}")
+
+
+def event(number: int) -> AgentEvent:
+    """Return an event that can be told from others."""
+    return AgentEvent(b'{"n":%d}' % number)
+
+
+def events(count: int) -> list[AgentEvent]:
+    """Return events that differ."""
+    return [event(number) for number in range(count)]
+
+
+@asynccontextmanager
+async def opened(store: Store) -> AsyncIterator[RunLog]:
+    """Open a log on a store, and close it."""
+    log = store.log()
+    await log.open()
+    try:
+        yield log
+    finally:
+        await log.close()
+
+
+async def collect(
+    log: RunLog, run: RunId = RUN, after: int = 0, *, follow: bool = False
+) -> list[Entry]:
+    """Read until the iteration ends. No batch may be empty."""
+    entries: list[Entry] = []
+    async with aclosing(log.read(run, after, follow=follow)) as batches:
+        async for batch in batches:
+            assert batch, "a batch was empty"
+            entries += batch
+    return entries
+
+
+async def refused(kind: type[PrismError], doing: Awaitable[object]) -> None:
+    """Check that something is refused, and with which error."""
+    try:
+        answer = await asyncio.wait_for(doing, PATIENCE)
+    except kind:
+        return
+    raise AssertionError(f"expected {kind.__name__}, got the answer {answer!r}")
+
+
+def cursors(entries: Sequence[Entry]) -> list[int]:
+    """Return where entries stand."""
+    return [entry.cursor for entry in entries]
+
+
+def packed(entries: Sequence[Entry]) -> list[tuple[str, bytes]]:
+    """Return what entries hold, to compare it."""
+    return [pack(entry.record) for entry in entries]
+
+
+async def begin(doing: Coroutine[None, None, list[Entry]]) -> asyncio.Task[list[Entry]]:
+    """Start a reader in a task of its own, and let it make its first step."""
+    task = asyncio.create_task(doing)
+    await asyncio.sleep(0)
+    return task
+
+
+async def eventually(doing: Awaitable[list[Entry]]) -> list[Entry]:
+    """Wait for a reader, but not for ever."""
+    return await asyncio.wait_for(doing, PATIENCE)
+
+
+# --------------------------------------------------------------------------- order
+
+
+async def cursors_are_dense_from_one(store: Store) -> None:
+    """Cursors are 1, 2, 3 …, however the records came, and a receipt names the last."""
+    async with opened(store) as log:
+        assert (await log.append(RUN, [start()])).cursor == 1
+        assert (await log.append(RUN, events(3))).cursor == 4
+        assert (await log.append(RUN, [])).cursor == 4
+        assert (await log.append(RUN, [event(9), END])).cursor == 6
+        await log.commit(RUN)
+        assert cursors(await collect(log)) == [1, 2, 3, 4, 5, 6]
+
+
+async def every_record_comes_back_as_it_was(store: Store) -> None:
+    """All kinds of records, with awkward text, survive storing."""
+    awkward = 'é\u2028𝄞\u0000"\\'
+    records: list[Record] = [
+        RunStarted(
+            run=RUN,
+            origin=Origin(app=awkward, user="'; DROP TABLE runs; --", session=awkward),
+            message=Raw(b'{"parts":[]}'),
+            state={awkward: Raw(b"1")},
+            continues=Continues(message="m", open_calls={"c": "tool"}),
+        ),
+        AgentEvent(b'{"big":"' + b"x" * 100_000 + b'"}'),
+        AgentEvent(b""),
+        ChildEvent(call="c", event=Raw(b"{}")),
+        NodeStarted(node="n", name=awkward, kind="agent"),
+        NodeEnded(node="n", status="finished"),
+        ApprovalAsked(approval="a", call="c", name="tool"),
+        ApprovalGiven(approval="a", approved=True),
+        RunTakenOver(epoch=1, in_doubt=["c"]),
+        RunEnded(outcome="failed", code="X", correlation="c"),
+    ]
+    async with opened(store) as log:
+        for record in records:
+            await log.append(RUN, [record])
+        await log.commit(RUN)
+        live = await collect(log)
+        assert packed(live) == [pack(record) for record in records]
+        assert [entry.time for entry in live] == sorted(entry.time for entry in live)
+        assert (await log.summary(RUN)).bytes == sum(len(payload) for _, payload in packed(live))
+        assert (await log.summary(RUN)).message == "m"
+
+
+async def a_burst_is_kept_whole(store: Store) -> None:
+    """Many appends in one turn of the loop lose nothing; reading can go on after any of them."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        for number in range(BURST):
+            await log.append(RUN, [event(number)])
+        await log.append(RUN, [END])
+        await log.commit(RUN)
+        whole = await collect(log)
+        assert cursors(whole) == list(range(1, BURST + 3))
+        assert [entry.record for entry in whole[1:-1]] == events(BURST)
+        for after in range(0, BURST + 2, BURST // 50):
+            async with aclosing(log.read(RUN, after)) as batches:
+                batch = await anext(batches)
+                assert list(batch) == whole[after : after + len(batch)]
+
+
+# --------------------------------------------------------------------------- reading
+
+
+async def reading_goes_on_after_any_cursor(store: Store) -> None:
+    """What was seen and what is read after it are together the whole, at every cursor."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), *events(20), END])
+        await log.commit(RUN)
+        whole = await collect(log)
+        for after in range(len(whole) + 1):
+            for follow in (False, True):
+                rest = await eventually(collect(log, RUN, after, follow=follow))
+                assert rest == whole[after:]
+
+
+async def a_follower_sees_no_seam(store: Store) -> None:
+    """Followers that come at any time get everything once, in order, and end with the run."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        followers = []
+        for number in range(30):
+            followers.append(asyncio.create_task(collect(log, RUN, follow=True)))
+            await log.append(RUN, [event(number)])
+            if number % 3 == 0:
+                await log.commit(RUN)
+        await log.append(RUN, [END])
+        seen = [await eventually(follower) for follower in followers]
+        whole = await collect(log)
+        assert cursors(whole) == list(range(1, 33))
+        assert all(entries == whole for entries in seen)
+
+
+async def a_follower_is_given_entries_as_they_come(store: Store) -> None:
+    """A follower need not wait for the run's end, nor for anyone to ask for a commit."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        async with aclosing(log.read(RUN, follow=True)) as batches:
+            for number in range(1, 6):
+                assert cursors(await asyncio.wait_for(anext(batches), PATIENCE)) == [number]
+                await log.append(RUN, [event(number)])
+
+
+async def a_reader_that_leaves_disturbs_nobody(store: Store) -> None:
+    """Cancelling or closing one follower leaves the others and the run alone."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        stays, leaves = (asyncio.create_task(collect(log, RUN, follow=True)) for _ in range(2))
+        closes = log.read(RUN, follow=True)
+        await anext(closes)
+        leaves.cancel()
+        await asyncio.wait([leaves])
+        await closes.aclose()
+        await log.append(RUN, [event(1), END])
+        assert cursors(await eventually(stays)) == [1, 2, 3]
+
+
+async def plain_reading_does_not_wait(store: Store) -> None:
+    """Without `follow` the iteration ends with what is committed."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), event(1)])
+        await log.commit(RUN)
+        assert cursors(await eventually(collect(log))) == [1, 2]
+        assert await eventually(collect(log, RUN, 2)) == []
+
+
+async def cursors_that_are_not_there_are_refused(store: Store) -> None:
+    """A cursor that nobody can have seen is an error, never an empty answer."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), event(1)])
+        await log.commit(RUN)
+        for after in (-1, 3, 10**15):
+            for follow in (False, True):
+                await refused(BadPosition, collect(log, RUN, after, follow=follow))
+        await log.append(RUN, [END])
+        await log.commit(RUN)
+        await refused(BadPosition, collect(log, RUN, 4, follow=True))
+
+
+async def unknown_runs_are_not_found(store: Store) -> None:
+    """A run that was never started is `NotFound`, whatever is asked of it."""
+    async with opened(store) as log:
+        await refused(NotFound, log.append(RUN, [event(1)]))
+        await refused(NotFound, log.append(RUN, []))
+        await refused(NotFound, log.commit(RUN))
+        await refused(NotFound, log.summary(RUN))
+        await refused(NotFound, collect(log))
+        await refused(NotFound, collect(log, follow=True))
+        assert await log.list() == []
+
+
+# --------------------------------------------------------------------------- what may be appended
+
+
+async def a_run_starts_once_and_ends_once(store: Store) -> None:
+    """A run begins with its start, holds no other, and takes nothing after its end."""
+    async with opened(store) as log:
+        await refused(UsageError, log.append(OTHER, [start(RUN)]))
+        await log.append(RUN, [start()])
+        await refused(Conflict, log.append(RUN, [start()]))
+        await refused(Conflict, log.append(RUN, [event(1), start()]))
+        await refused(Conflict, log.append(RUN, [END, event(1)]))
+        await log.append(RUN, [END])
+        for record in (event(1), END, start()):
+            await refused(Conflict, log.append(RUN, [record]))
+        await log.commit(RUN)
+        for record in (event(1), END, start()):
+            await refused(Conflict, log.append(RUN, [record]))
+        assert cursors(await collect(log)) == [1, 2]
+
+
+async def a_refused_append_leaves_nothing(store: Store) -> None:
+    """All records of an append are taken, or none, also of the first."""
+    async with opened(store) as log:
+        await refused(Conflict, log.append(RUN, [start(), event(1), start()]))
+        await refused(Conflict, log.append(RUN, [start(), END, event(1)]))
+        await refused(NotFound, log.summary(RUN))
+        await refused(UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="")]))
+        await refused(NotFound, log.summary(RUN))
+        assert (await log.append(RUN, [start(), event(1), END])).cursor == 3
+        await log.commit(RUN)
+        assert cursors(await collect(log)) == [1, 2, 3]
+
+
+async def of_two_starts_one_wins(store: Store) -> None:
+    """Two starts at the same moment make one run."""
+    async with opened(store) as log:
+        answers = await asyncio.gather(
+            *(log.append(RUN, [start()]) for _ in range(3)), return_exceptions=True
+        )
+        assert sorted(type(answer).__name__ for answer in answers) == [
+            "Conflict",
+            "Conflict",
+            "Receipt",
+        ]
+        await log.commit(RUN)
+        assert cursors(await collect(log)) == [1]
+
+
+async def an_old_owner_is_fenced(store: Store) -> None:
+    """Once a higher epoch has written, a lower one cannot, also after the end."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()], epoch=1)
+        await refused(Fenced, log.append(RUN, [event(1)]))
+        await log.append(RUN, [RunTakenOver(epoch=3)], epoch=3)
+        await refused(Fenced, log.append(RUN, [event(2)], epoch=2))
+        await refused(Fenced, log.append(RUN, [END], epoch=1))
+        await log.append(RUN, [END], epoch=3)
+        await log.commit(RUN)
+        await refused(Fenced, log.append(RUN, [event(2)], epoch=2))
+        assert (await log.summary(RUN)).epoch == 3
+        assert cursors(await collect(log)) == [1, 2, 3]
+
+
+# --------------------------------------------------------------------------- lists
+
+
+async def a_commit_is_what_summaries_show(store: Store) -> None:
+    """After `commit`, cursor, size, end and outcome are those of what was appended."""
+    async with opened(store) as log:
+        receipt = await log.append(RUN, [start(), event(1)])
+        await log.commit(RUN)
+        summary = await log.summary(RUN)
+        assert (summary.run, summary.origin, summary.invocation) == (RUN, ORIGIN, f"e-{RUN}")
+        assert (summary.cursor, summary.message) == (receipt.cursor, RUN)
+        assert (summary.ended, summary.outcome) == (None, None)
+        await log.append(RUN, [RunEnded(outcome="waiting")])
+        await log.commit(RUN)
+        summary = await log.summary(RUN)
+        last = (await collect(log))[-1]
+        assert (summary.cursor, summary.outcome, summary.ended) == (3, "waiting", last.time)
+        assert summary.started <= last.time
+
+
+async def lists_are_in_order_of_start(store: Store) -> None:
+    """Runs are listed oldest first, by what is asked for, ended or not."""
+    async with opened(store) as log:
+        for number in range(12):
+            run = RunId(f"run-{number}")
+            origin = Origin(app=f"a{number % 2}", user="u", session=f"s{number % 3}")
+            await log.append(run, [start(run, origin)])
+        for number in (7, 2):
+            await log.append(RunId(f"run-{number}"), [END])
+            await log.commit(RunId(f"run-{number}"))
+
+        async def numbers(app: str = "", user: str = "", session: str = "") -> list[int]:
+            found = await log.list(app=app, user=user, session=session)
+            return [int(summary.run[4:]) for summary in found]
+
+        assert await numbers() == list(range(12))
+        assert await numbers(app="a1") == [1, 3, 5, 7, 9, 11]
+        assert await numbers(app="a0", session="s2") == [2, 8]
+        assert await numbers(user="nobody") == []
+        unended = [found.run for found in await log.list(session="s1", unended=True)]
+        assert unended == ["run-1", "run-4", "run-10"]
+
+
+# --------------------------------------------------------------------------- removing
+
+
+async def trimming_takes_whole_ended_runs(store: Store) -> None:
+    """Old runs go, then the longest ended until the rest fits; runs without an end stay."""
+    async with opened(store) as log:
+        runs = [RunId(f"run-{number}") for number in range(5)]
+        for run in runs:
+            await log.append(run, [start(run), AgentEvent(b"x" * 1000)])
+        for run in (runs[3], runs[1], runs[2]):
+            await log.append(run, [END])
+            await log.commit(run)
+        assert list(await log.trim(Retention(), now=0)) == []
+        kept = sum(found.bytes for found in await log.list()) - 1
+        first = list(await log.trim(Retention(max_age=LATER, max_bytes=kept), now=0))
+        assert len(first) == 1
+        assert list(await log.trim(EVERYTHING, LATER)) == [
+            run for run in (runs[3], runs[1], runs[2]) if run not in first
+        ]
+        assert [found.run for found in await log.list()] == [runs[0], runs[4]]
+        assert cursors(await collect(log, runs[4])) == [1, 2]
+
+
+async def what_was_trimmed_is_gone(store: Store) -> None:
+    """A trimmed run answers `Gone`, cannot be appended to and cannot be started again."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), END])
+        await log.commit(RUN)
+        assert list(await log.trim(EVERYTHING, LATER)) == [RUN]
+        await refused(Gone, collect(log))
+        await refused(Gone, collect(log, RUN, 1, follow=True))
+        await refused(Gone, log.summary(RUN))
+        await refused(Gone, log.commit(RUN))
+        await refused(Gone, log.append(RUN, [event(1)]))
+        await refused(Conflict, log.append(RUN, [start()]))
+        await refused(NotFound, log.summary(OTHER))
+        assert await log.list() == []
+
+
+async def trimming_leaves_no_silent_gap(store: Store) -> None:
+    """A reader whose run is trimmed between two batches gets all of it, or `Gone`."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), *events(5000), END])
+        await log.commit(RUN)
+        async with aclosing(log.read(RUN)) as batches:
+            seen = list(await anext(batches))
+            await log.trim(EVERYTHING, LATER)
+            try:
+                async for batch in batches:
+                    seen += batch
+            except Gone:
+                pass
+            else:
+                assert len(seen) == 5002
+        assert cursors(seen) == list(range(1, len(seen) + 1))
+
+
+async def deleting_a_session_takes_all_its_runs(store: Store) -> None:
+    """Every run of the session goes, also one that is going on; followers and writers are told."""
+    async with opened(store) as log:
+        elsewhere = Origin(app="app", user="user", session="other")
+        ended = RunId("run-3")
+        await log.append(ended, [start(ended), END])
+        await log.append(RUN, [start()])
+        await log.append(OTHER, [start(OTHER, elsewhere)])
+        follower = await begin(collect(log, follow=True))
+        await log.commit(RUN)
+        await log.append(RUN, [event(1)])
+        nobody = Origin(app="app", user="", session="")
+        assert list(await log.delete_session(nobody)) == []
+        assert list(await log.delete_session(ORIGIN)) == [ended, RUN]
+        await refused(Gone, follower)
+        await refused(Gone, log.append(RUN, [event(2)]))
+        await refused(Gone, collect(log, ended))
+        await refused(Gone, log.summary(RUN))
+        assert [found.run for found in await log.list()] == [OTHER]
+        assert list(await log.delete_session(ORIGIN)) == []
+
+
+# --------------------------------------------------------------------------- closing, opening again
+
+
+async def closing_ends_followers(store: Store) -> None:
+    """A log that closes commits first, ends its followers, and then takes and gives nothing."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        follower = await begin(collect(log, follow=True))
+        await log.commit(RUN)
+        await log.append(RUN, [event(1)])
+        await log.close()
+        assert cursors(await eventually(follower)) == [1, 2]
+        await refused(LogError, log.append(RUN, [event(2)]))
+        await refused(LogError, log.commit(RUN))
+        await refused(LogError, collect(log))
+        await refused(LogError, log.summary(RUN))
+        await refused(LogError, log.list())
+        await refused(LogError, log.trim(EVERYTHING, LATER))
+        await refused(LogError, log.delete_session(ORIGIN))
+
+
+async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
+    """Opened again, a durable log has every entry, owner, unended run and removed name."""
+    if not store.durable:
+        return
+    gone = RunId("run-3")
+    async with opened(store) as log:
+        await log.append(gone, [start(gone), END])
+        await log.commit(gone)
+        await log.trim(EVERYTHING, LATER)
+        await log.append(RUN, [start(), *events(3)], epoch=2)
+        await log.append(OTHER, [start(OTHER), END])
+        await log.commit(RUN)
+        before = await collect(log)
+        summary = await log.summary(RUN)
+    async with opened(store) as log:
+        assert [found.run for found in await log.list(unended=True)] == [RUN]
+        assert await log.summary(RUN) == summary
+        assert packed(await collect(log)) == packed(before)
+        await refused(Fenced, log.append(RUN, [event(1)], epoch=1))
+        await refused(Gone, log.summary(gone))
+        await refused(Conflict, log.append(OTHER, [event(1)]))
+        follower = asyncio.create_task(collect(log, RUN, 2, follow=True))
+        assert (await log.append(RUN, [END], epoch=2)).cursor == 5
+        assert cursors(await eventually(follower)) == [3, 4, 5]
+        assert [found.run for found in await log.list()] == [RUN, OTHER]
+
+
+CHECKS: Sequence[Check] = (
+    cursors_are_dense_from_one,
+    every_record_comes_back_as_it_was,
+    a_burst_is_kept_whole,
+    reading_goes_on_after_any_cursor,
+    a_follower_sees_no_seam,
+    a_follower_is_given_entries_as_they_come,
+    a_reader_that_leaves_disturbs_nobody,
+    plain_reading_does_not_wait,
+    cursors_that_are_not_there_are_refused,
+    unknown_runs_are_not_found,
+    a_run_starts_once_and_ends_once,
+    a_refused_append_leaves_nothing,
+    of_two_starts_one_wins,
+    an_old_owner_is_fenced,
+    a_commit_is_what_summaries_show,
+    lists_are_in_order_of_start,
+    trimming_takes_whole_ended_runs,
+    what_was_trimmed_is_gone,
+    trimming_leaves_no_silent_gap,
+    deleting_a_session_takes_all_its_runs,
+    closing_ends_followers,
+    a_durable_log_goes_on_where_it_was,
+)
+"""Every check, in the order of the contract's promises."""

@@ -1,0 +1,3 @@
+"""An app that does not import."""
+
+raise RuntimeError("secret-in-the-cause")

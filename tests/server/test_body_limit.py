@@ -1,0 +1,81 @@
+"""A body over the limit is refused: at once where its length is known, else at the byte too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
+
+from adk_prism.errors import PrismError, TooLarge, UsageError
+from adk_prism.server.body_limit import BodyLimit
+
+LIMIT = 10
+
+
+async def feed(headers: dict[str, str], chunks: Sequence[bytes]) -> tuple[bytes, int]:
+    """Send a body through the limit; return what the application read and how many chunks it took."""
+    taken = 0
+    body = b""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal body
+        more = True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+
+    async def receive() -> Message:
+        nonlocal taken
+        taken += 1
+        return {"type": "http.request", "body": chunks[taken - 1], "more_body": taken < len(chunks)}
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    try:
+        await BodyLimit(app, LIMIT)({"type": "http", "headers": raw}, receive, send)
+    except (PrismError, HTTPException) as error:
+        error.add_note(str(taken))
+        raise
+    return body, taken
+
+
+@pytest.mark.parametrize("headers", [{"content-length": "10"}, {}], ids=["declared", "chunked"])
+async def test_the_limit_itself_passes(headers: dict[str, str]) -> None:
+    """Ten bytes of ten, in any number of pieces."""
+    assert await feed(headers, [b"01234", b"", b"56789"]) == (b"0123456789", 3)
+
+
+@pytest.mark.parametrize("length", ["11", "9" * 19, "9" * 5000])
+async def test_a_declared_length_is_refused_unread(length: str) -> None:
+    """Not one byte is taken."""
+    with pytest.raises(TooLarge) as caught:
+        await feed({"content-length": length}, [b"x"])
+    assert caught.value.__notes__ == ["0"]
+
+
+async def test_an_undeclared_length_is_refused_at_the_byte_too_many() -> None:
+    """The third piece is over; the fourth is never asked for. A lying length is the same case."""
+    for headers in ({}, {"content-length": "3"}):
+        with pytest.raises(TooLarge) as caught:
+            await feed(headers, [b"01234", b"56789", b"a", b"b"])
+        assert caught.value.__notes__ == ["3"]
+
+
+async def test_a_length_that_is_no_number_is_a_usage_error() -> None:
+    """A server would refuse it too; the application is not to depend on that."""
+    for length in ("-1", "ten", "1.0", ""):
+        with pytest.raises(UsageError):
+            await feed({"content-length": length}, [b"x"])
+
+
+async def test_a_compressed_body_is_refused() -> None:
+    """A small body that becomes a large one is never unpacked."""
+    with pytest.raises(HTTPException) as caught:
+        await feed({"content-encoding": "gzip"}, [b"x"])
+    assert caught.value.status_code == 415
+    assert await feed({"content-encoding": "identity"}, [b"x"]) == (b"x", 1)

@@ -1,0 +1,106 @@
+"""The command line: quick to help, one line for a mistake, 2 for usage and 1 for a failure."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adk_prism.cli import VERBS, main
+
+HEAVY = ("google", "fastapi", "starlette", "uvicorn", "sqlalchemy", "httpx", "pydantic")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["replay", "--help"], ["bogus"], []], ids=" ".join
+)
+def test_light_commands_import_nothing_heavy(words: list[str]) -> None:
+    """Help is instant, and replaying a file needs no agent framework and no web server."""
+    program = (
+        "import sys\n"
+        "from adk_prism.cli import main\n"
+        f"code = main({words!r})\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\n"
+        "sys.exit(f'loaded {loaded}' if loaded else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """What there is, on stdout, and a success."""
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(verb in shown for verb in VERBS)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "no command given; there are serve,"),
+        (["bogus"], "invalid choice: 'bogus'"),
+        (["serve", "--bogus"], "unrecognized arguments: --bogus"),
+        (["serve", "--port"], "--port"),
+        (["serve", "--port", "x"], "--port is 'x'; expected a whole number from 0 to 65535"),
+        (["serve", "--host", "0.0.0.0"], "--insecure"),
+        (["serve", "--workers", "2"], "--workers 1"),
+        (["serve", "--log", "redis://localhost", "--port", "0"], "Redis"),
+        (["serve", "--log", "nonsense", "--port", "0"], "expected memory:"),
+        (["serve", "no-such-folder", "--port", "0", "--log", "memory:"], "no-such-folder"),
+        (["serve", "--allow-origin", "*"], "Origin '*'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_usage_mistake_is_one_line(
+    words: list[str],
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What came, what was expected; exit 2; no stack, no usage text."""
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("adk-prism: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_command_of_a_later_version_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Named in the help, refused in clear words."""
+    later = [
+        verb
+        for verb in VERBS
+        if not (Path(main.__code__.co_filename).parent / f"{verb}.py").is_file()
+    ]
+    for verb in later:
+        assert main([verb, "x"]) == 2
+        assert f"`{verb}` is not in this version" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_a_failure_in_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said before anything slow is loaded; exit 1, since the command itself was right."""
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 1
+    err = capsys.readouterr().err
+    assert err == (
+        f"adk-prism: 127.0.0.1:{port} is in use; stop what listens there,"
+        " or choose another --port.\n"
+    )
+
+
+def test_an_address_of_nobody_is_a_failure_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Also what the system says in its own words."""
+    assert main(["serve", "--host", "203.0.113.1", "--insecure", "--port", "0"]) == 1
+    assert "cannot listen on 203.0.113.1:0" in capsys.readouterr().err

@@ -1,0 +1,160 @@
+"""The real process: `adk-prism serve` on a port, called over a socket, told to stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+AGENTS = Path(__file__).parent / "agents"
+PATIENCE = 30
+"""Seconds: importing ADK on a busy machine."""
+
+
+@dataclass
+class Served:
+    process: subprocess.Popen[str]
+    url: str
+    line: str
+    folder: Path
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def stop(self) -> tuple[int, str]:
+        self.process.send_signal(signal.SIGTERM)
+        _, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, err
+
+
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "adk_prism.cli", "serve", str(AGENTS), "--port", "0", *words]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ADK_PRISM_")}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.match(r"adk-prism on (http://\S+) ", line)
+        assert found, line + process.stderr.read()
+        yield Served(process, found[1], line, folder)
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served"), "--body-limit", "1MiB") as found:
+        yield found
+
+
+def test_the_ready_line_says_where_and_what(served: Served) -> None:
+    """One line when requests are taken: the address with its real port, and the apps."""
+    assert served.line == f"adk-prism on {served.url} serving broken, flow, helper, written\n"
+    assert httpx.get(served.url + "/health").json() == {"status": "ok"}
+
+
+def test_the_data_is_below_the_working_folder(served: Served) -> None:
+    """The defaults: one file for the log, one for the sessions."""
+    httpx.post(served.url + "/apps/helper/users/u/sessions/s", json={"a": 1}).raise_for_status()
+    kept = {path.name for path in (served.folder / ".adk-prism").iterdir()}
+    assert {"runs.db", "sessions.db"} <= kept
+
+
+def test_headers_say_nothing_of_the_server(served: Served) -> None:
+    """No version of any part."""
+    assert "server" not in httpx.get(served.url + "/health").headers
+
+
+def test_a_rebound_host_is_refused(served: Served) -> None:
+    """A page that points its own name at this machine."""
+    answer = httpx.get(served.url + "/list-apps", headers={"host": "evil.example"})
+    assert answer.status_code == 403
+
+
+def test_a_foreign_origin_is_refused(served: Served) -> None:
+    """A form or script of another page, also without a preflight, also for a WebSocket."""
+    headers = {"origin": "https://evil.example", "content-type": "text/plain"}
+    posted = httpx.post(served.url + "/apps/helper/users/u/sessions", headers=headers)
+    assert posted.status_code == 403
+    for origin in ("https://evil.example", "null"):
+        with pytest.raises(InvalidStatus) as caught:
+            connect(served.url.replace("http", "ws") + "/run_live", origin=origin).close()
+        assert caught.value.response.status_code == 403
+
+
+def talk(served: Served, request: bytes) -> bytes:
+    """Send bytes as they are; return all that comes back."""
+    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as connection:
+        connection.sendall(request)
+        received = b""
+        while b"}" not in received and (part := connection.recv(65536)):
+            received += part
+        return received
+
+
+HEAD = "POST /apps/helper/users/u/sessions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+def test_a_declared_body_over_the_limit_is_refused_unread(served: Served) -> None:
+    """The answer comes before a byte of the body was sent."""
+    answer = talk(served, (HEAD + "Content-Length: 104857600\r\n\r\n").encode())
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_a_chunked_body_over_the_limit_is_refused(served: Served) -> None:
+    """The answer comes at the byte too many, with the rest unsent."""
+    chunk = b"80000\r\n" + b" " * 0x80000 + b"\r\n"
+    head = (HEAD + "Transfer-Encoding: chunked\r\n\r\n").encode()
+    assert talk(served, head + chunk * 3).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize("name", ["%2e%2e", "%00", "a%0d%0ab", "%ff", "%e2%80%ae"])
+def test_names_are_checked_as_they_come_off_the_wire(served: Served, name: str) -> None:
+    """However they were written."""
+    request = f"GET /apps/helper/users/{name}/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert talk(served, request.encode()).startswith(b"HTTP/1.1 400")
+
+
+def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
+    """Exit 0, nothing else on stderr, and the next one finds what this one kept."""
+    path = "/apps/helper/users/u/sessions/s"
+    with serving(tmp_path) as first:
+        httpx.post(first.url + path, json={"a": 1}).raise_for_status()
+        assert first.stop() == (0, "")
+    with serving(tmp_path, "--log-format", "json") as second:
+        assert httpx.get(second.url + path).json()["state"] == {"a": 1}
+        assert httpx.get(second.url + "/apps/broken/app-info").status_code == 500
+        code, err = second.stop()
+    assert code == 0
+    told = [json.loads(line) for line in err.splitlines()]
+    assert [each["kind"] for each in told] == ["app failed", "the app could not be loaded"]
+    assert "secret-in-the-cause" in told[0]["cause"]
+
+
+def test_a_log_in_use_is_one_line(tmp_path: Path) -> None:
+    """Two servers cannot write one file; the second says so and ends."""
+    with serving(tmp_path):
+        command = [sys.executable, "-m", "adk_prism.cli", "serve", str(AGENTS), "--port", "0"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("adk-prism: ")
+    assert done.stderr.count("\n") == 1
