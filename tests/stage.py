@@ -91,7 +91,16 @@ class Stage:
         parts = [types.Part(function_response=response) for response in responses]
         return await self.run(types.Content(role="user", parts=parts))
 
-    async def run(self, message: types.Content, abort: asyncio.Event | None = None) -> Take:
+    async def resume(self, invocation: str) -> Take:
+        """Go on with an invocation that broke off."""
+        return await self.run(None, invocation=invocation)
+
+    async def run(
+        self,
+        message: types.Content | None,
+        abort: asyncio.Event | None = None,
+        invocation: str | None = None,
+    ) -> Take:
         """Run the app on a message; what the run raised is kept in the take."""
         take = Take()
         try:
@@ -101,6 +110,7 @@ class Stage:
                 new_message=message,
                 run_config=self._config,
                 abort_signal=abort,
+                invocation_id=invocation,
             ):
                 take.add(event)
         except Exception as error:

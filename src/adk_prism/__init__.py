@@ -5,18 +5,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from adk_prism.version import VERSION as __version__
+
 if TYPE_CHECKING:
-    from adk_prism.projection.public import project as project
+    from adk_prism.pipeline.project import project as project
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.prism import Prism as Prism
     from adk_prism.source.client_tool import client_tool as client_tool
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "create_app": "adk_prism.server.app",
     "Prism": "adk_prism.server.prism",
-    "project": "adk_prism.projection.public",
+    "project": "adk_prism.pipeline.project",
     "client_tool": "adk_prism.source.client_tool",
 }
 

@@ -1,8 +1,8 @@
-"""Capture real runs as files: `PYTHONHASHSEED=0 python -m tests.recordings.capture [NAME …]`.
+"""Capture real runs as files under `raw/`.
 
-From the root of the checkout, without a model's key in the environment.
+    ADK_PRISM_MODEL=offline PYTHONHASHSEED=0 python -m tests.recordings.capture [NAME …]
 
-Each line of `raw/*.jsonl` is one event, as ADK serialises it for a client. A run that raised ends
+Each line is one event, as ADK serialises it for a client. A run that raised ends
 with the error object that ADK's `/run_sse` sends then. Ids and times are counted, so that a capture
 taken again is the same file; ADK orders the inputs of a join by hash, hence the seed. Everything in
 them is synthetic.
@@ -21,11 +21,12 @@ from tests.answers import decisions, respond, sign_in
 from tests.recordings.determinism import start_counting
 from tests.recordings.gemini_shapes import GEMINI_SHAPES
 from tests.recordings.live_shape import live
-from tests.recordings.shapes import SHAPES, Shape
+from tests.recordings.shapes import SHAPES, Shape, Takes
+from tests.recordings.workflow_shapes import WORKFLOW_SHAPES
 from tests.stage import Stage, Take
 
 from adk_prism.apps.tour.agent import tour_app
-from adk_prism.apps.tour.scenarios import SCENARIOS
+from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 
 RAW = Path(__file__).parent / "raw"
 
@@ -74,40 +75,40 @@ CONTINUATIONS: dict[str, dict[str, Continuation]] = {
 }
 
 
-async def capture_scenario(name: str, prompt: str) -> None:
-    """Capture one scenario of the tour and every way in which it goes on."""
-    first, rest = await _play(prompt, None)
-    _write(_file_name(name), first)
-    for suffix, continuation in CONTINUATIONS.get(name, {}).items():
-        _, rest = await _play(prompt, continuation)
-        assert rest is not None
-        _write(f"{_file_name(name)}.{suffix}", rest)
-
-
-async def capture_shape(name: str, shape: Shape) -> None:
-    """Capture one shape; its files begin with `x_`."""
-    start_counting()
-    for suffix, take in (await shape()).items():
-        _write(f"x_{name}.{suffix}" if suffix else f"x_{name}", take)
-
-
-async def _play(prompt: str, continuation: Continuation | None) -> tuple[Take, Take | None]:
-    start_counting()
-    stage = Stage(tour_app(delay=0))
-    first = await stage.send(prompt)
-    return first, await continuation(stage, first) if continuation else None
-
-
 def _file_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name)
 
 
-def _write(name: str, take: Take) -> None:
-    lines = list(take.lines)
-    if take.error is not None:
-        lines.append(_error_line(take.error))
-    RAW.mkdir(exist_ok=True)
-    (RAW / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+def _scenario(scenario: Scenario) -> Shape:
+    """Return the play of one scenario and of every way in which it goes on."""
+    prompt = _PROMPTS.get(scenario.name, scenario.example)
+
+    async def play() -> Takes:
+        takes = {"": await Stage(tour_app(delay=0)).send(prompt)}
+        for suffix, continuation in CONTINUATIONS.get(scenario.name, {}).items():
+            # The same first run again, with the same ids.
+            start_counting()
+            stage = Stage(tour_app(delay=0))
+            takes[suffix] = await continuation(stage, await stage.send(prompt))
+        return takes
+
+    return play
+
+
+_OTHERS: dict[str, Shape] = {**SHAPES, **WORKFLOW_SHAPES, **GEMINI_SHAPES, "live": live}
+CAPTURES: dict[str, Shape] = {
+    **{_file_name(scenario.name): _scenario(scenario) for scenario in SCENARIOS},
+    **{f"x_{name}": shape for name, shape in _OTHERS.items()},
+}
+
+
+async def capture(name: str) -> None:
+    """Write the files of one capture."""
+    start_counting()
+    for suffix, take in (await CAPTURES[name]()).items():
+        lines = [*take.lines, _error_line(take.error)] if take.error else take.lines
+        path = RAW / f"{name}.{suffix}.jsonl" if suffix else RAW / f"{name}.jsonl"
+        path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def _error_line(error: Exception) -> str:
@@ -117,15 +118,10 @@ def _error_line(error: Exception) -> str:
 
 
 async def main(names: list[str]) -> None:
-    """Capture the named scenarios and shapes, or all."""
-    for scenario in SCENARIOS:
-        if not names or scenario.name in names:
-            prompt = _PROMPTS.get(scenario.name, scenario.example)
-            # A task of its own: the counters live in its context.
-            await asyncio.create_task(capture_scenario(scenario.name, prompt))
-    for name, shape in {**SHAPES, **GEMINI_SHAPES, "live": live}.items():
-        if not names or name in names:
-            await asyncio.create_task(capture_shape(name, shape))
+    """Make the named captures, or all."""
+    for name in names or CAPTURES:
+        # A task of its own: the counters live in its context.
+        await asyncio.create_task(capture(name))
 
 
 if __name__ == "__main__":

@@ -10,14 +10,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
-from google.adk.agents import Context, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents import Context, LlmAgent
 from google.adk.agents.run_config import StreamingMode
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.events.event import Event
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.adk.tools import FunctionTool, ToolContext, exit_loop
-from google.adk.workflow import BaseNode, FunctionNode, JoinNode, RetryConfig, Workflow
+from google.adk.tools import FunctionTool, ToolContext
+from google.adk.workflow import BaseNode
 from google.genai import types
 from pydantic import BaseModel
 from tests.answers import decisions
@@ -70,90 +70,6 @@ async def one(root: BaseNode, prompt: str = "go", **stage: Any) -> Takes:
 def add(a: int, b: int) -> dict[str, int]:
     """Add two numbers."""
     return {"sum": a + b}
-
-
-async def sequential() -> Takes:
-    return await one(
-        SequentialAgent(
-            name="steps",
-            sub_agents=[agent("first", "First things first."), agent("second", "Then the rest.")],
-        )
-    )
-
-
-async def parallel() -> Takes:
-    speakers = [
-        agent("left", "One two three four five."),
-        agent("right", "Uno dos tres cuatro cinco."),
-    ]
-    return await one(ParallelAgent(name="both", sub_agents=[*speakers]))
-
-
-async def loop() -> Takes:
-    def script(request: LlmRequest) -> Turn:
-        said = sum(1 for content in request.contents if content.role == "model")
-        return say(f"Round {said + 1}.") if said < 2 else Turn((Call("exit_loop"),))
-
-    rounds = agent("rounds", script, tools=[exit_loop])
-    return await one(LoopAgent(name="circle", sub_agents=[rounds], max_iterations=5))
-
-
-async def legacy_failure() -> Takes:
-    broken = agent("broken", lambda request: Turn((Say("I begin"), Fail(ValueError("synthetic")))))
-    return await one(SequentialAgent(name="steps", sub_agents=[broken]))
-
-
-def _fan_out() -> Workflow:
-    def prepare(node_input: Any) -> str:
-        return "prepared"
-
-    def finish(node_input: dict[str, Any]) -> str:
-        return " and ".join(sorted(node_input))
-
-    readers = (agent("reader_one", "I read page one."), agent("reader_two", "I read page two."))
-    join = JoinNode(name="together")
-    return Workflow(name="reading", edges=[("START", prepare, readers, join, finish)])
-
-
-async def workflow() -> Takes:
-    return await one(_fan_out())
-
-
-async def workflow_resumable() -> Takes:
-    return {"": await Stage(app_of(_fan_out(), resumable=True)).send("go")}
-
-
-async def workflow_loop() -> Takes:
-    def count(ctx: Context) -> str:
-        ctx.state["rounds"] = ctx.state.get("rounds", 0) + 1
-        ctx.route = "again" if ctx.state["rounds"] < 3 else "enough"
-        return f"round {ctx.state['rounds']}"
-
-    def done(node_input: str) -> str:
-        return f"done after {node_input}"
-
-    counter = FunctionNode(func=count)
-    edges = [("START", counter), (counter, {"again": counter, "enough": done})]
-    return await one(Workflow(name="counting", edges=edges))
-
-
-async def retried_node() -> Takes:
-    def shaky(ctx: Context) -> str:
-        if ctx.attempt_count < 3:
-            raise TimeoutError("synthetic")
-        return "worked"
-
-    again = RetryConfig(max_attempts=3, initial_delay=0.0, jitter=0.0)
-    node = FunctionNode(func=shaky, retry_config=again)
-    return await one(Workflow(name="persistent", edges=[("START", node, agent("teller", "Done."))]))
-
-
-async def failed_node() -> Takes:
-    def broken(node_input: Any) -> str:
-        raise ValueError("synthetic")
-
-    slow = agent("slow_reader", lambda request: Turn((Say("I read and "), Pause(5), Say("read"))))
-    return await one(Workflow(name="doomed", edges=[("START", (broken, slow))]))
 
 
 async def failed_sub_agent() -> Takes:
@@ -357,16 +273,49 @@ async def state_scopes() -> Takes:
     return await one(agent("keeper", script, tools=[remember], output_key="last_words"))
 
 
+async def same_specialist_twice() -> Takes:
+    child = agent("echo", "I echo, I echo.", mode="single_turn", description="Echoes.")
+    calls = (Call("echo", {"request": "first"}), Call("echo", {"request": "second"}))
+    return await one(agent("caller", calling(*calls, then="Both echoed."), sub_agents=[child]))
+
+
+async def thought_only() -> Takes:
+    return await one(agent("mute", lambda request: Turn((Think("I say nothing.", b"s"),))))
+
+
+async def unary_empty() -> Takes:
+    return await one(agent("mute", lambda request: Turn()), streaming=StreamingMode.NONE)
+
+
+async def answered_by_callback() -> Takes:
+    def answer(callback_context: Context, llm_request: LlmRequest) -> LlmResponse:
+        return LlmResponse(content=types.ModelContent("The model was not asked."))
+
+    return await one(agent("guarded", "Never said.", before_model_callback=answer))
+
+
+async def resumed() -> Takes:
+    attempts = []
+
+    def fragile() -> dict[str, bool]:
+        """Fail once."""
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise OSError("synthetic")
+        return {"ok": True}
+
+    root = agent("patient", calling(Call("fragile"), then="It worked."), tools=[fragile])
+    stage = Stage(app_of(root, resumable=True))
+    first = await stage.send("go")
+    return {"": first, "2": await stage.resume(first.events[0].invocation_id)}
+
+
 SHAPES: dict[str, Shape] = {
-    "sequential": sequential,
-    "parallel": parallel,
-    "loop": loop,
-    "legacy_failure": legacy_failure,
-    "workflow": workflow,
-    "workflow_resumable": workflow_resumable,
-    "workflow_loop": workflow_loop,
-    "retried_node": retried_node,
-    "failed_node": failed_node,
+    "same_specialist_twice": same_specialist_twice,
+    "thought_only": thought_only,
+    "unary_empty": unary_empty,
+    "answered_by_callback": answered_by_callback,
+    "resumed": resumed,
     "failed_sub_agent": failed_sub_agent,
     "naive_ids": naive_ids,
     "overlapping_calls": overlapping_calls,

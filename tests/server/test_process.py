@@ -136,7 +136,7 @@ def test_names_are_checked_as_they_come_off_the_wire(served: Served, name: str) 
 
 def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
     """Exit 0, nothing else on stderr, and the next one finds what this one kept."""
-    path = "/apps/helper/users/u/sessions/s"
+    path = "/apps/flow/users/u/sessions/s"
     with serving(tmp_path) as first:
         httpx.post(first.url + path, json={"a": 1}).raise_for_status()
         assert first.stop() == (0, "")

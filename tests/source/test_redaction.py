@@ -311,7 +311,7 @@ REPAIRS: dict[str, tuple[Callable[[], Event], Callable[[Any], object], object]] 
 def test_an_event_that_adk_cannot_write_is_repaired(name: str) -> None:
     """No event is lost; the operator is told once a run."""
     make, look, expected = REPAIRS[name]
-    with pytest.raises(ValueError, match="(?s)."):
+    with pytest.raises(ValueError, match=r"(?s)."):
         adk_json(make())
     reports = Reports()
     serialiser = Serialiser(reports, run="run-1", app="app")

@@ -99,10 +99,10 @@ def _is_built(name: str) -> bool:
 
 
 def _parser(name: str, verb: Verb | None) -> Parser:
-    from adk_prism import __version__
+    from adk_prism.version import VERSION
 
     parser = Parser(prog="adk-prism", description="One ADK run in; every front end out.")
-    parser.add_argument("--version", action="version", version=f"adk-prism {__version__}")
+    parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():
         note = "" if _is_built(each) else " (not in this version)"

@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Decision, Entry, Origin, RunId, RunStarted
 
+KEPT_HEADS = 4096
+"""Runs whose beginning is kept in memory: some hundred busy chats, a few MiB."""
+
 
 class ChatRun(Struct, frozen=True):
-    """A run of a chat, and how it began."""
+    """A run of a chat, and how it began (without the state it began with)."""
 
     summary: RunSummary
     head: RunStarted
@@ -55,6 +58,8 @@ class Chats:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
+        self._heads: dict[RunId, RunStarted] = {}
+        """How runs began, without their state: what never changes need not be read again."""
 
     async def turns(self, origin: Origin) -> list[Turn]:
         """Return the live turns of a chat, oldest first."""
@@ -63,6 +68,16 @@ class Chats:
         return fold_turns(runs)
 
     async def _head(self, run: RunId) -> RunStarted:
+        head = self._heads.get(run)
+        if head is None:
+            head = structs.replace(await self.head(run), state={})
+            if len(self._heads) >= KEPT_HEADS:
+                self._heads.pop(next(iter(self._heads)))
+            self._heads[run] = head
+        return head
+
+    async def head(self, run: RunId) -> RunStarted:
+        """Read how a run began. Raise `NotFound` or `Gone`."""
         async with aclosing(self._log.read(run)) as batches:
             async for batch in batches:
                 head = batch[0].record

@@ -150,7 +150,8 @@ class Conversations:
         runner = self._apps.runner(start.origin.app)
 
         async def rewind() -> None:
-            await sessions.rewind(runner, start.origin, first.summary.invocation, first.head.state)
+            state = (await self._chats.head(first.summary.run)).state
+            await sessions.rewind(runner, start.origin, first.summary.invocation, state)
 
         return await self._say(start, message, replaces=turn.message, before=rewind)
 

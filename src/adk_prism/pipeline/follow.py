@@ -252,6 +252,8 @@ class View:
         self._live = live
         self._waiter: asyncio.Future[None] | None = None
         self._quiet = True
+        """Nothing has been sent since the last tick."""
+        self._was_stirred = False
         self.left = False
         """Somebody ended the view before the run was over."""
 
@@ -288,7 +290,8 @@ class View:
         while not self.left:
             if in_part or cursor + 1 < broadcast.first:
                 in_part = False
-                async for cursor, data in self._own.advance(cursor):
+                async for reached, data in self._own.advance(cursor):
+                    cursor = reached
                     if data:
                         yield data
             elif broadcast.last > cursor:
@@ -303,17 +306,14 @@ class View:
             else:
                 self._waiter = broadcast.wait()
                 await self._waiter
-                if (
-                    self._quiet
-                    and broadcast.last == cursor
-                    and not broadcast.over
-                    and not self.left
-                ):
+                if self._was_stirred and broadcast.last == cursor:
+                    self._was_stirred = False
                     yield KEEP_ALIVE
 
     def _tick(self) -> None:
         """Break a silence: the viewer wakes, finds nothing, and sends a comment."""
         if self._quiet:
+            self._was_stirred = True
             self._stir()
         self._quiet = True
 

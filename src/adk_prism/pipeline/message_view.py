@@ -41,9 +41,7 @@ async def open_message(
     return MessageView(views)
 
 
-async def message_frames(
-    chats: Chats, turn: Turn, dialect: str, files: FileLinks
-) -> list[Frame]:
+async def message_frames(chats: Chats, turn: Turn, dialect: str, files: FileLinks) -> list[Frame]:
     """Return the frames of a turn that is over, as one message."""
     frames: list[Frame] = []
     for index, run in enumerate(turn.runs):

@@ -7,9 +7,9 @@ from contextlib import aclosing
 
 from msgspec import structs
 
-from adk_prism import __version__
 from adk_prism.runlog.entry import Continues, Origin, Record, RunStarted
 from adk_prism.source.contract import EventSource
+from adk_prism.version import VERSION
 
 
 async def _nothing() -> None:
@@ -58,7 +58,7 @@ class Held:
             origin=origin,
             invocation=invocation,
             continues=structs.replace(continues, held=True),
-            version=__version__,
+            version=VERSION,
         )
 
     async def records(self) -> AsyncGenerator[Record, None]:

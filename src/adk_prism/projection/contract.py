@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from adk_prism.runlog.entry import Entry
 
-
 Frame = TypeVar("Frame")
 Frame_co = TypeVar("Frame_co", covariant=True)
 

@@ -36,7 +36,9 @@ def _ai_sdk_failure(text: str) -> list[Payload]:
 
 
 def _adk_failure(text: str) -> list[Payload]:
-    return [Payload(_encode({"errorCode": "stream_broken", "errorMessage": text, "author": "system"}))]
+    return [
+        Payload(_encode({"errorCode": "stream_broken", "errorMessage": text, "author": "system"}))
+    ]
 
 
 def protocol(
@@ -48,7 +50,9 @@ def protocol(
             raise UsageError(
                 f"Protocol 'adk' has no dialects; {dialect_name[:20]!r} was asked for."
             )
-        return ProtocolSpec(name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure)
+        return ProtocolSpec(
+            name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure
+        )
     if name == "ai-sdk":
         speaks = dialect(dialect_name)
         return ProtocolSpec(

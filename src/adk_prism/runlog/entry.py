@@ -253,7 +253,8 @@ def unpack(kind: str, payload: bytes) -> Record:
     if kind == EVENT:
         return AgentEvent(payload)
     try:
-        return _decode(payload)
+        record: Record = _decode(payload)
+        return record
     except msgspec.MsgspecError as error:
         raise SourceError(f"A {kind[:40]!r} record cannot be read: {error}.") from error
 

@@ -150,6 +150,7 @@ class SqliteLog:
         live = self._live.get(run)
         if live is None:
             live = await self._start(run, records)
+            self._usable()
         packed = pack_all(records)
         owner = live.epoch
         self._admit(live, records, epoch)
@@ -247,10 +248,11 @@ class SqliteLog:
 
     async def _fetch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
         """Return a batch from the file; none when a follower's log has closed meanwhile."""
-        if self._parts is None and follow:
-            return ()
-        reader = self._usable().reader
-        batch = await reader.ask(store.read_entries, live.number, after, last)
+        if self._parts is None:
+            if follow:
+                return ()
+            raise not_open()
+        batch = await self._parts.reader.ask(store.read_entries, live.number, after, last)
         if not batch:
             raise trimmed(live.run)
         return batch
@@ -265,7 +267,6 @@ class SqliteLog:
     async def _load(self, run: RunId) -> LiveRun:
         """Return the head of a run that is not in memory; raise `NotFound` or `Gone`."""
         found = await self._usable().reader.ask(store.find_run, run)
-        self._usable()
         live = self._live.get(run)
         if live is not None:
             return live

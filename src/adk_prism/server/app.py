@@ -18,7 +18,6 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 
-import adk_prism
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
@@ -40,6 +39,7 @@ from adk_prism.server.routes import adk_artifacts, adk_meta, adk_sessions, chat,
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, close_services, open_services
+from adk_prism.version import VERSION
 
 Routes = Callable[[Context], APIRouter]
 
@@ -133,7 +133,7 @@ def assemble(context: Context) -> FastAPI:
     app = FastAPI(
         title="adk-prism",
         summary="One ADK run in; every front end out",
-        version=adk_prism.__version__,
+        version=VERSION,
         docs_url=None,  # Ours, which loads nothing from elsewhere.
         redoc_url=None,
         responses=RESPONSES,

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from fastapi import Request
+from starlette.requests import HTTPConnection
 
 from adk_prism.server.settings import Settings
 
 
-def base_url(request: Request, settings: Settings) -> str:
-    """Return the configured public address, else the one the client used (its Host was checked)."""
-    return (settings.public_url or str(request.base_url)).rstrip("/")
+def base_url(connection: HTTPConnection, settings: Settings) -> str:
+    """Return the configured public address, else the one the client used (its Host was checked).
+
+    It has no slash at its end. A prefix under which the application is mounted, or that a proxy
+    takes off, is in it; Starlette's own `base_url` leaves the prefix of a mount out.
+    """
+    if settings.public_url:
+        return settings.public_url.rstrip("/")
+    url = connection.url
+    prefix = connection.scope.get("root_path", "").rstrip("/")
+    return f"{url.scheme}://{url.netloc}{prefix}"

@@ -14,7 +14,6 @@ from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.runs import Runs
-from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.lifecycle import Lifecycle
@@ -35,7 +34,6 @@ class Context:
     chats: Chats
     conversations: Conversations
     idempotency: Idempotency
-    runs: Runs
     report: Report
     lifecycle: Lifecycle
 

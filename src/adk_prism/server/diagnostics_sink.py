@@ -7,6 +7,7 @@ they are about our code, not about the operator's. OpenTelemetry is left as the 
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import warnings
@@ -59,13 +60,14 @@ def _as_text(diagnostic: Diagnostic) -> str:
     words = [diagnostic.kind]
     words += [f"{name}={value}" for name in _FIELDS if (value := getattr(diagnostic, name))]
     line = " ".join(words) + (f": {diagnostic.detail}" if diagnostic.detail else "")
-    cause = "".join(f"\n    {row}" for row in diagnostic.cause.splitlines())
+    cause = "".join(f"\n    {_one_line(row)}" for row in diagnostic.cause.splitlines())
     return f"{_now():%H:%M:%S} {_one_line(line)}{cause}"
 
 
 def _as_json(diagnostic: Diagnostic) -> str:
     fields = {"time": _now().isoformat(), **msgspec.to_builtins(diagnostic)}
-    return msgspec.json.encode(fields).decode()
+    # Not msgspec: a text may hold half a surrogate pair, which only an ASCII writer can write.
+    return json.dumps(fields)
 
 
 def _one_line(text: str) -> str:

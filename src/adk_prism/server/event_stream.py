@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class EventStream(Response):
     """Streams a view."""
 
     def __init__(
-        self, view: Viewable, spec: ProtocolSpec[Any], report: Report, headers: dict[str, str]
+        self, view: Viewable, spec: ProtocolSpec[Any], report: Report, headers: Mapping[str, str]
     ) -> None:
         super().__init__(headers={**HEADERS, **spec.headers, **headers})
         del self.headers["content-length"]
@@ -51,7 +51,7 @@ class EventStream(Response):
         self._report = report
         self._sending: float | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send the view; return without an end of the body where it was cut."""
         streaming = asyncio.create_task(self._stream(send))
         watching = asyncio.create_task(self._watch(receive))

@@ -21,7 +21,9 @@ from adk_prism.runlog.entry import AgentEvent, RunId
 
 _PART = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}")
-_HARMLESS = re.compile(r"(?:image/(?:png|jpeg|gif|webp|avif)|audio/[\w.+-]+|video/[\w.+-]+|text/plain)")
+_HARMLESS = re.compile(
+    r"(?:image/(?:png|jpeg|gif|webp|avif)|audio/[\w.+-]+|video/[\w.+-]+|text/plain)"
+)
 """Shown in place by a browser, and unable to run anything. SVG and HTML are not among them."""
 
 

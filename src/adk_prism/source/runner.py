@@ -27,7 +27,6 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from msgspec import structs
 
-from adk_prism import __version__
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import NotFound, Unprocessable
 from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
@@ -42,6 +41,7 @@ from adk_prism.source.request import checked_message
 from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.version import VERSION
 
 
 class _Call:
@@ -197,7 +197,7 @@ class RunnerSource:
             state=state_json(session.state),
             continues=_redacted(request.continues),
             replaces=request.replaces,
-            version=__version__,
+            version=VERSION,
         )
 
 
@@ -245,7 +245,8 @@ class StateUpdateSource:
             streaming=request.streaming,
             agents=self._agents,
             state=state_json(session.state),
-            version=__version__,
+            kind="state",
+            version=VERSION,
         )
         stored = await self._runner.session_service.append_event(session, event)
         yield AgentEvent(self._serialiser.event(stored))

@@ -100,11 +100,11 @@ class _Builder:
         return part
 
 
-def _input_start(part: Json, chunk: Json) -> None:
+def _input_start(part: Json, _: Json) -> None:
     part["state"] = "input-streaming"
 
 
-def _input_delta(part: Json, chunk: Json) -> None:
+def _input_delta(_part: Json, _: Json) -> None:
     """Nothing: no message is rebuilt while a call's input still grows."""
 
 
@@ -135,7 +135,7 @@ def _output_error(part: Json, chunk: Json) -> None:
     part["errorText"] = chunk["errorText"]
 
 
-def _output_denied(part: Json, chunk: Json) -> None:
+def _output_denied(part: Json, _: Json) -> None:
     part["state"] = "output-denied"
 
 

@@ -116,12 +116,10 @@ class AiSdkProjection:
         else:
             out.append(MessageMetadata({"runId": item.run}))
         if self._scope.replayed and self._dialect.approval_responses:
-            for decision in item.decisions.values():
-                out.append(
-                    ToolApprovalResponse(
-                        decision.approval, decision.approved, decision.reason or UNSET
-                    )
-                )
+            out.extend(
+                ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
+                for given in item.decisions.values()
+            )
 
     def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
         self._ended = item

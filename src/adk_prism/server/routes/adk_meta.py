@@ -13,13 +13,13 @@ from google.adk import version as adk_version
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.utils.agent_info import get_agents_dict
 
-import adk_prism
 from adk_prism.errors import AppFailed, UsageError
 from adk_prism.server.adk_models import AppInfo, AppList, Health, Version
 from adk_prism.server.app_info import describe_app, root_of
 from adk_prism.server.context import Context
 from adk_prism.server.names import AppName
 from adk_prism.server.strict_body import StrictRoute
+from adk_prism.version import VERSION
 
 
 def routes(context: Context) -> APIRouter:
@@ -40,7 +40,7 @@ def routes(context: Context) -> APIRouter:
         return Version(
             version=adk_version.__version__,
             language_version=".".join(str(part) for part in sys.version_info[:3]),
-            adkPrism=adk_prism.__version__,
+            adkPrism=VERSION,
         )
 
     @router.get("/list-apps")

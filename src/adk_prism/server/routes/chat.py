@@ -66,7 +66,9 @@ class _ChatRoutes:
         find_dialect(dialect)
         self._context.apps.runner(app_name)
         asked = read_request(body)
-        origin = Origin(app=app_name, user=check_user(asked.user), session=check_session(asked.chat))
+        origin = Origin(
+            app=app_name, user=check_user(asked.user), session=check_session(asked.chat)
+        )
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
         check_state(self._context, app_name, delta or {})
 
@@ -97,9 +99,7 @@ class _ChatRoutes:
     async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
         files = FileLinks(base_url(request, self._context.settings))
         spec = protocol("ai-sdk", dialect, files)
-        view = await self._context.follower.open(
-            Stream(run, "ai-sdk", (dialect, files.base)), spec
-        )
+        view = await self._context.follower.open(Stream(run, "ai-sdk", (dialect, files.base)), spec)
         return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
 
     async def resume(
@@ -144,15 +144,17 @@ class _ChatRoutes:
             if spoken is not None:
                 found.append(spoken)
             if not turn.live:
-                found.append(rebuild(await message_frames(self._context.chats, turn, dialect, files)))
+                found.append(
+                    rebuild(await message_frames(self._context.chats, turn, dialect, files))
+                )
         return Response(msgspec.json.encode(found), media_type="application/json")
 
-    async def stop(self, app_name: AppName, chat_id: SessionId, user: User = "user") -> dict[str, Any]:
+    async def stop(
+        self, app_name: AppName, chat_id: SessionId, user: User = "user"
+    ) -> dict[str, Any]:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         busy = self._context.gate.busy(origin)
         await self._context.gate.stop(origin)
         return {"stopped": busy}
-
-

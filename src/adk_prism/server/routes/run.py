@@ -84,7 +84,9 @@ class _RunRoutes:
         view = await self._context.follower.open(Stream(run, "adk"), self._spec)
         return EventStream(view, self._spec, self._context.report, {RUN_HEADER: run})
 
-    async def _begin(self, request: Request, asked: RunAgent, key: str, *, streaming: bool) -> RunId:
+    async def _begin(
+        self, request: Request, asked: RunAgent, key: str, *, streaming: bool
+    ) -> RunId:
         origin = self._origin(asked)
         delta = asked.state_delta or {}
         check_state(self._context, origin.app, delta)
@@ -138,5 +140,3 @@ def _message(asked: RunAgent) -> tuple[Raw, bool]:
         "`newMessage` has no parts. Send a message, or `stateDelta` to change state only, or"
         " `invocationId` to resume."
     )
-
-

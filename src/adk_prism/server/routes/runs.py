@@ -17,8 +17,8 @@ from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
-from adk_prism.server.run_file import file_response
 from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.server.run_file import file_response
 from adk_prism.source.recording import write_run
 
 Run = Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]

@@ -1,0 +1,22 @@
+"""How a capture ended: the end that nobody wrote, folded from what was said."""
+
+from __future__ import annotations
+
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.entry import Entry, RunEnded
+
+
+class CaptureEnding:
+    """Reads a capture along, and tells its end after the last entry."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+
+    def feed(self, entry: Entry) -> None:
+        """Take the next entry."""
+        self._reader.feed(entry)
+
+    def ended(self) -> RunEnded:
+        """Return the run's end."""
+        outcome, code = self._reader.outcome()
+        return RunEnded(outcome=outcome, code=code)
