@@ -1,0 +1,491 @@
+"""What a run log in a SQLite file promises beyond the contract: about the file and its failures."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from adk_prism.errors import Conflict, Fenced, Gone, LogError, NotFound
+from adk_prism.runlog.entry import AgentEvent, Record, RunEnded, RunId, RunStarted, pack
+from adk_prism.runlog.retention import MAX_TOMBSTONES
+from adk_prism.runlog.sqlite import SqliteLog
+from adk_prism.runlog.sqlite_file import APPLICATION_ID, MIGRATIONS, prepare
+from adk_prism.testing.runlog_contract import (
+    END,
+    EVERYTHING,
+    LATER,
+    ORIGIN,
+    OTHER,
+    PATIENCE,
+    RUN,
+    begin,
+    collect,
+    cursors,
+    event,
+    events,
+    eventually,
+    refused,
+    start,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "runs.db"
+
+
+@pytest.fixture
+async def log(path: Path) -> AsyncIterator[SqliteLog]:
+    log = SqliteLog(path)
+    await log.open()
+    yield log
+    await log.close()
+
+
+# --------------------------------------------------------------------------- crashes
+
+CHILD = """
+import asyncio, sys
+from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunStarted
+from adk_prism.runlog.sqlite import SqliteLog
+
+async def follow(log, run):
+    async for batch in log.read(run, follow=True):
+        print(run, batch[-1].cursor, flush=True)
+
+async def main():
+    log = SqliteLog(sys.argv[1])
+    await log.open()
+    followers = []
+    for run in ("run-1", "run-2"):
+        await log.append(run, [RunStarted(run=run, origin=Origin(app="a", user="u", session="s"))])
+        followers.append(asyncio.create_task(follow(log, run)))
+    number = 0
+    while True:
+        number += 1
+        for run in ("run-1", "run-2"):
+            await log.append(run, [AgentEvent(b'{"n":%d}' % number)] * (number % 3 + 1))
+        if number % 10 == 0:
+            await asyncio.sleep(0)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("lines", [1, 7, 40])
+async def test_what_a_follower_saw_survives_kill_9(path: Path, lines: int) -> None:
+    """A process killed while it appends loses nothing that anyone was shown, and no order."""
+    child = subprocess.Popen([sys.executable, "-c", CHILD, path], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    printed = [child.stdout.readline() for _ in range(lines)]
+    child.send_signal(signal.SIGKILL)
+    printed += child.communicate(timeout=PATIENCE)[0].splitlines(keepends=True)
+    seen: dict[str, int] = {"run-1": 0, "run-2": 0}
+    for line in printed:
+        if line.endswith("\n"):
+            run, cursor = line.split()
+            seen[run] = int(cursor)
+    assert max(seen.values()) > 0
+    log = SqliteLog(path)
+    await log.open()
+    assert [found.run for found in await log.list(unended=True)] == ["run-1", "run-2"]
+    for run in (RUN, OTHER):
+        entries = await collect(log, run)
+        assert len(entries) >= seen[run]
+        assert cursors(entries) == list(range(1, len(entries) + 1))
+        assert (await log.append(run, [END])).cursor == len(entries) + 1
+    await log.close()
+
+
+async def test_one_process_per_file(path: Path, log: SqliteLog) -> None:
+    """A second log on the same file is refused, from this process and from another."""
+    with pytest.raises(LogError, match=r"Stop that process, or give this one a run log of its own"):
+        await SqliteLog(path).open()
+    code = CHILD.replace("followers = []", "return")
+    child = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert child.returncode == 1
+    assert "LogError: Another process has this run log open" in child.stderr
+    await log.append(RUN, [start(), END])
+    await log.commit(RUN)
+    await log.close()
+    assert subprocess.run([sys.executable, "-c", code, path]).returncode == 0
+
+
+# --------------------------------------------------------------------------- the file
+
+
+async def test_file_and_folder_are_private(path: Path, log: SqliteLog) -> None:
+    """A run log holds conversations: nobody else may read it."""
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+
+
+def write(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.close()
+
+
+VERSION_1 = f"""
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = 1;
+CREATE TABLE runs (
+    number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE, app TEXT NOT NULL, user TEXT NOT NULL,
+    session TEXT NOT NULL, invocation TEXT NOT NULL, message TEXT NOT NULL, started REAL NOT NULL,
+    epoch INTEGER NOT NULL, ended REAL, outcome TEXT, cursor INTEGER NOT NULL DEFAULT 0,
+    bytes INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE entries (
+    run INTEGER NOT NULL, cursor INTEGER NOT NULL, time REAL NOT NULL, kind TEXT NOT NULL,
+    payload BLOB NOT NULL, PRIMARY KEY (run, cursor)
+) WITHOUT ROWID;
+CREATE TABLE tombstones (number INTEGER PRIMARY KEY, run TEXT NOT NULL UNIQUE);
+INSERT INTO runs VALUES (7, 'run-1', 'app', 'user', 'session', 'e-1', 'run-1', 5.0, 2, NULL, NULL, 0, 0);
+INSERT INTO entries VALUES
+    (7, 1, 5.0, 'RunStarted', CAST('{{"type":"RunStarted","run":"run-1","origin":{{"app":"app",'
+        || '"user":"user","session":"session"}},"later":1}}' AS BLOB)),
+    (7, 2, 6.0, 'AgentEvent', CAST('{{}}' AS BLOB));
+INSERT INTO tombstones (run) VALUES ('run-2');
+"""
+
+
+async def test_a_file_of_version_1_is_opened(path: Path) -> None:
+    """A file that the first version wrote keeps its runs, owners and tombstones."""
+    write(path, VERSION_1)
+    log = SqliteLog(path)
+    await log.open()
+    (found,) = await log.list()
+    assert (found.run, found.cursor, found.epoch, found.started) == (RUN, 2, 2, 5.0)
+    await refused(Fenced, log.append(RUN, [event(1)], epoch=1))
+    await refused(Gone, log.summary(OTHER))
+    await log.append(RUN, [END], epoch=2)
+    third = RunId("run-3")
+    await log.append(third, [start(third)])
+    assert [entry.time for entry in await eventually(collect(log, follow=True))][:2] == [5.0, 6.0]
+    assert [found.run for found in await log.list()] == [RUN, third]
+    await log.close()
+
+
+def test_a_file_is_migrated_step_by_step(path: Path) -> None:
+    """Steps that a file has not had are made, in order, and only once."""
+    write(path, VERSION_1)
+
+    def add_note(connection: sqlite3.Connection) -> None:
+        connection.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'none'")
+
+    def fill_note(connection: sqlite3.Connection) -> None:
+        connection.execute("UPDATE runs SET note = run")
+
+    connection = sqlite3.connect(path, isolation_level=None)
+    for _ in range(2):
+        prepare(connection, [*MIGRATIONS, add_note, fill_note])
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("SELECT note FROM runs").fetchall() == [("run-1",)]
+        connection.execute("UPDATE runs SET note = 'run-1'")
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    """All steps are made or none, so that the older version can still open the file."""
+    write(path, VERSION_1)
+
+    def add_note(connection: sqlite3.Connection) -> None:
+        connection.execute("ALTER TABLE runs ADD COLUMN note TEXT")
+
+    def stumble(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT * FROM nowhere")
+
+    connection = sqlite3.connect(path, isolation_level=None)
+    with pytest.raises(sqlite3.OperationalError):
+        prepare(connection, [*MIGRATIONS, add_note, stumble])
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    with pytest.raises(sqlite3.OperationalError):
+        connection.execute("SELECT note FROM runs")
+    connection.close()
+
+
+FOREIGN = {
+    "newer": (
+        f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 99; CREATE TABLE runs (x)",
+        r"schema version 99; this version of adk-prism knows \d+\. Use a newer adk-prism",
+    ),
+    "another program's": ("CREATE TABLE sessions (x)", "another program's database"),
+}
+
+
+@pytest.mark.parametrize(("script", "message"), FOREIGN.values(), ids=FOREIGN)
+async def test_files_that_are_not_ours_are_refused(path: Path, script: str, message: str) -> None:
+    """A newer file, or somebody else's, is left alone and the lock is let go."""
+    write(path, script)
+    for _ in range(2):
+        with pytest.raises(LogError, match=message):
+            await SqliteLog(path).open()
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (1,)
+    connection.close()
+
+
+async def test_what_cannot_be_opened_is_said_without_a_path(path: Path) -> None:
+    """Garbage, a folder, a folder that is a file: `LogError`, and no path in it."""
+    path.parent.mkdir()
+    path.write_bytes(b"not a database, " * 100)
+    folder, below = path.parent / "folder", path / "runs.db"
+    folder.mkdir()
+    for bad in (path, folder, below):
+        with pytest.raises(LogError, match="cannot be opened") as caught:
+            await SqliteLog(bad).open()
+        assert str(path.parent) not in caught.value.detail
+
+
+# --------------------------------------------------------------------------- failures of the store
+
+
+@contextmanager
+def full_disk(path: Path) -> Iterator[None]:
+    """Let no file of this process grow: the kernel refuses, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    size = max(file.stat().st_size for file in path.parent.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+LARGE = AgentEvent(b"x" * 200_000)
+
+
+async def test_a_full_disk_is_told_to_everyone(path: Path, log: SqliteLog) -> None:
+    """Entries that were not stored are shown to nobody and not forgotten; the run can still end."""
+    await log.append(RUN, [start()])
+    await log.append(OTHER, [start(OTHER)])
+    follower = await begin(collect(log, follow=True))
+    seen = log.read(RUN, follow=True)
+    await anext(seen)
+    with full_disk(path):
+        await log.append(RUN, [LARGE])
+        await refused(LogError, log.commit(RUN))
+        await refused(LogError, log.append(RUN, [event(1)]))
+        await refused(LogError, follower)
+        await refused(LogError, anext(seen))
+        await refused(LogError, log.commit(RUN))
+    await refused(LogError, log.append(RUN, [event(1)]))
+    assert cursors(await collect(log)) == [1]
+    assert (await log.append(RUN, [RunEnded(outcome="failed", code="LogError")])).cursor == 2
+    await log.commit(RUN)
+    assert cursors(await collect(log)) == [1, 2]
+    await log.append(OTHER, [event(1), END])
+    assert cursors(await eventually(collect(log, OTHER, follow=True))) == [1, 2, 3]
+
+
+async def test_a_start_that_was_not_stored_is_told(path: Path, log: SqliteLog) -> None:
+    """Its run is nowhere, and its writer hears why until it gives up."""
+    await log.append(OTHER, [start(OTHER)])
+    await log.commit(OTHER)
+    with full_disk(path):
+        await log.append(RUN, [start(), LARGE])
+        await refused(LogError, log.commit(RUN))
+    assert [found.run for found in await log.list()] == [OTHER]
+    await refused(LogError, log.summary(RUN))
+    await refused(LogError, collect(log, follow=True))
+    await refused(LogError, log.append(RUN, [event(1)]))
+    await refused(LogError, log.append(RUN, [END]))
+    await refused(NotFound, log.summary(RUN))
+
+
+async def test_one_bad_run_does_not_break_the_others(path: Path, log: SqliteLog) -> None:
+    """What is wrong with one run of a group is that run's trouble alone."""
+    await log.append(RUN, [start()])
+    await log.append(OTHER, [start(OTHER)], epoch=2**70)
+    third = RunId("run-3")
+    await log.append(third, [start(third)])
+    await log.append(OTHER, [event(1)], epoch=2**70)
+    await log.append(RUN, [event(1), END])
+    await refused(LogError, log.commit(OTHER))
+    assert cursors(await eventually(collect(log, follow=True))) == [1, 2, 3]
+    assert [found.run for found in await log.list()] == [RUN, third]
+
+
+async def test_closing_tells_what_could_not_be_stored(path: Path, log: SqliteLog) -> None:
+    """The last appends are not lost silently either, and the file is let go all the same."""
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    with full_disk(path):
+        await log.append(RUN, [LARGE])
+        await refused(LogError, log.close())
+    again = SqliteLog(path)
+    await again.open()
+    assert cursors(await collect(again)) == [1]
+    await again.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_a_file_that_is_taken_away_is_noticed(
+    path: Path, log: SqliteLog, replaced: bool
+) -> None:
+    """SQLite goes on writing to a removed file; nobody would ever find those entries."""
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    path.rename(path.with_suffix(".old"))
+    if replaced:
+        path.touch()
+    await log.append(RUN, [event(1)])
+    await refused(LogError, log.commit(RUN))
+    await refused(LogError, log.append(RUN, [event(2)]))
+    await refused(LogError, log.list())
+    await refused(LogError, log.trim(EVERYTHING, LATER))
+
+
+async def test_a_damaged_entry_is_a_log_error(path: Path, log: SqliteLog) -> None:
+    """What is in the file and cannot be read is the store's fault, and is said."""
+    await log.append(RUN, [start(), event(1), END])
+    await log.commit(RUN)
+    write(path, "UPDATE entries SET payload = x'00', kind = 'RunEnded' WHERE cursor = 2")
+    with pytest.raises(LogError, match="damaged"):
+        await collect(log)
+
+
+async def test_the_file_fences_too(path: Path, log: SqliteLog) -> None:
+    """An owner that the file knows to be old cannot end a run, whatever memory says."""
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    write(path, "UPDATE runs SET epoch = 5")
+    await log.append(RUN, [END], epoch=4)
+    await refused(LogError, log.commit(RUN))
+    assert cursors(await collect(log, follow=False)) == [1]
+
+
+# --------------------------------------------------------------------------- readers
+
+
+async def test_a_follower_behind_the_tail_catches_up(path: Path) -> None:
+    """One that is slower than memory holds reads the file, and misses and repeats nothing."""
+    log = SqliteLog(path, tail_bytes=10_000)
+    await log.open()
+    await log.append(RUN, [start()])
+    async with aclosing(log.read(RUN, follow=True)) as batches:
+        seen = list(await anext(batches))
+        for round_ in range(20):
+            for number in range(300):
+                await log.append(RUN, [event(number)])
+            if round_ % 4 == 0:
+                await log.commit(RUN)
+                seen += await asyncio.wait_for(anext(batches), PATIENCE)
+        await log.append(RUN, [END])
+        async for batch in batches:
+            seen += batch
+    assert cursors(seen) == list(range(1, 6003))
+    await log.close()
+
+
+async def test_large_events_come_in_small_batches(log: SqliteLog) -> None:
+    """A batch from the file is bounded in bytes, not only in number."""
+    await log.append(RUN, [start(), *([AgentEvent(b"x" * 400_000)] * 20), END])
+    await log.commit(RUN)
+    async with aclosing(log.read(RUN)) as batches:
+        sizes = [len(batch) async for batch in batches]
+    assert sum(sizes) == 22
+    assert max(sizes) <= 5
+
+
+async def test_an_append_waits_when_too_much_waits(log: SqliteLog) -> None:
+    """Many large events do not gather in memory: the writer's pace becomes the caller's."""
+    await log.append(RUN, [start()])
+    megabyte = AgentEvent(b"x" * 1_000_000)
+    task = asyncio.create_task(_append_all(log, [megabyte] * 60))
+    while not task.done():
+        # What was taken and is not committed is what memory holds.
+        taken, committed = log._live[RUN].taken_bytes, log._live[RUN].bytes
+        assert taken - committed < 20_000_000
+        await asyncio.sleep(0)
+    await log.commit(RUN)
+    assert (await log.summary(RUN)).cursor == 61
+
+
+async def _append_all(log: SqliteLog, records: list[AgentEvent]) -> None:
+    for record in records:
+        await log.append(RUN, [record])
+
+
+async def test_a_log_that_closes_lets_a_waiting_reader_of_the_file_go(path: Path) -> None:
+    """A follower that still reads the past ends; a plain reader is told that it is incomplete."""
+    log = SqliteLog(path)
+    await log.open()
+    await log.append(RUN, [start(), *events(2000), END])
+    await log.commit(RUN)
+    follower, reader = log.read(RUN, follow=True), log.read(RUN)
+    await anext(follower)
+    await anext(reader)
+    await log.close()
+    assert [batch async for batch in follower] == []
+    await refused(LogError, anext(reader))
+
+
+async def test_tombstones_are_bounded(path: Path, log: SqliteLog) -> None:
+    """Names of removed runs are remembered, the oldest not for ever."""
+    await log.append(RUN, [start(), END])
+    await log.commit(RUN)
+    await log.trim(EVERYTHING, LATER)
+    write(path, f"INSERT INTO tombstones VALUES ({MAX_TOMBSTONES + 5}, 'later')")
+    await log.append(OTHER, [start(OTHER), END])
+    await log.commit(OTHER)
+    await log.trim(EVERYTHING, LATER)
+    await refused(NotFound, log.summary(RUN))
+    await refused(Gone, log.summary(OTHER))
+
+
+async def test_full_synchronisation_can_be_chosen(path: Path) -> None:
+    """Each group then waits for the disk."""
+    log = SqliteLog(path, synchronous="full")
+    await log.open()
+    await log.append(RUN, [start(), END])
+    await log.commit(RUN)
+    assert cursors(await collect(log)) == [1, 2]
+    await log.close()
+
+
+async def test_a_log_can_be_opened_again_but_not_twice(path: Path) -> None:
+    """Opening an open log is refused; a closed one goes on where it was."""
+    log = SqliteLog(path)
+    await refused(LogError, log.append(RUN, [start()]))
+    await log.open()
+    await refused(LogError, log.open())
+    await log.append(RUN, [start()])
+    await log.close()
+    await log.close()
+    await log.open()
+    await refused(Conflict, log.append(RUN, [start()]))
+    await log.append(RUN, [END])
+    await log.close()
+
+
+async def test_a_cancelled_commit_or_append_breaks_nothing(log: SqliteLog) -> None:
+    """Whoever stops waiting takes nothing along."""
+    await log.append(RUN, [start()])
+    waiting = [asyncio.create_task(log.commit(RUN)) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await asyncio.wait(waiting)
+    await log.append(RUN, [event(1), END])
+    assert cursors(await eventually(collect(log, follow=True))) == [1, 2, 3]
+
+
+def test_the_names_in_messages_hold_no_secret(path: Path) -> None:
+    """Records and rows agree on how a record is called."""
+    records: list[Record] = [RunStarted(run=RUN, origin=ORIGIN), event(1), END]
+    assert [pack(record)[0] for record in records] == ["RunStarted", "AgentEvent", "RunEnded"]
+    assert os.fspath(path).endswith("runs.db")
