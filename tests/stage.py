@@ -100,9 +100,13 @@ class Stage:
         message: types.Content | None,
         abort: asyncio.Event | None = None,
         invocation: str | None = None,
+        take: Take | None = None,
     ) -> Take:
-        """Run the app on a message; what the run raised is kept in the take."""
-        take = Take()
+        """Run the app on a message; what the run raised is kept in the take.
+
+        A caller that means to cancel the run brings the take, to have what came before.
+        """
+        take = take or Take()
         try:
             async for event in self.runner.run_async(
                 user_id=USER,

@@ -11,6 +11,8 @@ import pytest
 from google.adk.apps import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.genai import types
+from tests.gemini_replies import ANSWER
+from tests.loopback_gemini import serve_gemini
 from tests.stage import Stage, Take
 
 import adk_prism
@@ -277,6 +279,22 @@ async def test_a_real_model_gets_the_same_tools(monkeypatch: pytest.MonkeyPatch)
     agents = [root, *getattr(root, "sub_agents", [])]
     assert {getattr(agent, "model", None) for agent in agents} == {"gemini-x"}
     assert help_text() in str(getattr(root, "instruction", ""))
+
+
+async def test_the_real_gemini_class_can_declare_every_tool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All declarations of the root reach the API, those of workflows and client tools too."""
+    with serve_gemini(ANSWER) as server:
+        monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-2.5-flash")
+        monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        take = await Stage(tour_app(delay=0)).send("tool")
+    (request,) = server.requests
+    declared = {item["name"] for item in request["tools"][0]["functionDeclarations"]}
+
+    assert take.text == "It is sunny."
+    assert {"get_location", "plan_trip", "clerk", "translator", "transfer_to_agent"} <= declared
 
 
 async def test_shown_files_are_whole() -> None:

@@ -1,4 +1,4 @@
-"""What the tour waits for can be answered, on every session service, and the chat goes on after it."""
+"""What the tour waits for can be answered, on every session service, and the chat goes on."""
 
 from __future__ import annotations
 

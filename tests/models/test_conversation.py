@@ -1,4 +1,4 @@
-"""A script sees the latest prompt and what was answered since, and nothing that ADK put around them."""
+"""A script sees the latest prompt and what was answered since, without ADK's own remarks."""
 
 from __future__ import annotations
 

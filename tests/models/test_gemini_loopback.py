@@ -1,6 +1,7 @@
 """The events of ADK's real `Gemini` class, read from a server on the loopback interface.
 
-These are the shapes that the rest of the project relies on; the scripted model is held against them.
+These are the shapes that the rest of the project relies on; the scripted model is held against
+them.
 """
 
 from __future__ import annotations

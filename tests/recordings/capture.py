@@ -2,10 +2,10 @@
 
     ADK_PRISM_MODEL=offline PYTHONHASHSEED=0 python -m tests.recordings.capture [NAME …]
 
-Each line is one event, as ADK serialises it for a client. A run that raised ends
-with the error object that ADK's `/run_sse` sends then. Ids and times are counted, so that a capture
-taken again is the same file; ADK orders the inputs of a join by hash, hence the seed. Everything in
-them is synthetic.
+Each line is one event, as ADK serialises it for a client. A run that raised ends with the error
+object that ADK's `/run_sse` sends then. Ids and times are counted, so that a capture taken again is
+the same file; ADK orders the inputs of a join by hash, hence PYTHONHASHSEED. Everything in them is
+synthetic.
 """
 
 from __future__ import annotations

@@ -295,6 +295,28 @@ async def answered_by_callback() -> Takes:
 
 
 async def resumed() -> Takes:
+    """A run that was cut off in a tool, as when its process dies, and then goes on."""
+    reached = asyncio.Event()
+
+    async def hang_once() -> dict[str, bool]:
+        """Hang the first time."""
+        if not reached.is_set():
+            reached.set()
+            await asyncio.sleep(60)
+        return {"ok": True}
+
+    root = agent("patient", calling(Call("hang_once"), then="It worked."), tools=[hang_once])
+    stage = Stage(app_of(root, resumable=True))
+    first = Take()
+    run = asyncio.create_task(stage.run(types.UserContent("go"), take=first))
+    await reached.wait()
+    run.cancel()
+    await asyncio.wait([run])
+    return {"": first, "2": await stage.resume(first.events[0].invocation_id)}
+
+
+async def resumed_after_error() -> Takes:
+    """After an exception the resumed invocation ends without trying again."""
     attempts = []
 
     def fragile() -> dict[str, bool]:
@@ -316,6 +338,7 @@ SHAPES: dict[str, Shape] = {
     "unary_empty": unary_empty,
     "answered_by_callback": answered_by_callback,
     "resumed": resumed,
+    "resumed_after_error": resumed_after_error,
     "failed_sub_agent": failed_sub_agent,
     "naive_ids": naive_ids,
     "overlapping_calls": overlapping_calls,

@@ -11,7 +11,7 @@ from pathlib import Path
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.sqlite import SqliteLog
-from adk_prism.testing.runlog_contract import Store
+from adk_prism.testing.runlog_steps import Store
 
 
 class MemoryStore:

@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 import pytest
 from tests.runlog.stores import STORES
 
-from adk_prism.testing.runlog_contract import CHECKS, Check, Store
+from adk_prism.testing.runlog_contract import CHECKS, Check
+from adk_prism.testing.runlog_steps import Store
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.__name__)

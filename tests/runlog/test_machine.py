@@ -9,10 +9,10 @@ from tests.runlog.stores import memory, sqlite, sqlite_with_a_short_tail
 
 from adk_prism.testing.runlog_machine import machine_for
 
-# 50 histories of 50 steps each, for every backend. The files of a history take a moment to make,
-# and a busy machine is not a defect.
+# 1 500 steps for every backend, in a few seconds. The files of a history take a moment to make, and
+# a busy machine is not a defect.
 SETTINGS = settings(
-    max_examples=50,
+    max_examples=30,
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

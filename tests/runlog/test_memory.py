@@ -9,7 +9,7 @@ from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import AgentEvent, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.retention import MAX_TOMBSTONES
-from adk_prism.testing.runlog_contract import END, RUN, collect, cursors, event, refused, start
+from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, refused, start
 
 
 async def test_ended_runs_make_room() -> None:

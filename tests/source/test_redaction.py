@@ -32,6 +32,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.diagnostics import ignore
 from adk_prism.runlog.entry import AgentEvent
+from adk_prism.source.plain_json import CIRCULAR, TOO_DEEP
 from adk_prism.source.redaction import (
     Serialiser,
     content_json,
@@ -39,7 +40,6 @@ from adk_prism.source.redaction import (
     session_json,
     state_json,
 )
-from adk_prism.source.strict_json import CIRCULAR, TOO_DEEP
 
 SECRET = "hunter2"
 

@@ -57,6 +57,11 @@ def test_trailing_junk(case: Case) -> None:
     assert split(case.wire + b"\n\xffjunk", 3)[:-1] == case.lines
 
 
+def feed_in_pieces(splitter: LineSplitter, wire: bytes, size: int) -> None:
+    for start in range(0, len(wire), size):
+        splitter.feed(wire[start : start + size])
+
+
 @pytest.mark.parametrize("size", [1, 1000])
 def test_the_bound_is_terminal(size: int) -> None:
     """A line over the bound is refused with its number, before it is all in memory."""
@@ -64,8 +69,7 @@ def test_the_bound_is_terminal(size: int) -> None:
     assert len(splitter.feed(b"12345678\n" * 9)) == 9
     wire = b"1\n" + b"x" * 9
     with pytest.raises(SourceError, match="Line 11 "):
-        for start in range(0, len(wire), size):
-            splitter.feed(wire[start : start + size])
+        feed_in_pieces(splitter, wire, size)
     with pytest.raises(SourceError, match="Line 11 "):
         splitter.feed(b"\n")
 

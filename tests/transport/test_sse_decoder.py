@@ -30,7 +30,9 @@ CASES = [
     Case("CRLF", b"data: a\r\ndata: b\r\n\r\n", [event("a\nb")]),
     Case("mixed line ends", b"data: a\rdata: b\r\ndata: c\n\r\n", [event("a\nb\nc")]),
     Case("byte order mark", b"\xef\xbb\xbfdata: a\n\n", [event("a")]),
-    Case("only one mark is dropped", b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\ndata: b\n\n", [event("b")]),
+    Case(
+        "only one mark is dropped", b"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\ndata: b\n\n", [event("b")]
+    ),
     Case("mark later on is a name", b"data: a\n\n\xef\xbb\xbfdata: b\n\n", [event("a")]),
     Case("UTF-8", "data: é\u2028𝄞\u0085\n\n".encode(), [event("é\u2028𝄞\u0085")]),
     Case("broken UTF-8", b"data: a\xffb\xc3\n\n", [event("a\ufffdb\ufffd")]),
@@ -109,6 +111,11 @@ OVER = {
 }
 
 
+def feed_in_pieces(decoder: SseDecoder, wire: bytes, size: int) -> None:
+    for start in range(0, len(wire), size):
+        decoder.feed(wire[start : start + size])
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("wire", OVER.values(), ids=OVER)
 def test_the_bound_is_terminal(wire: bytes, size: int) -> None:
@@ -116,8 +123,7 @@ def test_the_bound_is_terminal(wire: bytes, size: int) -> None:
     decoder = SseDecoder(max_event_bytes=32)
     assert decoder.feed(b"data: 1\n\ndata: 2\n\n" * 50) != []
     with pytest.raises(SourceError):
-        for start in range(0, len(wire), size):
-            decoder.feed(wire[start : start + size])
+        feed_in_pieces(decoder, wire, size)
     for rest in (b"", b"\n\n", b"data: a\n\n"):
         with pytest.raises(SourceError):
             decoder.feed(rest)

@@ -122,6 +122,9 @@ class NodeInfo(_Read):
 
 class GroundingSource(_Read):
     uri: str | None = None
+    source_uri: str | None = None
+    """Of an image: the page that shows it."""
+    image_uri: str | None = None
     title: str | None = None
     document_name: str | None = None
 

@@ -240,7 +240,9 @@ class CallReader:
 
     # -------------------------------------------------------------- the provider's own tools
 
-    def request_provider(self, part: ServerCall, model: ModelCall, place: Place) -> Fact:
+    def request_provider(
+        self, part: ServerCall, model: ModelCall, place: Place, signature: str
+    ) -> Fact:
         """Take a tool call that the model's provider runs itself."""
         call = OpenCall(
             self.calls.free_id(part.id or _derived(place)), part.id or "", part.tool_type or "tool"
@@ -249,7 +251,15 @@ class CallReader:
         self.calls.open(call)
         args = _EMPTY_OBJECT if is_absent(part.args) else part.args
         return CallRequested(
-            call.call, call.name, args, model.speaker, model.name, False, True, call.adk_id, ""
+            call.call,
+            call.name,
+            args,
+            model.speaker,
+            model.name,
+            False,
+            True,
+            call.adk_id,
+            signature,
         )
 
     def answer_provider(self, part: ServerResponse, model: ModelCall, place: Place) -> list[Fact]:
@@ -258,7 +268,7 @@ class CallReader:
         call = self.calls.match(part.id or "", part.tool_type or "tool")
         if call is None:
             asked = ServerCall(part.id, part.tool_type)
-            facts.append(self.request_provider(asked, model, place))
+            facts.append(self.request_provider(asked, model, place, ""))
             call = self.calls.match(part.id or "", part.tool_type or "tool")
             assert call is not None
         self.calls.close(call)

@@ -3,35 +3,73 @@
 Decides which answer belongs to which call: by ADK's id where there is one, else the oldest open call of
 that name. A call is known to the outside by the id under which it was first seen; where a model adapter
 gives the streamed preview another id than the confirmed call, the first one stays (`adk_id` is then the
-one to answer with).
+one to answer with). An id names one call of a message, also after its answer.
+
+Whatever is looked up per event has an index: ten thousand open calls cost an event no more than one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-import msgspec
 from msgspec import Raw
 
-from adk_prism.runlog.entry import Continues, Decision
+from adk_prism.facts.json_value import read_value
+from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.entry import Continues, Decision, Outcome
 
 
 class OpenCall:
     """A call without an answer."""
 
-    __slots__ = ("adk_id", "awaits", "call", "delegates", "name", "requested")
+    __slots__ = ("adk_id", "awaits", "call", "delegates", "name", "provider", "requested")
 
-    def __init__(self, call: str, adk_id: str, name: str, *, requested: bool = True) -> None:
+    def __init__(
+        self, call: str, adk_id: str, name: str, *, requested: bool = True, provider: bool = False
+    ) -> None:
         self.call = call
         self.adk_id = adk_id
+        """Changed by `Calls.confirm` alone, which keeps the indexes."""
         self.name = name
         self.requested = requested
         """Its input is complete; before that only fragments of it have been seen."""
+        self.provider = provider
+        """The model's provider runs it: its answer comes with the model's output or never."""
         self.awaits = False
         """Its answer comes from a person or from the client."""
         self.delegates = False
         """It runs an agent whose output is in the stream."""
+
+    def is_hopeless(self, outcome: Outcome) -> bool:
+        """Tell whether nobody will answer the call any more, now that its run is over.
+
+        A waiting run goes on: with the person's answer, and with the agents it was delegated to. Of a
+        finished run a client may answer calls; of any other one only what a person was asked stays.
+        """
+        if outcome == "finished":
+            return self.provider or not self.requested
+        return not self.awaits and not (self.delegates and outcome == "waiting")
+
+
+class _Index:
+    """Open calls under a key, the oldest first."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self) -> None:
+        self._calls: dict[str, dict[str, OpenCall]] = {}
+
+    def add(self, key: str, call: OpenCall) -> None:
+        self._calls.setdefault(key, {})[call.call] = call
+
+    def remove(self, key: str, call: OpenCall) -> None:
+        calls = self._calls.get(key)
+        if calls is not None and calls.pop(call.call, None) is not None and not calls:
+            del self._calls[key]
+
+    def oldest(self, key: str) -> OpenCall | None:
+        calls = self._calls.get(key)
+        return next(iter(calls.values())) if calls else None
 
 
 class Calls:
@@ -39,6 +77,12 @@ class Calls:
 
     def __init__(self) -> None:
         self._open: dict[str, OpenCall] = {}
+        self._by_adk_id = _Index()
+        self._by_name = _Index()
+        self._nameless = _Index()
+        """Those without an id of ADK's, by tool."""
+        self._ids: dict[str, int] = {}
+        """Every id in use, and how many were made of it."""
         self._answered: dict[str, OpenCall] = {}
         self._decisions: dict[str, Decision] = {}
         self._gated: dict[str, str] = {}
@@ -51,19 +95,44 @@ class Calls:
     def resume(self, continues: Continues) -> None:
         """Take over the open calls and the decisions of the message that goes on."""
         for call, name in continues.open_calls.items():
-            self._open[call] = OpenCall(call, continues.adk_ids.get(call, call), name)
+            self._ids[call] = 1
+            self.open(OpenCall(call, continues.adk_ids.get(call, call), name))
         self._decisions.update(continues.decisions)
 
-    def free_id(self, wanted: str) -> str:
-        """Return an id for a new call: the wanted one, unless a call with it is still open."""
-        call, number = wanted, 2
-        while call in self._open:
-            call, number = f"{wanted}~{number}", number + 1
+    def new_id(self, wanted: str) -> str:
+        """Return an id for a new call: the wanted one, unless the message had a call with it."""
+        number = self._ids.get(wanted, 0) + 1
+        call = wanted if number == 1 else f"{wanted}~{number}"
+        while call in self._ids and number > 1:
+            number += 1
+            call = f"{wanted}~{number}"
+        self._ids[wanted] = number
+        self._ids.setdefault(call, 1)
         return call
 
     def open(self, call: OpenCall) -> None:
         """Begin to wait for a call's answer."""
         self._open[call.call] = call
+        self._by_name.add(call.name, call)
+        self._index_id(call)
+
+    def confirm(self, call: OpenCall, adk_id: str) -> None:
+        """Take the id under which ADK made the call that was only streamed before."""
+        self._unindex_id(call)
+        call.adk_id, call.requested = adk_id, True
+        self._index_id(call)
+
+    def _index_id(self, call: OpenCall) -> None:
+        if call.adk_id:
+            self._by_adk_id.add(call.adk_id, call)
+        else:
+            self._nameless.add(call.name, call)
+
+    def _unindex_id(self, call: OpenCall) -> None:
+        if call.adk_id:
+            self._by_adk_id.remove(call.adk_id, call)
+        else:
+            self._nameless.remove(call.name, call)
 
     def by_id(self, call: str) -> OpenCall | None:
         """Find an open call by the id clients know."""
@@ -71,27 +140,26 @@ class Calls:
 
     def by_adk_id(self, adk_id: str) -> OpenCall | None:
         """Find an open call by the id ADK knows."""
-        call = self._open.get(adk_id)
-        if call is not None and call.adk_id == adk_id:
-            return call
-        return next((c for c in self._open.values() if c.adk_id == adk_id), None)
+        return self._by_adk_id.oldest(adk_id)
 
     # -------------------------------------------------------------- answering
 
     def match(self, adk_id: str, name: str) -> OpenCall | None:
         """Find the call that an answer is for, also one that was answered before."""
         if adk_id:
-            call = self.by_adk_id(adk_id) or self._answered.get(adk_id)
-            if call is not None:
-                return call
-        return next((c for c in self._open.values() if c.name == name and not c.adk_id), None) or (
-            None if adk_id else next((c for c in self._open.values() if c.name == name), None)
-        )
+            found = self._by_adk_id.oldest(adk_id) or self._answered.get(adk_id)
+            return found or self._nameless.oldest(name)
+        return self._nameless.oldest(name) or self._by_name.oldest(name)
 
     def close(self, call: OpenCall) -> None:
         """Note the answer. A later one for the same call is still matched to it."""
-        self._open.pop(call.call, None)
+        self._drop(call)
         self._answered[call.adk_id or call.call] = call
+
+    def _drop(self, call: OpenCall) -> None:
+        if self._open.pop(call.call, None) is not None:
+            self._by_name.remove(call.name, call)
+            self._unindex_id(call)
 
     # -------------------------------------------------------------- people
 
@@ -99,6 +167,10 @@ class Calls:
         """Note that a person is asked about a call."""
         call.awaits = True
         self._gated[approval] = call.call
+
+    def is_asked(self, approval: str) -> bool:
+        """Tell whether the question has been asked before."""
+        return approval in self._gated
 
     def decide(self, approval: str, approved: bool, reason: str = "") -> None:
         """Note a person's answer that is itself in the stream (a capture of a session)."""
@@ -126,24 +198,20 @@ class Calls:
         """Tell whether a person or the client is waited for."""
         return bool(self._requests) or any(call.awaits for call in self._open.values())
 
-    def abandon(self) -> Iterator[OpenCall]:
-        """Yield and forget the open calls that nobody will answer."""
-        for call in list(self._open.values()):
-            if not call.awaits and not call.delegates:
-                del self._open[call.call]
-                yield call
+    @property
+    def answerable(self) -> bool:
+        """Tell whether there is a call or a question that somebody outside may still answer."""
+        return bool(self._requests) or any(not call.delegates for call in self._open.values())
 
-    def unconfirmed(self) -> Iterator[OpenCall]:
-        """Yield and forget the calls of which only fragments have been seen."""
+    def abandon(self, outcome: Outcome) -> Iterator[OpenCall]:
+        """Yield and forget the open calls that nobody will answer after such an end."""
         for call in list(self._open.values()):
-            if not call.requested:
-                del self._open[call.call]
+            if call.is_hopeless(outcome):
+                self._drop(call)
                 yield call
 
 
 # --------------------------------------------------------------------------- answers
-
-_decode = msgspec.json.decode
 
 
 def failure(response: Raw) -> str | None:
@@ -155,12 +223,12 @@ def failure(response: Raw) -> str | None:
     raw = bytes(response)
     if b'"error"' not in raw and b'"success"' not in raw:
         return None
-    tree: Any = _decode(raw)
-    if not isinstance(tree, Mapping):
+    tree = read_value(raw)
+    if not isinstance(tree, dict):
         return None
     error = tree.get("error")
     if tree.get("success") is not False and (error in (None, "", False) or "result" in tree):
         return None
     if isinstance(error, str) and error and not tree.keys() - {"error", "success"}:
         return error
-    return raw.decode()
+    return repair(raw).decode()

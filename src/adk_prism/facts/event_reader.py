@@ -16,7 +16,7 @@ from adk_prism.facts import media
 from adk_prism.facts.adk_event import ABORTED, AdkEvent, Part, Transcription, raw_part, read_event
 from adk_prism.facts.call_reader import CallReader
 from adk_prism.facts.calls import Calls
-from adk_prism.facts.lanes import ModelCall, Place, text_kind, whole_text
+from adk_prism.facts.lanes import ModelCall, Place, Remainder, heard_text, text_kind, whole_text
 from adk_prism.facts.model import (
     CallDelegated,
     Fact,
@@ -29,6 +29,7 @@ from adk_prism.facts.model import (
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.settlement import finish_of, settle
 from adk_prism.facts.sources import Sources
+from adk_prism.facts.strict_json import repair
 
 USER = "user"
 
@@ -59,7 +60,10 @@ class EventReader:
         out: list[Fact] = []
         try:
             event = read_event(raw)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
+            repaired = repair(raw)
+            if repaired is not raw:
+                return self.read(cursor, repaired)
             return [Unrecognised("event", _as_json(raw))]
         if event.author == USER:
             self._read_user(cursor, event, out)
@@ -145,6 +149,8 @@ class EventReader:
                 call.preview(kind)
                 call.end_block(out)
                 out.append(shown)
+            if heard_text(part):
+                call.stream("transcript", heard_text(part), "", place, out)
 
     # -------------------------------------------------------------- whole events
 
@@ -181,6 +187,7 @@ class EventReader:
                     call.sign(kind, signature)
             elif not self._show_call(event, part, place, call, out):
                 self._show_other(raw, part, place, call, out)
+                _caption(part, remainder, place, call, out)
 
     def _show_call(
         self, event: AdkEvent, part: Part, place: Place, call: ModelCall, out: list[Fact]
@@ -199,7 +206,8 @@ class EventReader:
                 self._calls.answer(part.function_response, call.speaker, place, out, aborted)
         elif part.tool_call is not None:
             call.end_block(out)
-            out.append(self._calls.request_provider(part.tool_call, call, place))
+            signature = part.thought_signature or ""
+            out.append(self._calls.request_provider(part.tool_call, call, place, signature))
         elif part.tool_response is not None:
             out.extend(self._calls.answer_provider(part.tool_response, call, place))
         else:
@@ -212,7 +220,7 @@ class EventReader:
         kind = media.media_kind(part)
         if kind is None:
             unknown = raw_part(raw, place[1])
-            if bytes(unknown) != b"{}":
+            if bytes(unknown) != b"{}" and part.audio_transcription is None:
                 out.append(Unrecognised("part", unknown))
             return
         if call.is_repeat(kind):
@@ -260,6 +268,15 @@ class EventReader:
         self._heard = None
 
 
+def _caption(
+    part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[Fact]
+) -> None:
+    """Show what is said in a part that sounds, if the model wrote it down."""
+    news = remainder.of("transcript", heard_text(part))
+    if news:
+        call.say("transcript", news, "", place, out)
+
+
 def _is_placeholder(event: AdkEvent, call: str | None) -> bool:
     """Tell whether an answer only says that a person is asked first."""
     actions = event.actions
@@ -272,6 +289,6 @@ def _as_json(raw: bytes) -> Raw:
     """Keep what cannot be read: as JSON if it is JSON, else as a JSON string."""
     try:
         msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return Raw(msgspec.json.encode(raw.decode(errors="replace")))
     return Raw(raw)

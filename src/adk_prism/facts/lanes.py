@@ -130,9 +130,17 @@ def whole_text(parts: Sequence[Part]) -> dict[BlockKind, str]:
     for part in parts:
         if part.text:
             pieces[text_kind(part)].append(part.text)
+        if heard_text(part):
+            pieces.setdefault("transcript", []).append(heard_text(part))
     return {kind: "".join(texts) for kind, texts in pieces.items()}
 
 
 def text_kind(part: Part) -> BlockKind:
     """Tell thinking from speaking."""
     return "reasoning" if part.thought else "text"
+
+
+def heard_text(part: Part) -> str:
+    """Return what is said in a part that sounds; empty where nobody wrote it down."""
+    said = part.audio_transcription
+    return (said.text or "") if said is not None else ""

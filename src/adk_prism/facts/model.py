@@ -10,7 +10,7 @@ from typing import Literal, dataclass_transform
 
 from msgspec import Raw, Struct
 
-from adk_prism.runlog.entry import NOTHING, Agent, Decision, Origin, Outcome
+from adk_prism.runlog.entry import NOTHING, Agent, Decision, NodeKind, NodeStatus, Origin, Outcome
 
 BlockKind = Literal["text", "reasoning", "transcript"]
 
@@ -257,6 +257,8 @@ class ModelCallEnded(_Fact):
     cache: Raw
     logprobs: Raw
     avg_logprobs: float | None
+    message: str
+    """The model's own words on why it stopped."""
 
 
 class MetadataGiven(_Fact):
@@ -287,6 +289,39 @@ class AgentTransferred(_Fact):
 class NodeOutput(_Fact):
     output: Raw
     speaker: Speaker
+
+
+class NodeBegan(_Fact):
+    """A node began to run; the state it found is the state so far, with these differences."""
+
+    node: str
+    name: str
+    kind: NodeKind
+    path: str
+    branch: str
+    call: str
+    parent: str
+    iteration: int
+    state: dict[str, Raw]
+    gone: list[str]
+    derived: bool
+
+
+class NodeFinished(_Fact):
+    node: str
+    status: NodeStatus
+    error: str
+    state: dict[str, Raw]
+    gone: list[str]
+    derived: bool
+
+
+class Nested(_Fact):
+    """Something that happened inside a tool that runs an agent: no part of the message."""
+
+    node: str
+    call: str
+    fact: Fact
 
 
 class ErrorRaised(_Fact):
@@ -338,6 +373,9 @@ Fact = (
     | ArtifactSaved
     | AgentTransferred
     | NodeOutput
+    | NodeBegan
+    | NodeFinished
+    | Nested
     | ErrorRaised
     | Unrecognised
 )

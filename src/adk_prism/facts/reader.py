@@ -14,6 +14,9 @@ from adk_prism.facts.model import (
     Fact,
     MessageBegan,
     MessageEnded,
+    Nested,
+    NodeBegan,
+    NodeFinished,
     RunBegan,
     RunOver,
 )
@@ -39,6 +42,8 @@ class Reader:
         self._events = EventReader()
         self._message = ""
         self._captured = False
+        self._children: dict[str, EventReader] = {}
+        """By the call that runs them."""
 
     def feed(self, entry: Entry) -> list[Fact]:
         """Return what an entry means. Entries come in order, from the first."""
@@ -50,8 +55,12 @@ class Reader:
                 return self._start(record)
             case RunEnded():
                 return self._end(record)
-            case ChildEvent() | NodeStarted() | NodeEnded():
-                return []  # seen by views of nodes, never part of a message
+            case NodeStarted():
+                return [_began(record)]
+            case NodeEnded():
+                return [_finished(record)]
+            case ChildEvent():
+                return self._nested(entry.cursor, record)
             case ApprovalAsked() | ApprovalGiven() | RunTakenOver():
                 return []  # written by live runs and by takeovers only
             case AgentEvent():
@@ -89,8 +98,35 @@ class Reader:
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
 
+    def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
+        reader = self._children.setdefault(record.call, EventReader())
+        facts = reader.read(cursor, bytes(record.event))
+        return [Nested(record.node, record.call, fact) for fact in facts]
+
     def outcome(self) -> tuple[Outcome, str]:
         """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""
         return self._events.ending.outcome(
             awaiting=self._events.calls.awaiting, captured=self._captured
         )
+
+
+def _began(record: NodeStarted) -> NodeBegan:
+    return NodeBegan(
+        record.node,
+        record.name,
+        record.kind,
+        record.path,
+        record.branch,
+        record.call,
+        record.parent,
+        record.iteration,
+        record.state,
+        record.gone,
+        record.derived,
+    )
+
+
+def _finished(record: NodeEnded) -> NodeFinished:
+    return NodeFinished(
+        record.node, record.status, record.error, record.state, record.gone, record.derived
+    )

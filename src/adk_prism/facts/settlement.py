@@ -37,10 +37,16 @@ def settle(
         out.append(NodeOutput(event.output, speaker))
     if bytes(event.custom_metadata) not in _EMPTY:
         out.append(MetadataGiven(event.custom_metadata))
-    code = event.error_code or ""
-    if code and code != ABORTED and not is_finish(code):
-        out.append(ErrorRaised(code, event.error_message or "", speaker))
+    if _is_error(event):
+        out.append(ErrorRaised(event.error_code or "", event.error_message or "", speaker))
     _end_model_call(event, speaker, model_call, out)
+
+
+def _is_error(event: AdkEvent) -> bool:
+    """Tell an error from a model's reason to stop, which ADK writes into the same fields."""
+    if event.error_code:
+        return event.error_code != ABORTED and not is_finish(event.error_code)
+    return bool(event.error_message) and not event.finish_reason
 
 
 def _cite(event: AdkEvent, sources: Sources, out: list[Fact]) -> None:
@@ -62,19 +68,29 @@ def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
 
 def _end_model_call(event: AdkEvent, speaker: Speaker, model_call: str, out: list[Fact]) -> None:
     finish = finish_of(event)
-    if finish or bytes(event.usage_metadata) not in _EMPTY:
-        out.append(
-            ModelCallEnded(
-                model_call,
-                speaker,
-                finish,
-                event.usage_metadata,
-                event.model_version or "",
-                event.cache_metadata,
-                event.logprobs_result,
-                event.avg_logprobs,
-            )
-        )
+    ended = ModelCallEnded(
+        model_call,
+        speaker,
+        finish,
+        event.usage_metadata,
+        event.model_version or "",
+        event.cache_metadata,
+        event.logprobs_result,
+        event.avg_logprobs,
+        (event.error_message or "") if finish else "",
+    )
+    if _says_something(ended):
+        out.append(ended)
+
+
+def _says_something(ended: ModelCallEnded) -> bool:
+    """Tell a model's own event from those of tools and nodes, which know nothing of a model."""
+    return bool(
+        ended.finish
+        or ended.model
+        or ended.avg_logprobs is not None
+        or any(bytes(raw) not in _EMPTY for raw in (ended.usage, ended.cache, ended.logprobs))
+    )
 
 
 def finish_of(event: AdkEvent) -> str:

@@ -31,7 +31,7 @@ class Sources:
         found = chunk.web or chunk.maps or chunk.image or chunk.retrieved_context
         if found is None:
             return None
-        uri = found.uri or ""
+        uri = found.uri or found.source_uri or found.image_uri or ""
         title = found.title or found.document_name or uri
         key = uri or title
         if not key or key in self._ids:

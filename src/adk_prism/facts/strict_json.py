@@ -55,6 +55,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
+_DEEP = b"[" * (MAX_DEPTH + 1)
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _ALL_BUT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 
@@ -102,6 +103,8 @@ def _is_too_deep(value: bytes) -> bool:
     # With escaped quotation marks gone, every second piece between the others is outside strings.
     value = value.replace(rb"\\", b"").replace(rb"\"", b"")
     brackets = b"".join(value.translate(_BRACKETS, _ALL_BUT_STRUCTURE).split(b'"')[::2])
+    if _DEEP in brackets:
+        return True
     for _ in range(MAX_DEPTH):
         if not brackets:
             return False

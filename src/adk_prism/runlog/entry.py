@@ -110,29 +110,49 @@ class ChildEvent(_Record):
     """One event of a run hidden inside a tool call (`AgentTool`)."""
 
     call: str
+    """The parent's call whose tool runs the child."""
+    node: str = ""
+    """The tool's node, under which the child's nodes stand."""
     event: Raw
+
+
+NodeKind = Literal["agent", "tool", "workflow", "function", "join", "node"]
+NodeStatus = Literal["finished", "failed", "cancelled", "waiting"]
 
 
 class NodeStarted(_Record):
     """A node began to run."""
 
     node: str
+    """Its id in the run, counted in the order of starts."""
     name: str
-    kind: str
+    kind: NodeKind
     path: str = ""
     branch: str = ""
     call: str = ""
+    """A tool's call; for an agent that a call runs, that call."""
     parent: str = ""
-    state: Raw = NOTHING
+    """The node that it runs in."""
+    iteration: int = 1
+    """How often a node of this name has started in its parent, with this time."""
+    state: dict[str, Raw] = {}
+    """Where the state before the node differs from the log so far: the keys and their values."""
+    gone: list[str] = []
+    """Keys that the log so far has, and the state has not."""
+    derived: bool = False
+    """Inferred, not seen."""
 
 
 class NodeEnded(_Record):
     """A node stopped running."""
 
     node: str
-    status: str
-    state: Raw = NOTHING
+    status: NodeStatus
     error: str = ""
+    """For *failed*: the error's code."""
+    state: dict[str, Raw] = {}
+    gone: list[str] = []
+    derived: bool = False
 
 
 class ApprovalAsked(_Record):

@@ -101,7 +101,7 @@ class SqliteLog:
         if self._parts is not None:
             raise LogError("The run log is open already.")
         try:
-            opened = await asyncio.to_thread(_open, self._path, self._synchronous)
+            opened = await asyncio.to_thread(_open, self._path.absolute(), self._synchronous)
         except STORE_ERRORS as error:
             raise LogError(f"The run log cannot be opened: {reason_of(error)}.") from error
         self._number = opened.number
@@ -263,6 +263,8 @@ class SqliteLog:
             raise trimmed(live.run)
         if live.failure:
             raise failed(live.run, live.failure)
+        if self._parts is not None and not self._parts.closing:
+            self._usable()
 
     async def _load(self, run: RunId) -> LiveRun:
         """Return the head of a run that is not in memory; raise `NotFound` or `Gone`."""
@@ -306,11 +308,12 @@ class SqliteLog:
 
     async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
         candidates = await self._usable().reader.ask(store.trim_candidates)
-        total = sum(run.bytes for run in candidates) + sum(
-            live.bytes for live in self._live.values()
-        )
+        going_on = sum(live.bytes for live in self._live.values())
+        total = going_on + sum(run.bytes for run in candidates)
         runs = runs_to_trim(candidates, total, retention, now)
-        await self._remove(runs)
+        # One by one: appends get their turn between the removals of long runs.
+        for run in runs:
+            await self._remove([run])
         return runs
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
@@ -326,11 +329,10 @@ class SqliteLog:
         return runs
 
     async def _remove(self, runs: Sequence[RunId]) -> None:
-        # One by one: appends get their turn between the removals of long runs.
-        for run in runs:
-            done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._usable().commits.put(Removal([run], partial(_resolve, done)))
-            await done
+        """Remove runs from the file. Who stops waiting for it does not stop it."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._usable().commits.put(Removal(runs, partial(_resolve, done)))
+        await done
 
 
 def _resolve(done: asyncio.Future[None], reason: str) -> None:

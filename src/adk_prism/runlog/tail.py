@@ -48,9 +48,9 @@ class Tail:
         return self._entries[start : start + READ_BATCH] if start >= 0 else None
 
     def _shorten(self) -> None:
-        # By half, so that moving the rest is paid for by as many additions.
+        # By half, so that moving the rest is paid for by as many additions. The newest stays.
         drop = 0
-        while self._total > self._limit // 2 and drop < len(self._sizes):
+        while self._total > self._limit // 2 and drop < len(self._sizes) - 1:
             self._total -= self._sizes[drop]
             drop += 1
         del self._entries[:drop], self._sizes[:drop]

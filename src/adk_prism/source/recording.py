@@ -1,12 +1,42 @@
-"""Files of runs: read in every form in which ADK events are kept, written as JSON lines."""
+"""Files of runs: read in every form in which ADK events are kept, written as JSON lines.
+
+A **recording** is our own file: one entry a line, `{"cursor":1,"time":…,"type":"RunStarted",…}`
+first, an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It comes back as it was.
+A **capture** holds bare ADK events (`capture`, `spelling`): it is one run; its `RunStarted` is made
+up and says so, its run id is a hash of its first event, and events of the user are kept as they
+are. Its end is told by whoever passes `end`.
+
+Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay
+starts at once.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Iterator
-from os import PathLike
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
-from adk_prism.runlog.entry import Entry, Origin, RunEnded
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.errors import SourceError
+from adk_prism.facts.adk_event import AdkEvent, read_event
+from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.entry import (
+    EVENT,
+    NOTHING,
+    AgentEvent,
+    Entry,
+    Origin,
+    Record,
+    RunEnded,
+    RunStarted,
+    pack,
+    unpack,
+)
+from adk_prism.source.capture import Bytes, Item, read_items
+from adk_prism.source.spelling import is_event, is_plain, respell
 
 
 class Ending(Protocol):
@@ -19,16 +49,209 @@ class Ending(Protocol):
         """Return the run's end, after its last entry."""
 
 
+class _Line(Struct, gc=False):
+    """What the lines of a recording have in common."""
+
+    cursor: int
+    time: float
+    type: str
+    event: Raw = NOTHING
+
+
+_read_line = msgspec.json.Decoder(_Line).decode
+_read_text = msgspec.json.Decoder(str).decode
+_read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
+_RECORDING_KEYS = frozenset({"cursor", "time", "type"})
+
+_UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+
+UNNAMED = Origin(app="recording", user="user", session="recording")
+"""Where a capture belongs that does not say."""
+
+
 def read_run(
-    source: Iterable[bytes] | str | PathLike[str] | BinaryIO,
-    *,
-    end: Ending | None = None,
-    origin: Origin | None = None,
+    source: Bytes, *, end: Ending | None = None, origin: Origin | None = None
 ) -> Iterator[Entry]:
-    """Yield the entries of a recording or capture, with memory bounded by the largest item."""
-    raise NotImplementedError
+    """Yield the entries of a recording or a capture.
+
+    `end` tells the end of a run that has none; without it the last entry is the last event.
+    `origin` is where a capture belongs, in place of what it says. Raise `SourceError` at the first
+    value that cannot be read, naming it, with everything before it given; then there is no end.
+    """
+    over = False
+    for entry in _entries(read_items(source), origin):
+        if end is not None:
+            end.feed(entry)
+        over = isinstance(entry.record, RunEnded)
+        last = entry
+        yield entry
+    if end is not None and not over:
+        yield Entry(last.cursor + 1, last.time, end.ended())
 
 
 def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
-    """Yield a recording, one JSON line per entry."""
-    raise NotImplementedError
+    """Yield a recording, one line per entry."""
+    for entry in entries:
+        kind, payload = pack(entry.record)
+        if kind == EVENT:
+            payload = b'{"type":"AgentEvent","event":' + payload + b"}"
+        if b"\n" in payload:
+            payload = msgspec.json.format(payload, indent=-1)
+        time = msgspec.json.encode(entry.time)
+        yield b'{"cursor":%d,"time":%b,%b\n' % (entry.cursor, time, payload[1:])
+
+
+def _entries(items: Iterator[Item], origin: Origin | None) -> Iterator[Entry]:
+    """Tell a recording from a capture by the first value."""
+    first = next(items, None)
+    if first is None:
+        raise SourceError("The file holds no events.")
+    if _keys(first).keys() >= _RECORDING_KEYS:
+        yield from _recorded(first, items)
+    else:
+        yield from _captured(first, items, origin)
+
+
+# ------------------------------------------------------------------------------ recordings
+
+
+def _recorded(first: Item, items: Iterator[Item]) -> Iterator[Entry]:
+    over = False
+    for cursor, item in enumerate(_chain(first, items), 1):
+        if over:
+            raise SourceError(f"There is an entry on {item.where}, after the run's end.")
+        entry = _entry(item, cursor)
+        over = isinstance(entry.record, RunEnded)
+        yield entry
+
+
+def _entry(item: Item, cursor: int) -> Entry:
+    try:
+        line = _read_line(item.data)
+        record = _record(line, item.data)
+    except (msgspec.MsgspecError, RecursionError, SourceError) as error:
+        raise _unreadable(item, error, "an entry of a recording") from None
+    if line.cursor != cursor:
+        raise SourceError(
+            f"The entry on {item.where} has cursor {line.cursor}; expected {cursor}. "
+            "Entries of a recording are numbered from 1 without gaps."
+        )
+    if isinstance(record, RunStarted) != (cursor == 1):
+        raise SourceError(
+            f"The entry on {item.where} is {line.type[:40]!r}; a recording begins with RunStarted, "
+            "and has one only."
+        )
+    return Entry(cursor, line.time, record)
+
+
+def _record(line: _Line, data: bytes) -> Record:
+    if line.type != EVENT:
+        return unpack(line.type, data)
+    event = bytes(line.event)
+    read_event(event)
+    return AgentEvent(event)
+
+
+# ------------------------------------------------------------------------------ captures
+
+
+def _captured(first: Item, items: Iterator[Item], origin: Origin | None) -> Iterator[Entry]:
+    cursor, time = 0, 0.0
+    before = AdkEvent()
+    for item in _chain(first, items):
+        if item.is_session:
+            origin = origin or _origin_of(item)
+            continue
+        data, event = _event(item)
+        if _repeats(before, event, data):
+            continue
+        time = event.timestamp or time
+        if not cursor:
+            cursor = 1
+            yield Entry(1, time, _made_up(data, event, origin or UNNAMED))
+        cursor += 1
+        before = event
+        yield Entry(cursor, time, AgentEvent(data))
+    if not cursor:
+        raise SourceError("The file holds no events.")
+
+
+def _event(item: Item) -> tuple[bytes, AdkEvent]:
+    """Return an event in ADK's spelling, and what is read from it."""
+    try:
+        data = _sound(item.data)
+        if not is_plain(data):
+            data = respell(data)
+        event = read_event(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(item, error, "an ADK event") from None
+    if not event.author and not is_event(_read_keys(data)):
+        raise _unreadable(item, None, "an ADK event")
+    return data, event
+
+
+def _sound(data: bytes) -> bytes:
+    """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
+    return repair(data) if _UNSOUND.search(data) else data
+
+
+def _repeats(before: AdkEvent, event: AdkEvent, data: bytes) -> bool:
+    """Tell ADK's second error frame: an object that says again what the event before it said."""
+    return (
+        bool(event.error_code)
+        and not event.author
+        and not event.id
+        and event.error_code == before.error_code
+        and b'"content"' not in data
+    )
+
+
+def _made_up(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
+    # Spelling and spaces do not count: the same event always has the same run.
+    same = msgspec.json.format(respell(data), indent=-1)
+    run = "run-" + hashlib.sha256(same).hexdigest()[:24]
+    return RunStarted(run=run, origin=origin, invocation=event.invocation_id, derived=True)
+
+
+def _origin_of(session: Item) -> Origin:
+    """Return where a session belongs, as far as it says so before its events."""
+    fields = _keys(session)
+
+    def text(default: str, *names: str) -> str:
+        return next((_read_text(fields[name]) for name in names if name in fields), default)
+
+    try:
+        return Origin(
+            app=text(UNNAMED.app, "appName", "app_name"),
+            user=text(UNNAMED.user, "userId", "user_id"),
+            session=text(UNNAMED.session, "id"),
+        )
+    except msgspec.MsgspecError as error:
+        raise _unreadable(session, error, "a session") from None
+
+
+# ------------------------------------------------------------------------------ both
+
+
+def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
+    yield first
+    yield from rest
+
+
+def _keys(item: Item) -> dict[str, Raw]:
+    try:
+        return _read_keys(_sound(item.data))
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _unreadable(item, error, "an ADK event or an entry of a recording") from None
+
+
+def _unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
+    if item.is_last_piece and error is not None:
+        return SourceError(
+            f"The file is cut off: {item.where} has no end. Everything before it has been read."
+        )
+    came = item.data[:40].decode(errors="replace")
+    why = f" ({error})" if error is not None else ""
+    return SourceError(
+        f"{item.where.capitalize()} is not {expected}{why}: it begins with {came!r}."
+    )

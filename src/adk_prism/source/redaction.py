@@ -27,7 +27,7 @@ from msgspec import Raw
 from pydantic import BaseModel
 
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
-from adk_prism.source.strict_json import describe, encode_strictly, plain
+from adk_prism.source.plain_json import describe, encode_strictly, plain
 
 try:
     from google.adk.auth.auth_credential import _redact_credential_secrets

@@ -17,7 +17,7 @@ from msgspec import Raw, Struct
 from adk_prism.errors import Unprocessable
 from adk_prism.runlog.entry import NOTHING, Continues, Origin, is_absent
 from adk_prism.source.denial import REASON
-from adk_prism.source.strict_json import replace_unstorable, storable
+from adk_prism.source.plain_json import replace_unstorable, storable
 
 CONFIRMATION = "adk_request_confirmation"
 """ADK's name for the call that asks a person; reserved in google-adk 2.13."""

@@ -14,9 +14,8 @@ pytest and an event loop for async tests:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing, asynccontextmanager
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 
 from msgspec import Raw
 
@@ -27,17 +26,15 @@ from adk_prism.errors import (
     Gone,
     LogError,
     NotFound,
-    PrismError,
     UsageError,
 )
-from adk_prism.runlog.contract import Retention, RunLog
+from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
     ApprovalGiven,
     ChildEvent,
     Continues,
-    Entry,
     NodeEnded,
     NodeStarted,
     Origin,
@@ -48,104 +45,31 @@ from adk_prism.runlog.entry import (
     RunTakenOver,
     pack,
 )
-
-PATIENCE = 10.0
-"""Seconds until a reader that should have been woken counts as forgotten. Nothing sleeps that long
-when it works."""
-
-BURST = 10_000
-"""Appends without a pause: more than a model sends in minutes, in one turn of the event loop."""
-
-
-class Store(Protocol):
-    """An empty place to keep runs."""
-
-    @property
-    def durable(self) -> bool:
-        """Whether a log that is opened later finds what an earlier one committed."""
-
-    def log(self) -> RunLog:
-        """Return a log on this place, not open yet. The one before it is closed."""
-
+from adk_prism.testing.runlog_steps import (
+    END,
+    EVERYTHING,
+    LATER,
+    ORIGIN,
+    OTHER,
+    PATIENCE,
+    RUN,
+    Store,
+    begin,
+    collect,
+    cursors,
+    event,
+    events,
+    eventually,
+    opened,
+    packed,
+    refused,
+    start,
+)
 
 Check = Callable[[Store], Awaitable[None]]
 
-RUN = RunId("run-1")
-OTHER = RunId("run-2")
-ORIGIN = Origin(app="app", user="user", session="session")
-EVERYTHING = Retention(max_age=0, max_bytes=0)
-END = RunEnded(outcome="finished")
-LATER = 1e12
-"""A time after everything."""
-
-
-def start(run: RunId = RUN, origin: Origin = ORIGIN) -> RunStarted:
-    """Return the first record of a run."""
-    return RunStarted(run=run, origin=origin, invocation=f"e-{run}")
-
-
-def event(number: int) -> AgentEvent:
-    """Return an event that can be told from others."""
-    return AgentEvent(b'{"n":%d}' % number)
-
-
-def events(count: int) -> list[AgentEvent]:
-    """Return events that differ."""
-    return [event(number) for number in range(count)]
-
-
-@asynccontextmanager
-async def opened(store: Store) -> AsyncIterator[RunLog]:
-    """Open a log on a store, and close it."""
-    log = store.log()
-    await log.open()
-    try:
-        yield log
-    finally:
-        await log.close()
-
-
-async def collect(
-    log: RunLog, run: RunId = RUN, after: int = 0, *, follow: bool = False
-) -> list[Entry]:
-    """Read until the iteration ends. No batch may be empty."""
-    entries: list[Entry] = []
-    async with aclosing(log.read(run, after, follow=follow)) as batches:
-        async for batch in batches:
-            assert batch, "a batch was empty"
-            entries += batch
-    return entries
-
-
-async def refused(kind: type[PrismError], doing: Awaitable[object]) -> None:
-    """Check that something is refused, and with which error."""
-    try:
-        answer = await asyncio.wait_for(doing, PATIENCE)
-    except kind:
-        return
-    raise AssertionError(f"expected {kind.__name__}, got the answer {answer!r}")
-
-
-def cursors(entries: Sequence[Entry]) -> list[int]:
-    """Return where entries stand."""
-    return [entry.cursor for entry in entries]
-
-
-def packed(entries: Sequence[Entry]) -> list[tuple[str, bytes]]:
-    """Return what entries hold, to compare it."""
-    return [pack(entry.record) for entry in entries]
-
-
-async def begin(doing: Coroutine[None, None, list[Entry]]) -> asyncio.Task[list[Entry]]:
-    """Start a reader in a task of its own, and let it make its first step."""
-    task = asyncio.create_task(doing)
-    await asyncio.sleep(0)
-    return task
-
-
-async def eventually(doing: Awaitable[list[Entry]]) -> list[Entry]:
-    """Wait for a reader, but not for ever."""
-    return await asyncio.wait_for(doing, PATIENCE)
+BURST = 10_000
+"""Appends without a pause: more than a model sends in minutes, in one turn of the event loop."""
 
 
 # --------------------------------------------------------------------------- order

@@ -30,7 +30,7 @@ from adk_prism.runlog.entry import (
     RunStarted,
     pack,
 )
-from adk_prism.testing.runlog_contract import LATER, PATIENCE, Store, collect
+from adk_prism.testing.runlog_steps import LATER, PATIENCE, Store, collect
 
 Answer = TypeVar("Answer")
 

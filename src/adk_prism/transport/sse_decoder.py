@@ -19,6 +19,9 @@ from adk_prism.errors import SourceError
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """An ADK event with inline media is a few MiB of base64; four times that is no event."""
 
+_MAX_RETRY_DIGITS = 15
+"""Milliseconds that stay exact in every JSON reader: thirty thousand years. More is no number."""
+
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
@@ -109,8 +112,11 @@ class SseDecoder:
             if "\0" not in value:
                 self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            # Longer than any wait that makes sense, and than Python reads by default: not a number.
-            self._retry = int(value) if len(value) <= _MAX_RETRY_DIGITS else self._retry
+            self._read_retry(value)
+
+    def _read_retry(self, digits: str) -> None:
+        if len(digits) <= _MAX_RETRY_DIGITS:
+            self._retry = int(digits)
 
     def _dispatch(self, events: list[SseEvent]) -> None:
         self.last_event_id = self._id
@@ -121,7 +127,3 @@ class SseDecoder:
         self._event = ""
         self._retry = None
         self._size = 0
-
-
-_MAX_RETRY_DIGITS = 15
-"""Milliseconds that stay exact in every JSON reader: thirty thousand years."""

@@ -49,7 +49,7 @@ tool_error = one_call(
 )
 
 exception = one_call(
-    Call("divide_by_zero"), "I call a tool that raises.", "This is never said: the run has failed."
+    Call("always_fail"), "I call a tool that raises.", "This is never said: the run has failed."
 )
 
 progress = one_call(

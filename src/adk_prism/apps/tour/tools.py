@@ -38,7 +38,7 @@ def find_order(number: int) -> dict[str, Any]:
     return {"error": f"There is no order {number}.", "synthetic": True}
 
 
-def divide_by_zero() -> dict[str, Any]:
+def always_fail() -> dict[str, Any]:
     """Fail with an exception that nothing catches."""
     raise RuntimeError("This tool always fails (synthetic).")
 
@@ -111,7 +111,7 @@ def read_calendar(day: str, tool_context: ToolContext) -> dict[str, Any]:
 
 def tour_tools() -> list[BaseTool]:
     """Return all of the root agent's own tools."""
-    plain: list[Callable[..., Any]] = [get_weather, write_report, find_order, divide_by_zero]
+    plain: list[Callable[..., Any]] = [get_weather, write_report, find_order, always_fail]
     plain += [note_trip, note_budget, save_note, keep_silent, copy_files, read_calendar]
     location = client_tool(
         "get_location",

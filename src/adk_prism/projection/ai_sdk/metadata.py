@@ -45,9 +45,12 @@ class Metadata:
         """Take a model call's end."""
         if bytes(fact.usage) not in _ABSENT:
             self._calls.append(_decode(fact.usage))
+        if fact.finish:
+            self._last.pop("finishMessage", None)  # it explained another call's finish
         for key, value in (
             ("modelVersion", fact.model),
             ("adkFinishReason", fact.finish),
+            ("finishMessage", fact.message),
             ("avgLogprobs", fact.avg_logprobs),
         ):
             if value not in ("", None):
@@ -126,22 +129,20 @@ def _usage(calls: list[Any]) -> dict[str, Any]:
 
 
 def _merge_grounding(groundings: list[Any]) -> dict[str, Any]:
-    """Join several model calls' grounding: chunks and queries in a row, supports pointing at them."""
+    """Join several model calls' grounding: lists in a row, supports pointing at the joined chunks."""
     merged: dict[str, Any] = {}
-    chunks: list[Any] = []
     for grounding in groundings:
-        base = len(chunks)
-        chunks.extend(grounding.get("groundingChunks") or ())
+        base = len(merged.get("groundingChunks") or ())
         for key, value in grounding.items():
-            if key == "groundingSupports":
-                merged.setdefault(key, []).extend(_shift(support, base) for support in value or ())
-            elif key == "webSearchQueries":
-                merged.setdefault(key, []).extend(value or ())
-            elif key != "groundingChunks":
-                merged[key] = value
-    if chunks:
-        merged["groundingChunks"] = chunks
+            news = [_shift(s, base) for s in value or ()] if key == "groundingSupports" else value
+            merged[key] = _joined(merged.get(key), news)
     return merged
+
+
+def _joined(before: Any, news: Any) -> Any:
+    if news is None:
+        return before
+    return before + news if isinstance(before, list) and isinstance(news, list) else news
 
 
 def _shift(support: Any, base: int) -> Any:

@@ -242,7 +242,9 @@ class AiSdkProjection:
             about = _spoken_by(item.speaker, "", filename=item.name)
             out.append(File(url, item.media_type, about))
         else:
-            out.append(_data("file-reference", {"uri": item.uri, "mediaType": item.media_type}))
+            named = {"filename": item.name} if item.name else {}
+            told = {"uri": item.uri, "mediaType": item.media_type} | named
+            out.append(_data("file-reference", told))
 
     def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
         self._metadata.audio(item)
@@ -318,8 +320,9 @@ class AiSdkProjection:
     def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
         out.append(_data("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
 
-    def _nothing(self, item: fact.UserSpoke, out: list[Frame]) -> None:
-        """The user's own words: no frame can put them into an assistant's message."""
+    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+        """The user's own words, which no frame can put into an assistant's message, and the bounds of
+        nodes, which are for views."""
 
 
 # --------------------------------------------------------------------------- pieces
@@ -398,5 +401,8 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.ErrorRaised: _P._error_raised,
     fact.Unrecognised: _P._unrecognised,
     fact.UserSpoke: _P._nothing,
+    fact.NodeBegan: _P._nothing,
+    fact.NodeFinished: _P._nothing,
+    fact.Nested: _P._nothing,
 }
 """One row per fact; a test holds it complete."""

@@ -1,0 +1,34 @@
+"""`python -m benchmarks [--only NAME] [--quick]`: measure, print one table.
+
+Exits with 1 if a target was missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from importlib import import_module
+
+from benchmarks.table import Row, render
+
+NAMES = ("log_to_bytes", "stream_over_http", "long_runs", "viewers", "start_up")
+
+
+def main() -> int:
+    """Run the benchmarks that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help="one of %(choices)s")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: rougher figures, sooner")
+    args = parser.parse_args()
+    rows: list[Row] = []
+    for name in args.only or NAMES:
+        began = time.monotonic()
+        rows += import_module(f"benchmarks.{name}").rows(quick=args.quick)
+        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    print(render(rows))
+    return int(any(row.verdict == "MISSED" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""The least HTTP client: it writes a request and reads bytes, so its own cost hides nothing.
+
+It runs in the benchmark's process, the server in another one: the client's CPU time is in no figure,
+and where there are two cores it does not slow the server either.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+CHUNK = 256 * 1024
+SILENCE = 60.0
+"""Seconds without a byte after which a stream is taken for dead."""
+
+
+def request(port: int, path: str, body: Any = None) -> socket.socket:
+    """Send a request and return the connection; the server closes it after its answer."""
+    payload = b"" if body is None else json.dumps(body).encode()
+    head = [
+        f"{'GET' if body is None else 'POST'} {path} HTTP/1.1",
+        f"host: 127.0.0.1:{port}",
+        "accept: text/event-stream",
+        "connection: close",
+    ]
+    if body is not None:
+        head += ["content-type: application/json", f"content-length: {len(payload)}"]
+    connection = socket.create_connection(("127.0.0.1", port), timeout=SILENCE)
+    connection.sendall("\r\n".join([*head, "", ""]).encode() + payload)
+    return connection
+
+
+def read_head(connection: socket.socket) -> tuple[dict[str, str], bytes]:
+    """Return the headers of a good answer, and what came of its body."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = connection.recv(CHUNK)
+        if not piece:
+            raise RuntimeError("the server hung up before it answered")
+        data += piece
+    head, _, rest = data.partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    if " 200 " not in f"{status} ":
+        raise RuntimeError(f"{status}: {rest[:300].decode(errors='replace')}")
+    pairs = (line.partition(":") for line in lines)
+    return {name.lower(): value.strip() for name, _, value in pairs}, rest
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Return a good answer's body, transfer coding and all."""
+    with connection:
+        _, data = read_head(connection)
+        pieces = [data]
+        while piece := connection.recv(CHUNK):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+def drain(connections: Sequence[socket.socket]) -> list[int]:
+    """Read many answers to their ends, at once; return how many bytes each had."""
+    sizes = dict.fromkeys(connections, 0)
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        open_ones = len(connections)
+        while open_ones:
+            ready = selector.select(SILENCE)
+            if not ready:
+                raise RuntimeError(f"{open_ones} streams have gone silent")
+            for key, _ in ready:
+                connection = key.fileobj
+                assert isinstance(connection, socket.socket)
+                size = len(connection.recv(CHUNK))
+                sizes[connection] += size
+                if not size:
+                    selector.unregister(connection)
+                    connection.close()
+                    open_ones -= 1
+    return list(sizes.values())

@@ -1,0 +1,279 @@
+"""Events as others write them, to ADK's own spelling: the border of recordings and captures.
+
+Decides which spellings are understood: snake_case or camelCase keys, `function_calls` and
+`function_responses` lists (or single objects) beside or instead of `parts`, content as a plain
+string, null fields, a missing or written-out timestamp, the error object that ADK's `/run_sse`
+sends after a failed run. Follows google-adk 2.13.0's wire form (`Event`, `EventActions`, `Content`).
+
+Only ADK's own keys at ADK's own places are renamed. What belongs to users (arguments, results,
+state, metadata) is not even decoded: it stays the bytes it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+Fields = dict[str, Raw]
+Rule = Callable[[Raw], Raw]
+Shape = Mapping[str, Rule | None]
+"""An object of ADK's: its keys, and how the values below them are respelled; None leaves them."""
+
+_encode = msgspec.json.encode
+_read_any = msgspec.json.Decoder().decode
+_read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+_read_list = msgspec.json.Decoder(list[Raw]).decode
+
+_NULL = b"null"
+_ODD = re.compile(
+    rb'"[a-z]+(?:_[a-z0-9]+)+"\s*:'
+    rb"|:\s*null"
+    rb'|"content"\s*:\s*["\[]'
+    rb'|"parts"\s*:\s*[{"]'
+    rb'|"function(?:Calls|Responses)"'
+    rb'|"timestamp"\s*:\s*"'
+    rb'|"error"\s*:'
+)
+"""Whatever this module acts on. A false alarm, such as a tool's own snake_case key, costs time."""
+
+
+def is_plain(event: bytes) -> bool:
+    """Tell that an event is spelled as ADK spells it; cheap, for the long files of text deltas."""
+    return _ODD.search(event) is None
+
+
+def respell(event: bytes) -> bytes:
+    """Return an event in ADK's spelling. Raise `msgspec.MsgspecError` for what is no object."""
+    fields = _renamed(_read_fields(event), _EVENT)
+    _take_error(fields)
+    if "timestamp" in fields:
+        _set(fields, "timestamp", _number_of(fields["timestamp"]))
+    return _encode(fields)
+
+
+def is_event(fields: Mapping[str, Any]) -> bool:
+    """Tell whether an object has any key of an ADK event, in either spelling."""
+    return any(_camel(key) in _EVENT for key in fields) or "error" in fields
+
+
+# ------------------------------------------------------------------------------ how
+
+
+def _camel(key: str) -> str:
+    head, *rest = key.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def _renamed(fields: Fields, shape: Shape) -> Fields:
+    """Rename the keys that the shape knows and respell what is below; leave out nulls among them."""
+    out: Fields = {}
+    for key, value in fields.items():
+        name = key if key in shape else _camel(key)
+        if name not in shape or (name != key and name in fields):
+            out[key] = value
+        elif bytes(value) != _NULL:
+            rule = shape[name]
+            out[name] = rule(value) if rule else value
+    return out
+
+
+def _object(shape: Shape) -> Rule:
+    """Return the rule for an object of this shape; another kind of value is left alone."""
+
+    def respelled(value: Raw) -> Raw:
+        return Raw(_encode(_renamed(_read_fields(value), shape))) if _is(value, b"{") else value
+
+    return respelled
+
+
+def _list_of(rule: Rule) -> Rule:
+    def respelled(value: Raw) -> Raw:
+        return Raw(_encode([rule(item) for item in _items(value)]))
+
+    return respelled
+
+
+def _map_of(rule: Rule) -> Rule:
+    """Return the rule for an object whose keys are not ADK's, such as call ids."""
+
+    def respelled(value: Raw) -> Raw:
+        if not _is(value, b"{"):
+            return value
+        return Raw(_encode({key: rule(item) for key, item in _read_fields(value).items()}))
+
+    return respelled
+
+
+def _everything(value: Raw) -> Raw:
+    """Respell every key below: for values that hold no user's keys."""
+    return Raw(_encode(_all_camel(_read_any(value))))
+
+
+def _all_camel(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_camel(key): _all_camel(item) for key, item in value.items() if item is not None}
+    return [_all_camel(item) for item in value] if isinstance(value, list) else value
+
+
+def _is(value: Raw, first: bytes) -> bool:
+    return bytes(value).lstrip()[:1] == first
+
+
+def _items(value: Raw) -> list[Raw]:
+    """Return the members of a list; a single value is a list of one."""
+    return _read_list(value) if _is(value, b"[") else [value]
+
+
+def _set(fields: Fields, key: str, value: Any) -> None:
+    """Set a field; None removes it."""
+    if value is None:
+        fields.pop(key, None)
+    else:
+        fields[key] = value if isinstance(value, Raw) else Raw(_encode(value))
+
+
+# ------------------------------------------------------------------------------ odd values
+
+
+def _content(value: Raw) -> Raw:
+    if not _is(value, b"{"):
+        return Raw(_encode({"parts": [_part(item) for item in _items(value)]}))
+    fields = _renamed(_read_fields(value), _CONTENT)
+    parts = [_part(item) for item in _items(fields["parts"])] if "parts" in fields else []
+    for key, name, rule in _LISTS:
+        if key in fields:
+            parts.extend(Raw(_encode({name: rule(item)})) for item in _items(fields.pop(key)))
+    if parts or "parts" in fields:
+        fields["parts"] = Raw(_encode(parts))
+    return Raw(_encode(fields))
+
+
+def _part(value: Raw) -> Raw:
+    return Raw(_encode({"text": value})) if _is(value, b'"') else _PART_RULE(value)
+
+
+def _take_error(fields: Fields) -> None:
+    """Read `{"error": …, "error_details": …}` as the error of an event."""
+    if "error" not in fields:
+        return
+    error = _read_any(fields.pop("error"))
+    details = _read_any(fields.pop("error_details", Raw(b"null")))
+    known = {
+        key: value
+        for source in (error, details)
+        if isinstance(source, dict)
+        for key, value in source.items()
+        if isinstance(value, str)
+    }
+    named = _first(known, "message", "error_message", "errorMessage")
+    text = error if isinstance(error, str) else named
+    code = _first(known, "code", "type", "error_type", "errorType", "status")
+    fields.setdefault("errorCode", Raw(_encode(code or "ERROR")))
+    if text:
+        fields.setdefault("errorMessage", Raw(_encode(text)))
+
+
+def _first(values: Mapping[str, str], *keys: str) -> str:
+    return next((values[key] for key in keys if values.get(key)), "")
+
+
+def _number_of(value: Raw) -> float | Raw | None:
+    """Return a timestamp as a number, also where it was written out; None if it is no time."""
+    if not _is(value, b'"'):
+        return value
+    text = str(_read_any(value))
+    try:
+        return float(text) if text.replace(".", "", 1).isdigit() else _seconds(text)
+    except ValueError:
+        return None
+
+
+def _seconds(written: str) -> float:
+    """Read an ISO 8601 time; without a zone it is UTC, so that no machine's zone matters."""
+    moment = datetime.fromisoformat(written)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+# ------------------------------------------------------------------------------ ADK's shapes
+
+
+def _keys(names: str) -> dict[str, Rule | None]:
+    return dict.fromkeys(names.split())
+
+
+_BLOB = _object(_keys("data mimeType displayName"))
+_FILE = _object(_keys("fileUri mimeType displayName"))
+_RESPONSE_PART = _object({"inlineData": _BLOB, "fileData": _FILE})
+_CALL = _object({**_keys("id name args willContinue"), "partialArgs": _everything})
+_RESPONSE = _object(
+    {**_keys("id name response scheduling willContinue"), "parts": _list_of(_RESPONSE_PART)}
+)
+_PART_SHAPE: Shape = {
+    **_keys("text thought thoughtSignature partMetadata mediaResolution mediaProcessing"),
+    "functionCall": _CALL,
+    "functionResponse": _RESPONSE,
+    "inlineData": _BLOB,
+    "fileData": _FILE,
+    "toolCall": _object(_keys("id toolType args")),
+    "toolResponse": _object(_keys("id toolType response")),
+    "executableCode": _everything,
+    "codeExecutionResult": _everything,
+    "videoMetadata": _everything,
+    "audioTranscription": _everything,
+    "speechMetadata": _everything,
+}
+_PART_RULE = _object(_PART_SHAPE)
+_CONTENT: Shape = _keys("role parts functionCalls functionResponses")
+_LISTS = (
+    ("functionCalls", "functionCall", _CALL),
+    ("functionResponses", "functionResponse", _RESPONSE),
+)
+_AUTH_CONFIG = _object(
+    {
+        **_keys("authScheme credentialKey"),
+        "rawAuthCredential": _everything,
+        "exchangedAuthCredential": _everything,
+    }
+)
+_ACTIONS: Shape = {
+    **_keys(
+        "skipSummarization stateDelta artifactDelta transferToAgent transferReason escalate "
+        "endOfAgent agentState rewindBeforeInvocationId route renderUiWidgets setModelResponse"
+    ),
+    "requestedAuthConfigs": _map_of(_AUTH_CONFIG),
+    "requestedToolConfirmations": _map_of(_object(_keys("hint confirmed payload"))),
+    "compaction": _object({**_keys("startTimestamp endTimestamp"), "compactedContent": _content}),
+}
+_EVENT: Shape = {
+    **_keys(
+        "id invocationId author partial turnComplete turnCompleteReason interactionStatus "
+        "finishReason errorCode errorMessage interrupted customMetadata liveSessionId avgLogprobs "
+        "interactionId environmentId modelVersion output longRunningToolIds branch isolationScope "
+        "timestamp"
+    ),
+    "content": _content,
+    "actions": _object(_ACTIONS),
+    "nodeInfo": _object(_keys("path outputFor messageAsOutput")),
+    **dict.fromkeys(
+        (
+            "usageMetadata",
+            "groundingMetadata",
+            "citationMetadata",
+            "cacheMetadata",
+            "logprobsResult",
+            "liveSessionResumptionUpdate",
+            "goAway",
+            "voiceActivity",
+            "inputTranscription",
+            "outputTranscription",
+        ),
+        _everything,
+    ),
+}
+EVENT_KEYS = frozenset(_EVENT)
+"""ADK's own names of an event's fields; held complete by a test against google-adk."""
