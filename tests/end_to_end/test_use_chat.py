@@ -136,8 +136,8 @@ CASES = [
         "not resumable",
         "erase one two",
         (FIRST, {**DENY, "first": True}),
-        'Done: erase {"erased": "one"}; erase {"error": '
-        '"This tool call is rejected. Reason: too expensive"}',
+        'Done: erase {"erased": "one"}; '
+        'erase {"error": "This tool call is rejected. Reason: too expensive"}',
         {"erase": DENIED},
         app="diary",
     ),
@@ -145,7 +145,7 @@ CASES = [
         "not resumable, batch",
         "batch",
         ({"do": "output", "tool": "locate", "output": ROME}, APPROVE),
-        'Done: locate {"city": "Rome"}; erase {"erased": "page"}; count {"count": 1}',
+        'Done: count {"count": 1}; erase {"erased": "page"}; locate {"city": "Rome"}',
         {"locate": DONE, "erase": DONE, "count": DONE},
         app="diary",
     ),
@@ -155,11 +155,13 @@ CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 
 @CASE
 def test_answers_continue_the_message(play: Player, client: Client, case: Case) -> None:
-    """All answers go out in one request, the message goes on under its id, and what is kept of it
-    is what the client holds, but for how a dialect tells a denial."""
-    result = play(send(case.prompt), *case.answers, MESSAGES, app=case.app)
-    check(result, case)
-    assert len(result.posts) == case.posts
+    """All answers go out in one request, the message goes on under its id, what is kept of it is what
+    the client holds (but for how a dialect tells a decision), and the conversation goes on."""
+    result = play(send(case.prompt), *case.answers, send("text"), MESSAGES, app=case.app)
+    check(result.steps[-3], case)
+    assert len(result.posts) == case.posts + 1
+    assert [m["role"] for m in result.messages] == ["user", "assistant"] * 2
+    assert "text" in result.text
     stored = json.loads(result.requests[-1]["text"])
     assert [decided(m, client) for m in stored] == [decided(m, client) for m in result.messages]
 
@@ -171,22 +173,49 @@ def test_answers_after_a_reload(play: Player, case: Case) -> None:
     if len(case.answers) > 1:  # what is answered and not yet sent is lost with the page
         steps = [RELOAD, *case.answers]
     result = play(send(case.prompt), *steps, app=case.app)
-    check(result, case)
+    check(result.steps[-1], case)
 
 
-@CASE
-def test_the_conversation_goes_on(play: Player, case: Case) -> None:
-    """After the answers an ordinary message gets an ordinary answer."""
-    result = play(send(case.prompt), *case.answers, send("text"), app=case.app)
-    assert "text" in result.text
-    assert [m["role"] for m in result.messages] == ["user", "assistant"] * 2
+def check(chat: Json, case: Case) -> None:
+    """Check what the chat shows after the last answer."""
+    assert chat["error"] is None
+    assert [m["role"] for m in chat["messages"]] == ["user", "assistant"]
+    assert text_of(chat["messages"][-1]).endswith(case.says)
+    parts = chat["messages"][-1]["parts"]
+    states = {part["type"]: part["state"] for part in parts if "toolCallId" in part}
+    assert states == {f"tool-{tool}": state for tool, state in case.states.items()}
 
 
-def check(result: ChatResult, case: Case) -> None:
-    assert result.error is None
-    assert [m["role"] for m in result.messages] == ["user", "assistant"]
-    assert result.text.endswith(case.says)
-    assert {tool: result.call(tool)["state"] for tool in case.states} == case.states
+CONTINUE = {"do": "continue"}
+PARTLY = [case for case in CASES if len(case.answers) > 1]
+UNANSWERED = frozenset({"decision-unanswered"})
+"""What a client brings about that sends a decision on one call and none on the next."""
+
+
+@pytest.mark.parametrize("case", PARTLY, ids=lambda case: case.id)
+def test_answers_that_are_sent_one_by_one(play: Player, server: Server, case: Case) -> None:
+    """An app may send each answer by itself: the first ones are kept until the last is there, also
+    for a page that is loaded in between, and the model is asked once."""
+    chat, (first, second) = new_id(), case.answers
+    steps = (send(case.prompt), first, CONTINUE, RELOAD, second, CONTINUE)
+    result = play(*steps, app=case.app, id=chat, auto=[], allowed=UNANSWERED)
+    check(result.steps[-1], case)
+    if case.app == "diary":
+        assert len(notes(server, "requests", chat)) == 2
+
+
+def test_a_kept_answer_cannot_be_changed(play: Player, server: Server) -> None:
+    """What was sent counts, also while it is only kept."""
+    chat = new_id()
+    kept = play(
+        send("erase one two"), FIRST, CONTINUE, app="diary", id=chat, auto=[], allowed=UNANSWERED
+    )
+    answer = kept.posts[-1]["body"]
+    one = next(part for part in answer["messages"][-1]["parts"] if "approval" in part)
+    one["approval"]["approved"] = False
+    assert httpx.post(server.chat("diary"), json=answer).status_code == 409
+    play(RELOAD, APPROVE, CONTINUE, app="diary", id=chat, auto=[])
+    assert ran(server, chat) == ["erase one", "erase two"]
 
 
 def decided(message: Json, client: Client) -> Json:
@@ -314,7 +343,7 @@ def test_a_new_message_expires_the_question(play: Player, server: Server) -> Non
 
 def test_an_answer_while_the_next_run_goes_on_is_refused(play: Player, server: Server) -> None:
     """Also before the new message has got its answer."""
-    chat, gate = new_id(), new_id("gate").replace("-", "_")
+    chat, gate = new_id(), new_id("gate")
     asked = play(ERASE, app="diary", id=chat)
     held = send(f"hello [{gate}] there", hold={"chunks": 5})
     late = {"do": "fetch", "path": "../../diary", "method": "POST"}
@@ -413,7 +442,7 @@ def test_state_that_was_there_before_survives(play: Player, server: Server) -> N
 
 def test_stop(play: Player, server: Server) -> None:
     """The stop button, with the server's stop route: the run ends, what was said is kept."""
-    chat, gate = new_id(), new_id("gate").replace("-", "_")
+    chat, gate = new_id(), new_id("gate")
     stop = {"do": "fetch", "method": "POST", "path": "stop"}
     held = send(f"hello [{gate}] there", hold={"chunks": 5})
     result = play(held, stop, {"do": "stop"}, stop, RELOAD, app="diary", id=chat)
@@ -427,7 +456,7 @@ def test_stop(play: Player, server: Server) -> None:
 
 def test_leaving_is_not_stopping(play: Player, server: Server) -> None:
     """A client's own stop button only leaves: the run goes on, and its message is there later."""
-    chat, gate = new_id(), new_id("gate").replace("-", "_")
+    chat, gate = new_id(), new_id("gate")
     held = send(f"hello [{gate}] there", hold={"chunks": 5})
     result = play(held, {"do": "stop"}, open_gate(gate), RESUME, app="diary", id=chat)
     assert result.text == f"You said: hello [{gate}] there"
@@ -442,7 +471,7 @@ def last_run(server: Server, chat: str, app: str = "diary") -> Json:
 
 def test_a_second_message_interrupts_the_first(play: Player, server: Server) -> None:
     """The run that is on stops, keeps what it said, and the new message is answered."""
-    chat, gate = new_id(), new_id("gate").replace("-", "_")
+    chat, gate = new_id(), new_id("gate")
     held = send(f"first [{gate}] part", hold={"chunks": 5})
     result = play(held, {"do": "stop"}, send("second"), RELOAD, app="diary", id=chat)
     texts = [text_of(m) for m in result.messages]
@@ -463,7 +492,7 @@ def gated(gate: str) -> str:
 @pytest.mark.parametrize("chunks", [1, 2, 3, 4, 6])
 def test_resume_after_a_cut(play: Player, chunks: int) -> None:
     """Wherever the connection broke, a new page shows the whole message, once."""
-    gate = new_id("gate").replace("-", "_")
+    gate = new_id("gate")
     cut = send(gated(gate), cut={"chunks": chunks})
     result = play(cut, {**RESUME, "hold": {"chunks": 5}}, open_gate(gate), RELEASE, app="diary")
     check_resumed(result, f"You said: {gated(gate)}")
@@ -472,34 +501,30 @@ def test_resume_after_a_cut(play: Player, chunks: int) -> None:
 @pytest.mark.parametrize("place", [40, 200, 333, 450])
 def test_resume_after_a_cut_inside_a_chunk(play: Player, place: int) -> None:
     """Also where half a chunk had come."""
-    gate = new_id("gate").replace("-", "_")
+    gate = new_id("gate")
     cut = send(gated(gate), cut={"bytes": place})
     result = play(cut, {**RESUME, "hold": {"chunks": 5}}, open_gate(gate), RELEASE, app="diary")
     check_resumed(result, f"You said: {gated(gate)}")
 
 
 @pytest.mark.parametrize("decision", [APPROVE, DENY], ids=["approved", "denied"])
-@pytest.mark.parametrize("chunks", [1, 2])
+@pytest.mark.parametrize("chunks", [1, 3, 5])
 def test_resume_in_a_continuation(play: Player, decision: Step, chunks: int) -> None:
     """A message that an answer has continued comes back whole: question, decision and the rest."""
-    gate = new_id("gate").replace("-", "_")
-    answered = play(send(f"erase [{gate}] page"), app="diary", auto=[])
-    chat = answered.posts[0]["body"]["id"]
+    gate = new_id("gate")
     result = play(
-        RELOAD,
+        send(f"erase page [{gate}]"),
         decision,
         {"do": "continue", "cut": {"chunks": chunks}},
-        {**RESUME, "hold": {"chunks": 4}},
+        {**RESUME, "hold": {"chunks": 9}},
         open_gate(gate),
         RELEASE,
         app="diary",
-        id=chat,
         auto=[],
     )
-    check_resumed(result, "")
-    texts = [part for part in result.messages[-1]["parts"] if part["type"] == "text"]
-    assert texts[0]["text"] == "I do it."
-    assert texts[-1]["text"].startswith("Done: ")
+    check_resumed(result, f"I do it.Done: [{gate}] erase")
+    state = {"approved": DONE, "denied": DENIED if play.client.dialect else FAILED}
+    assert result.call("erase")["state"] == state["approved" if decision is APPROVE else "denied"]
 
 
 def check_resumed(result: ChatResult, says: str) -> None:
@@ -528,7 +553,7 @@ def test_nothing_to_resume_in_a_new_chat(server: Server) -> None:
 
 def test_the_message_that_streams_is_not_among_the_stored(play: Player) -> None:
     """Else older clients would show it twice when they resume."""
-    gate = new_id("gate").replace("-", "_")
+    gate = new_id("gate")
     held = send(gated(gate), hold={"chunks": 4})
     result = play(held, MESSAGES, open_gate(gate), RELEASE, app="diary")
     stored = json.loads(result.requests[1]["text"])

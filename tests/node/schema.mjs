@@ -4,8 +4,10 @@
 //   {"sdk":"ai-7","version":"7.0.169","finishReasons":["stop",...],
 //    "chunks":{"text-start":{"required":["id"],"optional":["providerMetadata"]},...}}
 //
+//   node schema.mjs all      every release, as the package keeps them: one chunk type a line
+//
 // `type` is left out of the keys. Types that the SDK accepts by prefix are listed as `data-*`.
-import { loadSdk, shapeOf } from './sdk.mjs';
+import { ALIASES, loadSdk, shapeOf } from './sdk.mjs';
 
 function typeOf(shape) {
   return shape.type._zod.def.values?.[0] ?? 'data-*';
@@ -26,9 +28,26 @@ function finishReasons(shapes) {
   return Object.values(innerType._zod.def.entries);
 }
 
-const { alias, version, chunkObjects } = await loadSdk(process.argv[2]);
-const shapes = chunkObjects.map(shapeOf);
-const chunks = Object.fromEntries(shapes.map(shape => [typeOf(shape), keysOf(shape)]));
-process.stdout.write(
-  `${JSON.stringify({ sdk: alias, version, finishReasons: finishReasons(shapes), chunks })}\n`,
-);
+async function schemaOf(name) {
+  const { alias, version, chunkObjects } = await loadSdk(name);
+  const shapes = chunkObjects.map(shapeOf);
+  const chunks = Object.fromEntries(shapes.map(shape => [typeOf(shape), keysOf(shape)]));
+  return { sdk: alias, version, finishReasons: finishReasons(shapes), chunks };
+}
+
+// Sorted, and a line for each chunk type, so that a diff shows what a release changed.
+function page(schemas) {
+  const releases = schemas.map(({ chunks, ...about }) => {
+    const lines = Object.keys(chunks).sort()
+      .map(type => `    ${JSON.stringify(type)}: ${JSON.stringify(chunks[type])}`);
+    const head = JSON.stringify(about).slice(1, -1);
+    return ` {${head},\n  "chunks": {\n${lines.join(',\n')}\n  }\n }`;
+  });
+  return `[\n${releases.join(',\n')}\n]`;
+}
+
+const wanted = process.argv[2];
+const printed = wanted === 'all'
+  ? page(await Promise.all(ALIASES.map(schemaOf)))
+  : JSON.stringify(await schemaOf(wanted));
+process.stdout.write(`${printed}\n`);

@@ -24,6 +24,7 @@ OF_ADK = (
     r"ignore:\[EXPERIMENTAL\]",
     "ignore:LlmAgentConfig is deprecated",
     "ignore:Please use create_session instead",
+    "ignore:.* is not a valid ",
 )
 """Warnings of ADK about its own features, which its server and its loader use."""
 

@@ -235,5 +235,5 @@ async def test_a_drain_is_bounded_and_its_failures_are_told() -> None:
     lifecycle.on_drain(fail)
     await lifecycle.start()
     await lifecycle.drain(grace=0.01)
-    assert patience == [0.005]
+    assert patience == [0.004]
     assert [report.kind for report in reports] == ["drain incomplete"] * 2

@@ -62,6 +62,7 @@ BAD = [
     bad("app: state later", "PATCH", SESSIONS + "/one", 403, {"stateDelta": {"app:admin": True}}),
     bad("far time", "POST", SESSIONS, 400, {"events": [{"timestamp": 1e300}]}),
     bad("negative time", "POST", SESSIONS, 400, {"events": [{"timestamp": -1e12}]}),
+    bad("number for a word", "POST", SESSIONS, 422, {"events": [{"finishReason": 0}]}),
     bad("same id twice", "POST", SESSIONS, 400, {"events": [{"id": "a"}, {"id": "a"}]}),
     bad("long event id", "POST", SESSIONS, 400, {"events": [{"id": "a" * 200}]}),
     bad("unknown app", "GET", "/apps/nobody/users/ada/sessions", 404),
@@ -202,5 +203,5 @@ async def test_a_broken_app_harms_nobody_else(
     assert "secret-in-the-cause" not in answer.text
     assert any("secret-in-the-cause" in report.cause for report in reports)
     detailed = (await client.get("/list-apps?detailed=true")).json()["apps"]
-    assert [app["name"] for app in detailed] == ["flow", "helper", "written"]
-    assert [app["language"] for app in detailed] == ["python", "python", "yaml"]
+    assert [app["name"] for app in detailed] == ["flow", "helper", "slow", "written"]
+    assert [app["language"] for app in detailed] == ["python", "python", "python", "yaml"]

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from adk_prism import errors
 from adk_prism.diagnostics import Diagnostic
@@ -50,7 +51,7 @@ async def test_each_error_has_its_problem(kind: type[errors.PrismError]) -> None
     assert problem["type"] == f"urn:adk-prism:problem:{kind('').kind}"
     assert problem["title"] == kind.title
     assert problem["detail"] == "What came, what was expected."
-    ours = kind.status >= 500 and kind is not errors.NotBuilt
+    ours = kind.status >= 500 and kind not in (errors.NotBuilt, errors.Draining)
     assert [report.correlation for report in reports] == ([problem["correlation"]] if ours else [])
     assert ("retry-after" in answer.headers) is (kind.status == 503)
 
@@ -103,6 +104,41 @@ async def test_an_error_after_the_first_byte_is_reported() -> None:
     await app(scope, receive, send)
     assert SECRET in reports[0].cause
     assert [m["type"] for m in sent].count("http.response.start") == 1
+
+
+@pytest.mark.parametrize(
+    ("accepts", "raised", "code"),
+    [
+        (False, errors.NotFound("No."), 404),
+        (False, KeyError(SECRET), 500),
+        (True, errors.NotFound("No."), 1008),
+        (True, KeyError(SECRET), 1011),
+    ],
+)
+def test_a_websocket_is_told_too(accepts: bool, raised: Exception, code: int) -> None:
+    """Before it is accepted: a problem as the handshake's answer; after: a close with a reason."""
+    reports: list[Diagnostic] = []
+    app = FastAPI()
+    add_problems(app, reports.append)
+    app.add_middleware(ProblemEdge, report=reports.append)
+
+    @app.websocket("/")
+    async def talk(socket: WebSocket) -> None:
+        if accepts:
+            await socket.accept()
+        raise raised
+
+    client = TestClient(app)
+    if accepts:
+        with client.websocket_connect("/") as socket, pytest.raises(WebSocketDisconnect) as cut:
+            socket.receive_text()
+        assert cut.value.code == code
+        assert SECRET not in cut.value.reason
+    else:
+        with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect("/"):
+            pass
+        assert denied.value.status_code == denied.value.json()["status"] == code
+    assert len(reports) == isinstance(raised, KeyError)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def test_the_ready_line_says_where_and_what(served: Served) -> None:
     """One line when requests are taken: the address with its real port, and the apps."""
-    assert served.line == f"adk-prism on {served.url} serving broken, flow, helper, written\n"
+    assert served.line == f"adk-prism on {served.url} serving broken, flow, helper, slow, written\n"
     assert httpx.get(served.url + "/health").json() == {"status": "ok"}
 
 
@@ -148,6 +148,36 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
     told = [json.loads(line) for line in err.splitlines()]
     assert [each["kind"] for each in told] == ["app failed", "the app could not be loaded"]
     assert "secret-in-the-cause" in told[0]["cause"]
+
+
+def test_sigterm_during_a_run_drains_first(tmp_path: Path) -> None:
+    """Health says so at once, new runs are refused, the stream breaks off, the run is ended."""
+    sessions = "/apps/slow/users/u/sessions/"
+    with serving(tmp_path, "--grace", "2s") as served, httpx.Client(base_url=served.url) as client:
+        for name in ("one", "two"):
+            client.post(sessions + name).raise_for_status()
+        with client.stream("POST", "/run_sse", json=asked("one")) as stream:
+            lines = stream.iter_lines()
+            assert "one" in next(line for line in lines if line.startswith("data:"))
+            served.process.send_signal(signal.SIGTERM)
+            with pytest.raises(httpx.RemoteProtocolError):
+                list(lines)
+        health = client.get("/health")
+        assert (health.status_code, health.json()) == (503, {"status": "draining"})
+        refused = client.post("/run_sse", json=asked("two"))
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"]
+        assert served.process.wait(timeout=4) == 0
+        assert served.process.stderr is not None
+        assert served.process.stderr.read() == ""
+    with serving(tmp_path) as again:
+        [run] = httpx.get(again.url + "/api/runs?app=slow").json()
+        assert run["outcome"] == "cancelled"
+
+
+def asked(session: str) -> dict[str, object]:
+    message = {"role": "user", "parts": [{"text": "Go"}]}
+    return {"appName": "slow", "userId": "u", "sessionId": session, "newMessage": message}
 
 
 def test_a_log_in_use_is_one_line(tmp_path: Path) -> None:

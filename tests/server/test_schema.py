@@ -61,7 +61,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @schema.parametrize()
 @hypothesis.settings(
-    max_examples=15,
+    max_examples=5,
     deadline=None,
     derandomize=True,
     database=None,
@@ -69,4 +69,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 )
 def test_no_request_breaks_a_promise(case: schemathesis.Case, url: str) -> None:
     """No 5xx; no status, type or body that OpenAPI does not name; nothing that never ends."""
+    if "app_name" in case.path_parameters:
+        case.path_parameters["app_name"] = "helper"  # No drawn name would ever be an app's.
     case.call_and_validate(base_url=url, checks=CHECKS, timeout=PATIENCE)

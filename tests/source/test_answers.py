@@ -150,7 +150,7 @@ async def test_several_client_results_in_one_message(
     )
     asked, _ = await run(runner, message=say("where"))
     parts = [
-        types.Part.from_function_response(name="_location", response={"city": city})
+        types.Part.from_function_response(name="unnamed", response={"city": city})
         for city in ("Berlin", "Rome")
     ]
     for number, part in enumerate(parts, 1):

@@ -17,7 +17,6 @@ import msgspec
 import pytest
 
 from adk_prism.errors import SourceError, UsageError
-from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import (
     Agent,
     AgentEvent,
@@ -31,6 +30,20 @@ from adk_prism.runlog.entry import (
     to_raw,
 )
 from adk_prism.source.recording import UNNAMED, read_run, write_run
+
+
+class Teller:
+    """Tells an end that names what it was fed."""
+
+    def __init__(self) -> None:
+        self.fed: list[int] = []
+
+    def feed(self, entry: Entry) -> None:
+        self.fed.append(entry.cursor)
+
+    def ended(self) -> RunEnded:
+        return RunEnded(outcome="finished", code=f"after {self.fed}")
+
 
 CAMEL: list[dict[str, Any]] = [
     {
@@ -227,8 +240,8 @@ def test_a_session_says_where_it_belongs_unless_the_caller_does() -> None:
 
 def test_the_end_of_a_capture_is_told_by_the_caller() -> None:
     """Once, after the last event; without a teller there is none."""
-    *_, last = read_run(_lines(CAMEL), end=CaptureEnding())
-    assert last == Entry(5, 12.0, RunEnded(outcome="finished"))
+    *_, last = read_run(_lines(CAMEL), end=Teller())
+    assert last == Entry(5, 12.0, RunEnded(outcome="finished", code="after [1, 2, 3, 4]"))
     assert all(not isinstance(entry.record, RunEnded) for entry in read_run(_lines(CAMEL)))
 
 
@@ -417,14 +430,18 @@ def test_what_python_writes_and_json_does_not_know() -> None:
 def test_adks_second_error_frame_is_read_once() -> None:
     """After an error event it repeats it; alone it is the error."""
     event = {"author": "root", "errorCode": "ValueError", "errorMessage": "bad"}
-    frame = {"error": "bad", "error_details": {"error_type": "ValueError", "error_message": "bad"}}
+    frame = {
+        "error": "ValueError: bad",
+        "error_details": {"error_type": "ValueError", "error_message": "bad"},
+    }
     assert _events(list(read_run(_sse([CAMEL[0], event, frame])))) == [CAMEL[0], event]
+    assert _events(list(read_run(_sse([event, CAMEL[0], frame])))) == [event, CAMEL[0]]
+    status = {**event, "errorCode": "RESOURCE_EXHAUSTED"}
+    assert _events(list(read_run(_sse([status, frame])))) == [status]
     assert _events(list(read_run(_sse([CAMEL[0], frame])))) == [
         CAMEL[0],
         {"errorCode": "ValueError", "errorMessage": "bad"},
     ]
-    *_, last = read_run(_sse([CAMEL[0], frame]), end=CaptureEnding())
-    assert last.record == RunEnded(outcome="failed", code="ValueError")
 
 
 def test_the_keys_are_adks() -> None:
@@ -484,7 +501,7 @@ def test_a_recording_comes_back_as_it_was() -> None:
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
     assert json.loads(lines[1])["event"] == CAMEL[0]
     data = b"".join(lines)
-    for read in (read_run(data), read_run(_pieces(data, 3)), read_run(data, end=CaptureEnding())):
+    for read in (read_run(data), read_run(_pieces(data, 3)), read_run(data, end=Teller())):
         assert list(read) == entries
     assert b"".join(write_run(read_run(data))) == data
 
@@ -499,8 +516,8 @@ def test_a_pretty_event_is_written_on_one_line() -> None:
 def test_a_recording_of_a_run_that_went_on_gets_its_end_told() -> None:
     """It was taken while the run was live."""
     data = b"".join(write_run(_recording()[:-1]))
-    *_, last = read_run(data, end=CaptureEnding())
-    assert last == Entry(5, 2.5, RunEnded(outcome="finished"))
+    *_, last = read_run(data, end=Teller())
+    assert last == Entry(5, 2.5, RunEnded(outcome="finished", code="after [1, 2, 3, 4]"))
 
 
 # ------------------------------------------------------------------------------ bad input
@@ -510,7 +527,7 @@ def _read_until_error(data: bytes) -> tuple[list[Entry], str]:
     entries: list[Entry] = []
 
     def read() -> None:
-        for entry in read_run(data, end=CaptureEnding()):
+        for entry in read_run(data, end=Teller()):
             entries.append(entry)  # noqa: PERF402 - what comes before the error is wanted
 
     with pytest.raises(SourceError) as raised:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,8 @@ import msgspec
 import pydantic_core
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.auth.auth_credential import (
     AuthCredential,
     AuthCredentialTypes,
@@ -18,9 +22,13 @@ from google.adk.auth.auth_credential import (
 )
 from google.adk.auth.auth_schemes import CustomAuthScheme
 from google.adk.auth.auth_tool import AuthConfig
+from google.adk.auth.credential_service.in_memory_credential_service import (
+    InMemoryCredentialService,
+)
 from google.adk.events._internal_metadata import public_event, public_session
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
+from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
@@ -30,10 +38,14 @@ from hypothesis import strategies as st
 from tests.source.runs import ORIGIN, Reports, new_runner, say, source
 from tests.source.scripted import Scripted, call
 
+from adk_prism.apps.tour.agent import tour_app
+from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.diagnostics import ignore
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.source.plain_json import CIRCULAR, TOO_DEEP
 from adk_prism.source.redaction import (
+    _PLAIN_COUNT,
+    _SUSPICIOUS,
     Serialiser,
     content_json,
     serialise,
@@ -112,6 +124,9 @@ EVENTS: dict[str, Callable[[], Event]] = {
     "auth configs": lambda: _event(
         actions=EventActions(requested_auth_configs={"c1": _auth_config()})
     ),
+    "auth configs of another kind": lambda: _event(
+        actions=EventActions(requested_auth_configs={"c1": types.FunctionCall(name="token")})
+    ),
     "credential call": _credential_call,
     "credential answer": lambda: _parts(_credential_answer()),
     "credential in state": lambda: _state(
@@ -185,6 +200,12 @@ def test_the_cheap_check_misses_nothing(delta: dict[str, Any], output: Any) -> N
     assert serialise(event, ignore) == adk_json(event)
 
 
+def test_every_suspicious_word_is_caught_by_the_first_look() -> None:
+    """The first look counts; each word must change the count or hold a marker."""
+    assert all(b"uth" in word or b"adk_" in word or b"temp:" in word for word in _SUSPICIOUS)
+    assert _event().model_dump_json(by_alias=True, exclude_none=True).count("uth") == _PLAIN_COUNT
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 async def test_the_events_of_a_run_are_written_as_adk_writes_them() -> None:
     """Partials, calls, approvals, state and results of a real run."""
@@ -220,6 +241,39 @@ async def test_the_events_of_a_run_are_written_as_adk_writes_them() -> None:
     assert seen == expected
     assert len(seen) > 5
     assert SECRET.encode() not in b"".join(seen)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("prompt", [re.sub(r"\d+", "0", s.example) for s in SCENARIOS])
+async def test_the_tour_is_written_as_adk_writes_it(
+    prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every shape of event that the tour can show; but an exception's text is not written."""
+    monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
+    service = InMemorySessionService()
+    runner = Runner(
+        app=tour_app(0.0),
+        session_service=service,
+        artifact_service=InMemoryArtifactService(),
+        credential_service=InMemoryCredentialService(),
+    )
+    await service.create_session(app_name="tour", user_id="u", session_id="s")
+    written: list[dict[str, Any]] = []
+    expected: list[dict[str, Any]] = []
+    with contextlib.suppress(Exception):
+        async for event in runner.run_async(
+            user_id="u",
+            session_id="s",
+            new_message=say(prompt),
+            run_config=RunConfig(streaming_mode=StreamingMode.SSE),
+        ):
+            written.append(json.loads(serialise(event, ignore)))
+            expected.append(json.loads(adk_json(event)))
+    for ours, adks in zip(written, expected, strict=True):
+        if "Reference: " in ours.get("errorMessage", ""):
+            del ours["errorMessage"], adks["errorMessage"]
+    assert written
+    assert written == expected
 
 
 # ------------------------------------------------------------------------- the differences

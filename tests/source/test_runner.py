@@ -31,9 +31,10 @@ from tests.source.runs import (
 )
 from tests.source.scripted import Scripted, call
 
-from adk_prism.errors import NotFound, PrismError, Unprocessable
+from adk_prism.errors import Conflict, NotFound, PrismError, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
 from adk_prism.source.runner import RunnerSource, RunRequest, StateUpdateSource, first_cause
+from adk_prism.source.sessions import Sessions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),
@@ -157,6 +158,7 @@ async def test_a_state_only_update_is_one_event_and_no_model_call(
     assert [(e["author"], e["actions"]["stateDelta"]) for e in events] == [("user", {"n": 2})]
     assert events[0]["invocationId"] == started.invocation
     assert started.invocation.startswith("p-")
+    assert started.kind == "state"
     assert (await state(runner))["n"] == 2
     assert model.requests == []
 
@@ -199,6 +201,45 @@ async def test_a_reply_to_a_delegated_task_has_its_own_invocation(
     assert text_of(events).endswith("You picked red")
 
 
+async def test_resuming_an_invocation(service: BaseSessionService) -> None:
+    """A tool that was cut off runs again for the same call; the message is not stored again."""
+    inside = asyncio.Event()
+
+    async def slow() -> str:
+        if not inside.is_set():
+            inside.set()
+            await asyncio.Event().wait()
+        return "done"
+
+    root = LlmAgent(name="root", model=Scripted.saying(call("slow", "c1"), "ok"), tools=[slow])
+    runner = await new_runner(root, service, resumable=True)
+    running = source(runner, {"message": say("hi"), "invocation": "e-mine"})
+    task = asyncio.create_task(drain(running.records()))
+    await inside.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    started, events = await run(runner, invocation="e-mine")
+    assert started.invocation == "e-mine"
+    assert events[0]["content"]["parts"][0]["functionResponse"]["id"] == "c1"
+    assert text_of(events) == "ok"
+    assert [e.author for e in await history(runner)].count("user") == 1
+
+
+async def test_what_cannot_be_resumed() -> None:
+    """An invocation that never was or was taken back, and an app that cannot."""
+    runner = await new_runner(_llm(Scripted.saying("one")), resumable=True)
+    with pytest.raises(Conflict, match="no invocation 'e-none' to resume"):
+        await run(runner, invocation="e-none")
+    started, _ = await run(runner, message=say("hi"))
+    await Sessions(runner.session_service).rewind(runner, ORIGIN, started.invocation)
+    with pytest.raises(Conflict, match="any more"):
+        await run(runner, invocation=started.invocation)
+    legacy = await new_runner(_sequence(Scripted.saying("one")))
+    started, _ = await run(legacy, message=say("hi"))
+    with pytest.raises(Conflict, match="cannot resume"):
+        await run(legacy, invocation=started.invocation)
+
+
 # ------------------------------------------------------------------------------- stopping
 
 
@@ -217,6 +258,20 @@ async def test_cancel_in_the_middle_of_text(service: BaseSessionService) -> None
     assert events[-1]["errorMessage"] == "Invocation was aborted by client."
     _, events = await run(runner, message=say("once more"))
     assert text_of(events) == "again"
+
+
+@pytest.mark.parametrize(("kind", "make"), ROOTS, ids=[kind for kind, _ in ROOTS])
+async def test_cancel_before_the_run_has_begun(
+    service: BaseSessionService, kind: str, make: Callable[[Scripted], BaseNode]
+) -> None:
+    """The model is not asked; the run says that it was stopped."""
+    model = Scripted.saying("never")
+    runner = await new_runner(make(model), service)
+    running = source(runner, {"message": say("hi")})
+    running.cancel()
+    _, events = await drain(running.records())
+    assert [event.get("errorCode") for event in events] == ["INVOCATION_ABORTED"]
+    assert model.requests == []
 
 
 async def test_cancel_inside_a_tool(service: BaseSessionService) -> None:

@@ -2,7 +2,8 @@
 
 Follows google-adk 2.13.0 (`Event`, 35 fields; `EventActions`, 15; genai `Part`, 17), camelCase.
 Everything is optional and unknown keys are passed over, so a newer ADK can still be read;
-`unknown_fields` names what was passed over. Values that no fact looks into stay raw JSON.
+`unknown_fields` names what was passed over. What other writers do differently is taken as it was
+meant: numbers in quotes, null for what is absent. Values that no fact looks into stay raw JSON.
 """
 
 from __future__ import annotations
@@ -169,11 +170,36 @@ class AdkEvent(_Read):
     timestamp: float = field(default=0.0)
 
 
-read_event = msgspec.json.Decoder(AdkEvent).decode
-"""Read one event. Raise `msgspec.MsgspecError` where it is not an ADK event at all."""
-
-read_grounding = msgspec.json.Decoder(Grounding).decode
+_read_strictly = msgspec.json.Decoder(AdkEvent).decode
+_read_leniently = msgspec.json.Decoder(AdkEvent, strict=False).decode
 _read_tree = msgspec.json.Decoder(dict[str, Any]).decode
+_read_grounding = msgspec.json.Decoder(Grounding, strict=False).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def read_event(event: bytes) -> AdkEvent:
+    """Read one event. Raise `msgspec.MsgspecError` where it is not an ADK event at all."""
+    try:
+        return _read_strictly(event)
+    except msgspec.ValidationError:
+        tree = _without_nulls(_read_tree(event))
+        for inner in ("actions", "nodeInfo"):
+            if isinstance(tree.get(inner), dict):
+                tree[inner] = _without_nulls(tree[inner])
+        return _read_leniently(_encode(tree))
+
+
+def _without_nulls(tree: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in tree.items() if value is not None}
+
+
+def read_grounding(grounding: bytes) -> list[GroundingChunk]:
+    """Return the sources of grounding metadata; none where they cannot be read."""
+    try:
+        return _read_grounding(grounding).grounding_chunks or []
+    except msgspec.MsgspecError:
+        return []
+
 
 _READ_NOWHERE = {
     "event": """turnCompleteReason interactionStatus liveSessionResumptionUpdate liveSessionId goAway
@@ -207,11 +233,12 @@ def _strangers(tree: dict[str, Any]) -> Iterator[str]:
         yield from (f"actions.{key}" for key in actions.keys() - ACTION_FIELDS)
     content = tree.get("content")
     parts = content.get("parts") if isinstance(content, dict) else None
-    for part in parts or ():
-        yield from (f"part.{key}" for key in part.keys() - PART_FIELDS)
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, dict):
+            yield from (f"part.{key}" for key in part.keys() - PART_FIELDS)
 
 
-def raw_part(event: bytes, index: int) -> Raw:
-    """Return one part of an event as it was written, for what the read model does not know."""
-    parts = _read_tree(event)["content"]["parts"]
-    return Raw(msgspec.json.encode(parts[index]))
+def unknown_part(event: bytes, index: int) -> Raw | None:
+    """Return a part as it was written, if it holds something that the read model does not know."""
+    part = _without_nulls(_read_tree(event)["content"]["parts"][index])
+    return Raw(_encode(part)) if part.keys() - PART_FIELDS else None

@@ -30,6 +30,11 @@ def _text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def _closer(member: Token) -> str:
+    """Return what closes the container of such a member."""
+    return "]" if isinstance(member, int) else "}"
+
+
 class _Container:
     """An object or array that is being written."""
 
@@ -54,7 +59,7 @@ class ArgumentWriter:
 
     def _piece(self, piece: dict[str, Any]) -> list[str]:
         path = parse_path(str(piece.get("jsonPath") or ""))
-        name = next((key for key in _VALUES if key in piece), None)
+        name = next((key for key in _VALUES if piece.get(key) is not None), None)
         if name is None or not path:
             return []
         more = bool(piece.get("willContinue"))
@@ -82,18 +87,18 @@ class ArgumentWriter:
         out: list[str] = []
         wanted = ("", *path[:-1])
         shared = 0
-        while (
-            shared < min(len(self._open), len(wanted)) and self._open[shared].at == wanted[shared]
-        ):
+        for container, at, member in zip(self._open, wanted, path, strict=False):
+            if container.at != at or container.closer != _closer(member):
+                break
             shared += 1
         while len(self._open) > shared:
             out.append(self._open.pop().closer)
         for depth in range(shared, len(wanted)):
             if depth:
                 out.append(self._member(wanted[depth]))
-            is_array = isinstance(path[depth], int)
-            self._open.append(_Container(wanted[depth], "]" if is_array else "}"))
-            out.append("[" if is_array else "{")
+            closer = _closer(path[depth])
+            self._open.append(_Container(wanted[depth], closer))
+            out.append("[" if closer == "]" else "{")
         out.append(self._member(path[-1]))
         return out
 

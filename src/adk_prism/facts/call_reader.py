@@ -11,17 +11,19 @@ The rules, each found on real runs of google-adk 2.13:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Collection, Mapping
 from typing import Any
 
-import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
+    ABORTED,
     CONFIRMATION,
     CREDENTIAL,
     INPUT,
+    AdkEvent,
     FunctionCall,
     FunctionResponse,
     ServerCall,
@@ -29,6 +31,7 @@ from adk_prism.facts.adk_event import (
 )
 from adk_prism.facts.arguments import ArgumentWriter
 from adk_prism.facts.calls import Calls, OpenCall, failure
+from adk_prism.facts.json_value import is_given, read_object
 from adk_prism.facts.lanes import ModelCall, Place
 from adk_prism.facts.model import (
     ApprovalRequested,
@@ -43,20 +46,77 @@ from adk_prism.facts.model import (
     InputRequested,
     Speaker,
 )
-from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
+from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
+
+
+class Batch(Struct, frozen=True):
+    """What an event says of all its calls and answers together."""
+
+    ids: frozenset[str]
+    """Of its calls, as ADK knows them."""
+    long_running: frozenset[str]
+    """Those of them whose answer may come much later."""
+    placeholders: frozenset[str]
+    """Calls whose answer only says that a person is asked first."""
+    aborted: bool
+    """The answers were made up when the run was stopped."""
+
+    @classmethod
+    def of(cls, event: AdkEvent) -> Batch:
+        """Read it from an event."""
+        parts = (event.content.parts if event.content is not None else None) or ()
+        calls = (part.function_call for part in parts)
+        asked: set[str] = set()
+        if event.actions is not None:
+            asked |= event.actions.requested_tool_confirmations.keys()
+            asked |= event.actions.requested_auth_configs.keys()
+        return cls(
+            frozenset(call.id for call in calls if call is not None and call.id),
+            frozenset(event.long_running_tool_ids or ()),
+            frozenset(asked),
+            event.error_code == ABORTED,
+        )
 
 
 class _Streamed:
     """A call whose arguments arrive in pieces."""
 
-    __slots__ = ("adk_id", "call", "open", "writer")
+    __slots__ = ("call", "writer")
 
     def __init__(self, call: OpenCall) -> None:
         self.call = call
         self.writer = ArgumentWriter()
-        self.open = True
+
+
+class _Streams:
+    """The calls that one model call streams."""
+
+    __slots__ = ("all", "by_id", "current", "unnamed")
+
+    def __init__(self) -> None:
+        self.all: list[_Streamed] = []
+        self.by_id: dict[str, _Streamed] = {}
+        self.unnamed: dict[str, deque[_Streamed]] = {}
+        """By tool, in order: for confirmed calls whose id was not seen before."""
+        self.current: _Streamed | None = None
+        """The one whose next piece needs no name."""
+
+    def add(self, stream: _Streamed) -> None:
+        self.all.append(stream)
+        if stream.call.adk_id:
+            self.by_id[stream.call.adk_id] = stream
+        self.unnamed.setdefault(stream.call.name, deque()).append(stream)
+
+    def next_named(self, name: str, taken: Collection[str]) -> OpenCall | None:
+        """Return the oldest unconfirmed call of a tool whose id none of the `taken` ones is."""
+        queue = self.unnamed.get(name)
+        while queue:
+            call = queue.popleft().call
+            if not call.requested and call.adk_id not in taken:
+                return call
+        return None
 
 
 class CallReader:
@@ -64,50 +124,61 @@ class CallReader:
 
     def __init__(self) -> None:
         self.calls = Calls()
-        self._streams: dict[str, list[_Streamed]] = {}
-        """By model call: the calls it streams, in order."""
+        self._streams: dict[str, _Streams] = {}
+        """By model call."""
 
     # -------------------------------------------------------------- streamed arguments
 
     def stream(self, part: FunctionCall, model: ModelCall, place: Place) -> CallInputGrew | None:
         """Take a call in a partial event: a piece of its arguments, or a preview to pass over."""
-        streams = self._streams.get(model.name, [])
-        current = streams[-1] if streams and streams[-1].open else None
-        if part.name and (current is None or part.id != current.call.adk_id):
-            if not part.will_continue and not part.partial_args:
-                return None  # a preview of a whole call
-            current = self._open_stream(part, part.name, model, place)
-        if current is None:
-            return None
-        text = current.writer.write(part.partial_args or [])
-        current.open = bool(part.will_continue)
+        streams = self._streams.get(model.name)
+        stream = self._stream_of(part, streams) if streams is not None else None
+        if stream is None:
+            if not part.name or not (part.will_continue or part.partial_args):
+                return None  # nothing of a call, or a preview of a whole one
+            stream = self._open_stream(part, part.name, model, place)
+        text = stream.writer.write(part.partial_args or [])
+        self._streams[model.name].current = stream if part.will_continue else None
         if not text and not part.name:
             return None
-        call = current.call
+        call = stream.call
         return CallInputGrew(call.call, call.name, text, model.speaker, model.name)
+
+    def _stream_of(self, part: FunctionCall, streams: _Streams) -> _Streamed | None:
+        """Find the call that a piece belongs to: the one of its id, else the one that goes on."""
+        if part.id and part.id in streams.by_id:
+            return streams.by_id[part.id]
+        current = streams.current
+        if current is None or (part.name and (part.id or "") != current.call.adk_id):
+            return None
+        return current
 
     def _open_stream(
         self, part: FunctionCall, name: str, model: ModelCall, place: Place
     ) -> _Streamed:
         adk_id = part.id or ""
-        call = OpenCall(
-            self.calls.free_id(adk_id or _derived(place)), adk_id, name, requested=False
-        )
+        call = OpenCall(self.calls.new_id(adk_id or _derived(place)), adk_id, name, requested=False)
         self.calls.open(call)
         stream = _Streamed(call)
-        self._streams.setdefault(model.name, []).append(stream)
+        self._streams.setdefault(model.name, _Streams()).add(stream)
         return stream
 
-    def _confirmed(self, part: FunctionCall, model: ModelCall) -> OpenCall | None:
+    def _confirmed(
+        self, part: FunctionCall, model: ModelCall, taken: Collection[str]
+    ) -> OpenCall | None:
         """Find the streamed call that a confirmed one completes: by id, else in order by name."""
-        waiting = [s.call for s in self._streams.get(model.name, ()) if not s.call.requested]
-        same = [c for c in waiting if part.id and c.adk_id == part.id]
-        named = [c for c in waiting if c.name == part.name]
-        return next(iter(same or named), None)
+        streams = self._streams.get(model.name)
+        if streams is None:
+            return None
+        stream = streams.by_id.get(part.id or "")
+        if stream is not None and not stream.call.requested:
+            return stream.call
+        return streams.next_named(part.name or "", taken)
 
     def forget(self, model: ModelCall, out: list[Fact]) -> None:
         """Give up streamed calls that their model call did not confirm."""
-        for stream in self._streams.pop(model.name, ()):
+        streams = self._streams.pop(model.name, None)
+        for stream in streams.all if streams is not None else ():
             if not stream.call.requested:
                 self.calls.close(stream.call)
                 out.append(CallAbandoned(stream.call.call, stream.call.name, False))
@@ -115,20 +186,28 @@ class CallReader:
     # -------------------------------------------------------------- calls
 
     def request(
-        self, part: FunctionCall, long_running: bool, model: ModelCall, place: Place, signature: str
+        self,
+        part: FunctionCall,
+        model: ModelCall,
+        place: Place,
+        signature: str,
+        batch: Batch,
     ) -> list[Fact]:
         """Take a call in a non-partial event."""
         if part.name == CONFIRMATION:
             return self._ask_approval(part, model, place)
         if part.name in (CREDENTIAL, INPUT):
-            return self._ask_input(part, place)
-        call = self._confirmed(part, model)
+            return self._ask_input(part, model, place)
         adk_id = part.id or ""
+        long_running = adk_id in batch.long_running
+        call = self._confirmed(part, model, batch.ids)
         if call is None:
             name = part.name or ""
-            call = OpenCall(self.calls.free_id(adk_id or _derived(place)), adk_id, name)
+            call = OpenCall(self.calls.new_id(adk_id or _derived(place)), adk_id, name)
             self.calls.open(call)
-        call.adk_id, call.requested, call.awaits = adk_id, True, long_running
+        else:
+            self.calls.confirm(call, adk_id)
+        call.awaits = long_running
         facts: list[Fact] = [
             self._requested(call, part.args, model.speaker, model.name, long_running, signature)
         ]
@@ -148,7 +227,7 @@ class CallReader:
         return CallRequested(
             call.call,
             call.name,
-            _EMPTY_OBJECT if is_absent(args) else args,
+            args if is_given(args) else _EMPTY_OBJECT,
             speaker,
             model_call,
             long_running,
@@ -160,28 +239,28 @@ class CallReader:
     def _ask_approval(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
         request = _Confirmation.read(part.args)
         approval = part.id or _derived(place)
+        if self.calls.is_asked(approval):
+            return []  # said again: a person need not be asked twice
         facts: list[Fact] = []
         call = self.calls.by_adk_id(request.call) if request.call else None
-        if call is None:
-            call = OpenCall(
-                self.calls.free_id(request.call or approval), request.call, request.name
-            )
-            self.calls.open(call)
+        if call is None or not call.requested:
+            call = call or self._made_up(request.call, request.call or approval, request.name)
+            call.requested = True
             facts.append(self._requested(call, request.args, model.speaker, model.name))
         self.calls.gate(approval, call)
         facts.append(ApprovalRequested(approval, call.call, request.hint, request.payload))
         return facts
 
-    def _ask_input(self, part: FunctionCall, place: Place) -> list[Fact]:
+    def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
         reserved = part.id or _derived(place)
         self.calls.request(reserved)
         if part.name == INPUT:
-            return [InputRequested("input", reserved, "", part.args)]
-        for_call = str(_tree(part.args).get("functionCallId") or "")
+            return [InputRequested("input", reserved, "", part.args, model.speaker)]
+        for_call = str(read_object(part.args).get("functionCallId") or "")
         call = self.calls.by_adk_id(for_call)
         if call is not None:
             call.awaits = True
-        return [InputRequested("credential", reserved, for_call, part.args)]
+        return [InputRequested("credential", reserved, for_call, part.args, model.speaker)]
 
     # -------------------------------------------------------------- answers
 
@@ -194,8 +273,10 @@ class CallReader:
             return
         name = part.name or ""
         call = self.calls.match(part.id or "", name)
-        if call is None:
-            call = OpenCall(self.calls.free_id(part.id or _derived(place)), part.id or "", name)
+        if call is None or not call.requested:
+            # Nothing said what was asked: a call that is answered has an input all the same.
+            call = call or self._made_up(part.id or "", part.id or _derived(place), name)
+            call.requested = True
             out.append(self._requested(call, NOTHING, speaker, f"call-{place[0]}"))
         self.calls.close(call)
         out.append(self._answered(call, part.response, aborted))
@@ -205,6 +286,11 @@ class CallReader:
                 out.append(media.show_inline(piece.inline_data, which, speaker, ""))
             elif piece.file_data is not None:
                 out.append(media.show_reference(piece.file_data, which, speaker, ""))
+
+    def _made_up(self, adk_id: str, wanted: str, name: str) -> OpenCall:
+        call = OpenCall(self.calls.new_id(wanted), adk_id, name)
+        self.calls.open(call)
+        return call
 
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
         """Take answers that came with the request that started the run."""
@@ -232,9 +318,9 @@ class CallReader:
     def _answer_reserved(self, part: FunctionResponse) -> None:
         reserved = part.id or ""
         if part.name == CONFIRMATION:
-            answer = _tree(part.response)
+            answer = read_object(part.response)
             if isinstance(answer.get("response"), str):  # the other form ADK accepts
-                answer = _tree(Raw(answer["response"].encode()))
+                answer = read_object(answer["response"].encode())
             self.calls.decide(reserved, answer.get("confirmed") is True)
         self.calls.satisfy(reserved)
 
@@ -244,12 +330,10 @@ class CallReader:
         self, part: ServerCall, model: ModelCall, place: Place, signature: str
     ) -> Fact:
         """Take a tool call that the model's provider runs itself."""
-        call = OpenCall(
-            self.calls.free_id(part.id or _derived(place)), part.id or "", part.tool_type or "tool"
-        )
-        call.delegates = True  # never the client's to answer, never abandoned
+        wanted, name = part.id or _derived(place), part.tool_type or "tool"
+        call = OpenCall(self.calls.new_id(wanted), part.id or "", name, provider=True)
         self.calls.open(call)
-        args = _EMPTY_OBJECT if is_absent(part.args) else part.args
+        args = part.args if is_given(part.args) else _EMPTY_OBJECT
         return CallRequested(
             call.call,
             call.name,
@@ -291,7 +375,7 @@ class _Confirmation:
 
     @classmethod
     def read(cls, args: Raw) -> _Confirmation:
-        tree = _tree(args)
+        tree = read_object(args)
         original = tree.get("originalFunctionCall")
         confirmation = tree.get("toolConfirmation")
         return cls(
@@ -303,11 +387,3 @@ class _Confirmation:
 def _derived(place: Place) -> str:
     """Make an id for a call that came without one."""
     return f"call-{place[0]}.{place[1]}"
-
-
-def _tree(raw: Raw) -> dict[str, Any]:
-    try:
-        tree = msgspec.json.decode(bytes(raw))
-    except msgspec.MsgspecError:
-        return {}
-    return tree if isinstance(tree, dict) else {}

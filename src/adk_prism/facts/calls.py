@@ -93,10 +93,16 @@ class Calls:
     # -------------------------------------------------------------- opening
 
     def resume(self, continues: Continues) -> None:
-        """Take over the open calls and the decisions of the message that goes on."""
+        """Take over the open calls and the decisions of the message that goes on.
+
+        What is open waits for somebody, or its run would have abandoned it; a decision that is passed
+        on to ADK ends the waiting.
+        """
         for call, name in continues.open_calls.items():
             self._ids[call] = 1
-            self.open(OpenCall(call, continues.adk_ids.get(call, call), name))
+            opened = OpenCall(call, continues.adk_ids.get(call, call), name)
+            opened.awaits = continues.held or call not in continues.decisions
+            self.open(opened)
         self._decisions.update(continues.decisions)
 
     def new_id(self, wanted: str) -> str:
@@ -133,6 +139,10 @@ class Calls:
             self._by_adk_id.remove(call.adk_id, call)
         else:
             self._nameless.remove(call.name, call)
+
+    def delegate(self, call: OpenCall) -> None:
+        """Note that a call runs an agent: whatever it waited for has come."""
+        call.delegates, call.awaits = True, False
 
     def by_id(self, call: str) -> OpenCall | None:
         """Find an open call by the id clients know."""
@@ -227,7 +237,7 @@ def failure(response: Raw) -> str | None:
     if not isinstance(tree, dict):
         return None
     error = tree.get("error")
-    if tree.get("success") is not False and (error in (None, "", False) or "result" in tree):
+    if tree.get("success") is not False and (not error or "result" in tree):
         return None
     if isinstance(error, str) and error and not tree.keys() - {"error", "success"}:
         return error

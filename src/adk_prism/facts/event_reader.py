@@ -1,7 +1,8 @@
 """What one ADK event means, given the events before it in the run.
 
-Keeps the lanes: (node path or author, branch), each with at most one model call in flight, which a
-non-partial event ends. De-duplication is by lane and kind, never by event id: ids are stable per model
+Keeps the lanes: (node path or author, branch), each with at most one model call in flight, which the
+model's own non-partial event ends; events that tell only of state, usage or answers leave it alone.
+De-duplication is by lane and kind, never by event id: ids are stable per model
 call in `run_async`, new per message in live runs, and different on the error event of a crash.
 """
 
@@ -13,23 +14,33 @@ import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import media
-from adk_prism.facts.adk_event import ABORTED, AdkEvent, Part, Transcription, raw_part, read_event
-from adk_prism.facts.call_reader import CallReader
+from adk_prism.facts.adk_event import AdkEvent, Part, read_event, unknown_part
+from adk_prism.facts.call_reader import Batch, CallReader
 from adk_prism.facts.calls import Calls
-from adk_prism.facts.lanes import ModelCall, Place, Remainder, heard_text, text_kind, whole_text
+from adk_prism.facts.lanes import (
+    Lane,
+    ModelCall,
+    Place,
+    Remainder,
+    heard_text,
+    lane_of,
+    text_kind,
+    whole_text,
+)
 from adk_prism.facts.model import (
     CallDelegated,
     Fact,
-    InputTranscribed,
     Interrupted,
     Speaker,
     Unrecognised,
     UserSpoke,
 )
+from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.settlement import finish_of, settle
 from adk_prism.facts.sources import Sources
 from adk_prism.facts.strict_json import repair
+from adk_prism.facts.voices import Voices
 
 USER = "user"
 
@@ -41,10 +52,9 @@ class EventReader:
         self.ending = Ending()
         self._calls = CallReader()
         self._sources = Sources()
-        self._lanes: dict[tuple[str, str], ModelCall] = {}
+        self._voices = Voices()
+        self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
-        self._heard: tuple[str, list[str]] | None = None
-        """The utterance that is being transcribed: its id, and its pieces."""
 
     @property
     def calls(self) -> Calls:
@@ -57,6 +67,8 @@ class EventReader:
 
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
+        if (grown := next_delta(self._lanes, raw)) is not None:
+            return [grown]
         out: list[Fact] = []
         try:
             event = read_event(raw)
@@ -91,26 +103,27 @@ class EventReader:
         for step in (*speaker.branch.split("."), *speaker.path.split("/")):
             call = self.calls.by_adk_id(step.rpartition("@")[2]) if "@" in step else None
             if call is not None and not call.delegates:
-                call.delegates = True
+                self.calls.delegate(call)
                 out.append(CallDelegated(call.call))
 
     def _model_call(self, cursor: int, speaker: Speaker) -> ModelCall:
-        key = (speaker.path or speaker.author, speaker.branch)
-        call = self._lanes.get(key)
+        lane = lane_of(speaker)
+        call = self._lanes.get(lane)
         if call is None:
-            call = self._lanes[key] = ModelCall(f"call-{cursor}", speaker)
+            call = self._lanes[lane] = ModelCall(f"call-{cursor}", speaker)
         return call
 
     def _end_model_call(self, call: ModelCall, speaker: Speaker, out: list[Fact]) -> None:
         call.end_block(out)
         self._calls.forget(call, out)
-        self._lanes.pop((speaker.path or speaker.author, speaker.branch), None)
+        self._lanes.pop(lane_of(speaker), None)
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
         for call in self._lanes.values():
             call.end_block(out)
         self._lanes.clear()
+        self._voices.close(out)
 
     # -------------------------------------------------------------- partial events
 
@@ -123,12 +136,10 @@ class EventReader:
             for index, part in enumerate(parts):
                 self._stream(part, (cursor, index), call, out)
         if event.output_transcription is not None:
-            text = event.output_transcription.text or ""
-            if text:
-                call = self._model_call(cursor, speaker)
-                call.stream("transcript", text, "", (cursor, 0), out)
+            self._voices.speak(cursor, event.output_transcription, True, speaker, out)
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out)
+            self._voices.hush(speaker, out)
             out.append(Interrupted(speaker))
 
     def _stream(self, part: Part, place: Place, call: ModelCall, out: list[Fact]) -> None:
@@ -157,12 +168,15 @@ class EventReader:
     def _read_whole(
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
-        call = self._model_call(cursor, speaker)
+        call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
         if event.content is not None and event.content.parts:
             self._show(cursor, raw, event, call, out)
         if event.output_transcription is not None:
-            self._transcribe(cursor, event.output_transcription, call, out)
-        self._end_model_call(call, speaker, out)
+            self._voices.speak(cursor, event.output_transcription, False, speaker, out)
+        if _ends_model_call(event):
+            self._end_model_call(call, speaker, out)
+        if event.interrupted or event.turn_complete:
+            self._voices.hush(speaker, out)
         if event.interrupted:
             out.append(Interrupted(speaker))
         settle(event, speaker, call.name, self._sources, out)
@@ -174,6 +188,7 @@ class EventReader:
     ) -> None:
         assert event.content is not None
         parts = event.content.parts or []
+        batch = Batch.of(event)
         remainder = call.remainder(whole_text(parts), out)
         for index, part in enumerate(parts):
             place = (cursor, index)
@@ -185,25 +200,22 @@ class EventReader:
                     call.say(kind, news, signature, place, out)
                 elif signature:
                     call.sign(kind, signature)
-            elif not self._show_call(event, part, place, call, out):
+            elif not self._show_call(batch, part, place, call, out):
                 self._show_other(raw, part, place, call, out)
                 _caption(part, remainder, place, call, out)
 
     def _show_call(
-        self, event: AdkEvent, part: Part, place: Place, call: ModelCall, out: list[Fact]
+        self, batch: Batch, part: Part, place: Place, call: ModelCall, out: list[Fact]
     ) -> bool:
         """Show a call or an answer; tell whether the part was one."""
         if part.function_call is not None:
             call.end_block(out)
-            long_running = (part.function_call.id or "") in (event.long_running_tool_ids or ())
             signature = part.thought_signature or ""
-            out.extend(
-                self._calls.request(part.function_call, long_running, call, place, signature)
-            )
+            out.extend(self._calls.request(part.function_call, call, place, signature, batch))
         elif part.function_response is not None:
-            if not _is_placeholder(event, part.function_response.id):
-                aborted = event.error_code == ABORTED
-                self._calls.answer(part.function_response, call.speaker, place, out, aborted)
+            if part.function_response.id not in batch.placeholders:
+                answer = part.function_response
+                self._calls.answer(answer, call.speaker, place, out, batch.aborted)
         elif part.tool_call is not None:
             call.end_block(out)
             signature = part.thought_signature or ""
@@ -219,9 +231,11 @@ class EventReader:
     ) -> None:
         kind = media.media_kind(part)
         if kind is None:
-            unknown = raw_part(raw, place[1])
-            if bytes(unknown) != b"{}" and part.audio_transcription is None:
+            unknown = unknown_part(raw, place[1])
+            if unknown is not None:
                 out.append(Unrecognised("part", unknown))
+            elif part.thought_signature:
+                call.sign(text_kind(part), part.thought_signature)
             return
         if call.is_repeat(kind):
             return
@@ -230,21 +244,12 @@ class EventReader:
         assert shown is not None
         out.append(shown)
 
-    def _transcribe(
-        self, cursor: int, said: Transcription, call: ModelCall, out: list[Fact]
-    ) -> None:
-        """Show what of a finished transcript was not streamed before."""
-        text = said.text or ""
-        news = call.remainder({"transcript": text}, out).of("transcript", text)
-        if news:
-            call.say("transcript", news, "", (cursor, 0), out)
-
     # -------------------------------------------------------------- the user's own events
 
     def _read_user(self, cursor: int, event: AdkEvent, out: list[Fact]) -> None:
         speaker = self._speaker(event, out)
         if event.input_transcription is not None:
-            self._hear(cursor, event.input_transcription, partial=bool(event.partial), out=out)
+            self._voices.hear(cursor, event.input_transcription, bool(event.partial), out)
         if event.partial:
             return
         parts = (event.content.parts if event.content is not None else None) or []
@@ -256,17 +261,6 @@ class EventReader:
                 self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
         settle(event, speaker, f"call-{cursor}", self._sources, out)
 
-    def _hear(self, cursor: int, said: Transcription, *, partial: bool, out: list[Fact]) -> None:
-        if self._heard is None:
-            self._heard = (f"input-{cursor}", [])
-        utterance, pieces = self._heard
-        if partial and not said.finished:
-            pieces.append(said.text or "")
-            out.append(InputTranscribed(utterance, "".join(pieces), False))
-            return
-        out.append(InputTranscribed(utterance, said.text or "".join(pieces), True))
-        self._heard = None
-
 
 def _caption(
     part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[Fact]
@@ -277,12 +271,16 @@ def _caption(
         call.say("transcript", news, "", place, out)
 
 
-def _is_placeholder(event: AdkEvent, call: str | None) -> bool:
-    """Tell whether an answer only says that a person is asked first."""
-    actions = event.actions
-    return actions is not None and (
-        call in actions.requested_tool_confirmations or call in actions.requested_auth_configs
-    )
+def _ends_model_call(event: AdkEvent) -> bool:
+    """Tell the model's last word from events beside it: state, usage (live), a tool's answer."""
+    if event.error_code or event.error_message or event.finish_reason:
+        return True
+    if event.interrupted or event.turn_complete:
+        return True
+    if event.content is None:
+        return False
+    parts = event.content.parts
+    return not parts or any(part.function_response is None for part in parts)
 
 
 def _as_json(raw: bytes) -> Raw:

@@ -19,6 +19,14 @@ from adk_prism.facts.model import BlockBegan, BlockEnded, BlockGrew, BlockKind, 
 Place = tuple[int, int]
 """Cursor and part number: where in the log a thing was first seen. Ids are made of it."""
 
+Lane = tuple[str, str]
+"""Node path or author, and branch."""
+
+
+def lane_of(speaker: Speaker) -> Lane:
+    """Return where a speaker speaks."""
+    return speaker.path or speaker.author, speaker.branch
+
 
 class OpenBlock:
     """The block that grows now."""
@@ -85,6 +93,14 @@ class ModelCall:
         """Take a streamed fragment."""
         self._said.setdefault(kind, []).append(text)
         self.say(kind, text, signature, place, out)
+
+    def grow(self, kind: BlockKind, text: str) -> BlockGrew | None:
+        """Take a fragment that only makes the open block longer; None where it would do more."""
+        block, said = self.block, self._said.get(kind)
+        if block is None or block.kind != kind or said is None:
+            return None
+        said.append(text)
+        return BlockGrew(block.block, kind, text)
 
     def preview(self, kind: MediaKind) -> None:
         """Count media that a partial event has already shown."""

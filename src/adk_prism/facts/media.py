@@ -10,6 +10,7 @@ import re
 from typing import Literal
 
 from adk_prism.facts.adk_event import Blob, FileData, Part
+from adk_prism.facts.json_value import is_given
 from adk_prism.facts.model import (
     AudioHeard,
     CodeResultShown,
@@ -37,9 +38,9 @@ def media_kind(part: Part) -> MediaKind | None:
         return "inline"
     if part.file_data is not None:
         return "file"
-    if bytes(part.executable_code):
+    if is_given(part.executable_code):
         return "code"
-    if bytes(part.code_execution_result):
+    if is_given(part.code_execution_result):
         return "result"
     return None
 
@@ -50,9 +51,9 @@ def show(held: Part, part: str, speaker: Speaker, model_call: str) -> Fact | Non
         return show_inline(held.inline_data, part, speaker, model_call)
     if held.file_data is not None:
         return show_reference(held.file_data, part, speaker, model_call)
-    if bytes(held.executable_code):
+    if is_given(held.executable_code):
         return CodeShown(held.executable_code, speaker, model_call)
-    if bytes(held.code_execution_result):
+    if is_given(held.code_execution_result):
         return CodeResultShown(held.code_execution_result, speaker, model_call)
     return None
 

@@ -22,6 +22,11 @@ class Speaker(Struct, frozen=True, gc=False):
     path: str
     branch: str
 
+    @property
+    def node(self) -> str:
+        """The name of the node: a workflow's events are its own, whichever step speaks."""
+        return self.path.rpartition("/")[2].partition("@")[0] or self.author
+
 
 @dataclass_transform(frozen_default=True)
 class _Fact(Struct, frozen=True, gc=False):
@@ -46,6 +51,8 @@ class MessageBegan(_Fact):
     continued: bool
     open_calls: dict[str, str]
     decisions: dict[str, Decision]
+    resumes: list[str]
+    """The nodes that asked and now go on, by name."""
 
 
 class MessageEnded(_Fact):
@@ -183,6 +190,7 @@ class InputRequested(_Fact):
     for_call: str
     """For a credential: the call that needs it."""
     request: Raw
+    speaker: Speaker
 
 
 # ------------------------------------------------------------------ what is shown

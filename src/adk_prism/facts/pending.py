@@ -33,6 +33,8 @@ class PendingCall(Struct, frozen=True):
     name: str
     input: Raw
     long_running: bool
+    node: str
+    """Name of the node that made it."""
     provider_executed: bool = False
 
 
@@ -49,6 +51,7 @@ class PendingRequest(Struct, frozen=True):
     call: str
     kind: Literal["credential", "input"]
     request: Raw
+    node: str
 
 
 class Pending:
@@ -60,6 +63,8 @@ class Pending:
         self._late: dict[str, PendingCall] = {}
         """Long-running calls whose tool has said something, and whose real answer may still come."""
         self.approvals: dict[str, PendingApproval] = {}
+        self._asked: dict[str, list[str]] = {}
+        """Approvals by the call they are about."""
         self.requests: dict[str, PendingRequest] = {}
         self.held_decisions: dict[str, Decision] = {}
         """By approval id."""
@@ -77,8 +82,10 @@ class Pending:
                 case ApprovalRequested():
                     call = self._seen[fact.call]
                     self.approvals[fact.approval] = PendingApproval(fact.approval, call)
+                    self._asked.setdefault(fact.call, []).append(fact.approval)
                 case InputRequested():
-                    self.requests[fact.call] = PendingRequest(fact.call, fact.kind, fact.request)
+                    asked = PendingRequest(fact.call, fact.kind, fact.request, fact.speaker.node)
+                    self.requests[fact.call] = asked
                 case _:
                     pass  # says nothing about who waits for whom
 
@@ -99,7 +106,13 @@ class Pending:
 
     def _request(self, fact: CallRequested) -> None:
         call = PendingCall(
-            fact.call, fact.adk_id, fact.name, fact.input, fact.long_running, fact.provider_executed
+            fact.call,
+            fact.adk_id,
+            fact.name,
+            fact.input,
+            fact.long_running,
+            fact.speaker.node,
+            fact.provider_executed,
         )
         self._seen[fact.call] = call
         if not fact.provider_executed:
@@ -109,8 +122,8 @@ class Pending:
         settled = self._open.pop(call, None)
         if settled is not None and settled.long_running:
             self._late[call] = settled
-        for approval in [a.approval for a in self.approvals.values() if a.call.call == call]:
-            del self.approvals[approval]
+        for approval in self._asked.pop(call, ()):
+            self.approvals.pop(approval, None)
 
     # -------------------------------------------------------------- questions about it
 
@@ -140,4 +153,5 @@ class Pending:
 
     def approval_of(self, call: str) -> PendingApproval | None:
         """Find the open question about a call."""
-        return next((a for a in self.approvals.values() if a.call.call == call), None)
+        asked = (self.approvals.get(approval) for approval in self._asked.get(call, ()))
+        return next((approval for approval in asked if approval is not None), None)

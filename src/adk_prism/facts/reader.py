@@ -79,7 +79,8 @@ class Reader:
                 record.run,
                 continues is not None,
                 dict(continues.open_calls) if continues else {},
-                dict(continues.decisions) if continues and not continues.held else {},
+                dict(continues.decisions) if continues else {},
+                _resumed(record),
             ),
         ]
         if continues:
@@ -91,9 +92,9 @@ class Reader:
         out: list[Fact] = []
         self._events.close_lanes(out)
         calls = self._events.calls
-        leftover = calls.unconfirmed() if record.outcome == "finished" else calls.abandon()
+        leftover = calls.abandon(record.outcome)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
-        waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.awaiting)
+        waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         out.append(MessageEnded(self._message, self._events.ending.finish, waits))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
@@ -108,6 +109,15 @@ class Reader:
         return self._events.ending.outcome(
             awaiting=self._events.calls.awaiting, captured=self._captured
         )
+
+
+def _resumed(record: RunStarted) -> list[str]:
+    """Return the nodes that go on, each once; the root, where the record does not say who asked."""
+    continues = record.continues
+    if continues is None or continues.held:
+        return []
+    root = record.agents[0].name if record.agents else record.origin.app
+    return list(dict.fromkeys(continues.askers.values())) or [root]
 
 
 def _began(record: NodeStarted) -> NodeBegan:

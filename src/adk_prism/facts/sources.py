@@ -22,7 +22,7 @@ class Sources:
 
     def cite(self, grounding: Raw) -> Iterator[SourceCited]:
         """Yield the sources that were not cited before."""
-        for chunk in read_grounding(bytes(grounding)).grounding_chunks or ():
+        for chunk in read_grounding(bytes(grounding)):
             source = self._source(chunk)
             if source is not None:
                 yield source

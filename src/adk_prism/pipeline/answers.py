@@ -117,7 +117,18 @@ def continues(message: str, pending: Pending, answers: Answers) -> Continues:
         adk_ids={name: c.adk_id for name, c in calls.items() if c.adk_id != name},
         decisions={_gated(pending, d).call.call: d for d in answers.decisions.values()},
         answers=answers.outputs,
+        askers=_askers(pending, answers),
     )
+
+
+def _askers(pending: Pending, answers: Answers) -> dict[str, str]:
+    """Return which node asked, for each decision (by its call) and each output."""
+    calls = pending.open_calls | pending.late_calls
+    asked = {_gated(pending, d).call.call: _gated(pending, d).call for d in answers.decisions.values()}
+    found = {call: gated.node for call, gated in asked.items()}
+    for name in answers.outputs:
+        found[name] = (calls.get(name) or pending.requests[name]).node
+    return found
 
 
 def _gated(pending: Pending, decision: Decision) -> PendingApproval:

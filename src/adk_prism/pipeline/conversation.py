@@ -116,6 +116,7 @@ class Conversations:
                 run,
                 invocation=invocation,
                 message_id=message.message_id,
+                typed=read_content(message.content),
                 answers=matching.call_answers(pending, answers),
             )
             return self._source(start, request)

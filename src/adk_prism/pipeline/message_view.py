@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from msgspec import structs
+
 from adk_prism.pipeline.chats import Chats, Turn, decided_later
 from adk_prism.pipeline.follow import Follower, Stream, View
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Frame
 from adk_prism.projection.ai_sdk.projection import Scope
 from adk_prism.projection.registry import protocol
+
+
+def told(turn: Turn) -> Turn:
+    """Return a turn without the runs that say nothing: those that only kept answers for a later one."""
+    held = [run.head.continues is not None and run.head.continues.held for run in turn.runs]
+    passed = max(index for index, is_held in enumerate(held) if not is_held)
+    kept = [run for i, run in enumerate(turn.runs) if i >= passed or not held[i]]
+    return structs.replace(turn, runs=kept)
 
 
 def scope_of(turn: Turn, index: int) -> Scope:
@@ -32,6 +42,7 @@ async def open_message(
     follower: Follower, turn: Turn, dialect: str, files: FileLinks
 ) -> MessageView:
     """Return a view of a turn from its beginning."""
+    turn = told(turn)
     views = []
     for index, run in enumerate(turn.runs):
         spec = protocol("ai-sdk", dialect, files, scope_of(turn, index))
@@ -43,6 +54,7 @@ async def open_message(
 
 async def message_frames(chats: Chats, turn: Turn, dialect: str, files: FileLinks) -> list[Frame]:
     """Return the frames of a turn that is over, as one message."""
+    turn = told(turn)
     frames: list[Frame] = []
     for index, run in enumerate(turn.runs):
         projection = protocol("ai-sdk", dialect, files, scope_of(turn, index)).make()

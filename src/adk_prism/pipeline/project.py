@@ -42,10 +42,14 @@ def project(
     """
     spec = protocol(as_, dialect)
     projection = spec.make()
+    prefix = ""
     for entry in read_run((_line(event) for event in events), end=CaptureEnding()):
+        if entry.cursor == 1 and spec.named:
+            prefix = f"{spec.prefix(entry)}:"
         for part, frame in enumerate(projection.feed(entry), 1):
             payload = spec.payload(frame)
-            yield ProjectedFrame(f"{entry.cursor}.{part}", payload.data.decode(), payload.event)
+            position = f"{prefix}{entry.cursor}.{part}"
+            yield ProjectedFrame(position, payload.data.decode(), payload.event)
 
 
 def _line(event: EventLike) -> bytes:

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from adk_prism.runlog.entry import Entry
+from adk_prism.runlog.entry import Entry, RunStarted
 
 Frame = TypeVar("Frame")
 Frame_co = TypeVar("Frame_co", covariant=True)
@@ -42,5 +42,12 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
     payload: Callable[[Frame], Payload]
     failure: Callable[[str], Sequence[Payload]]
     """What tells a client that the stream itself broke off: frames of no entry, so without a place."""
+    named: bool = False
+    """Positions name the run (`run:12.3`): all that its clients have to come back with is the last one."""
     headers: Mapping[str, str] = {}
     """What its HTTP responses carry besides the transport's own headers."""
+
+    def prefix(self, first: Entry) -> str:
+        """Return what the positions of a run begin with, which is told by its first entry."""
+        record = first.record
+        return record.run if self.named and isinstance(record, RunStarted) else ""

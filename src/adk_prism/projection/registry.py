@@ -12,18 +12,24 @@ from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.ai_sdk import frames as ai_sdk_frames
 from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.frames import Done
 from adk_prism.projection.ai_sdk.projection import WHOLE, AiSdkProjection, Scope
 from adk_prism.projection.contract import Payload, ProtocolSpec
+from adk_prism.projection.studio import frames as studio_frames
+from adk_prism.projection.studio.projection import StudioProjection
 
 _encode = msgspec.json.Encoder().encode
 _DONE = Payload(b"[DONE]")
-LATER = ("studio", "ag-ui")
+LATER = ("ag-ui",)
 """Named in the documentation, and not in this version."""
+
+_KNOWN = "'adk', 'ai-sdk' or 'studio'"
+_STREAM_BROKEN = "stream_broken"
 
 
 def ai_sdk_payload(frame: ai_sdk_frames.Frame) -> Payload:
     """Return an AI SDK frame as text."""
-    return _DONE if type(frame) is ai_sdk_frames.Done else Payload(_encode(frame))
+    return _DONE if type(frame) is Done else Payload(_encode(frame))
 
 
 def adk_payload(frame: AdkFrame) -> Payload:
@@ -37,22 +43,39 @@ def _ai_sdk_failure(text: str) -> list[Payload]:
 
 def _adk_failure(text: str) -> list[Payload]:
     return [
-        Payload(_encode({"errorCode": "stream_broken", "errorMessage": text, "author": "system"}))
+        Payload(_encode({"errorCode": _STREAM_BROKEN, "errorMessage": text, "author": "system"}))
     ]
+
+
+def _studio_failure(text: str) -> list[Payload]:
+    return [studio_frames.payload(studio_frames.Error(message=text, code=_STREAM_BROKEN))]
+
+
+_PLAIN: dict[str, ProtocolSpec[Any]] = {
+    "adk": ProtocolSpec(
+        name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure
+    ),
+    "studio": ProtocolSpec(
+        name="studio",
+        make=StudioProjection,
+        payload=studio_frames.payload,
+        failure=_studio_failure,
+        named=True,
+    ),
+}
+"""Protocols without dialects, the same for every run."""
 
 
 def protocol(
     name: str, dialect_name: str = "", files: FileLinks | None = None, scope: Scope = WHOLE
 ) -> ProtocolSpec[Any]:
     """Look a protocol up. Raise `UsageError` for an unknown one, `NotBuilt` for a later one."""
-    if name == "adk":
+    if name in _PLAIN:
         if dialect_name:
             raise UsageError(
-                f"Protocol 'adk' has no dialects; {dialect_name[:20]!r} was asked for."
+                f"Protocol {name!r} has no dialects; {dialect_name[:20]!r} was asked for."
             )
-        return ProtocolSpec(
-            name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure
-        )
+        return _PLAIN[name]
     if name == "ai-sdk":
         speaks = dialect(dialect_name)
         return ProtocolSpec(
@@ -63,8 +86,8 @@ def protocol(
             headers={"x-vercel-ai-ui-message-stream": "v1"},
         )
     if name in LATER:
-        raise NotBuilt(f"Protocol {name!r} is not in this version; use 'adk' or 'ai-sdk'.")
-    raise UsageError(f"Protocol {name[:40]!r} is not known; expected 'adk' or 'ai-sdk'.")
+        raise NotBuilt(f"Protocol {name!r} is not in this version; use {_KNOWN}.")
+    raise UsageError(f"Protocol {name[:40]!r} is not known; expected {_KNOWN}.")
 
 
 def dialects(name: str) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Answers to approvals, by the id of the gated call."""
     answers: dict[str, Raw] = {}
     """Results of calls that the client ran, by call id."""
+    askers: dict[str, str] = {}
+    """Who asked: what is answered (a call, a request) → name of the node."""
     held: bool = False
     """The answers are only kept: others of their batch are missing, and ADK is not called yet."""
 
@@ -111,9 +113,9 @@ class ChildEvent(_Record):
 
     call: str
     """The parent's call whose tool runs the child."""
+    event: Raw
     node: str = ""
     """The tool's node, under which the child's nodes stand."""
-    event: Raw
 
 
 NodeKind = Literal["agent", "tool", "workflow", "function", "join", "node"]

@@ -11,7 +11,14 @@ from typing import Annotated, Any, Literal
 from google.adk.events.event import Event
 from google.adk.utils.agent_info import AgentInfo
 from google.genai import types
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic.alias_generators import to_camel
 
 from adk_prism.server.names import ArtifactName, SessionId
@@ -19,6 +26,17 @@ from adk_prism.server.names import ArtifactName, SessionId
 _MOST_EVENTS = 10_000
 """Events a new session may be given: a very long conversation, and still one quick request."""
 
+
+def _read_upstream(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Read a type of genai or ADK, whose own validators fail on input that they do not expect."""
+    try:
+        return read(value)
+    except (AttributeError, TypeError, LookupError, ArithmeticError) as error:
+        raise ValueError("Input cannot be read") from error
+
+
+_Event = Annotated[Event, WrapValidator(_read_upstream)]
+_Part = Annotated[types.Part, WrapValidator(_read_upstream)]
 
 # ADK's clients send an empty id for "draw one".
 _DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
@@ -33,7 +51,7 @@ class CreateSession(_Model):
 
     session_id: _DrawnIfEmpty = Field(default=None, description="Without: one is drawn.")
     state: dict[str, Any] | None = None
-    events: Annotated[list[Event], Field(max_length=_MOST_EVENTS)] | None = None
+    events: Annotated[list[_Event], Field(max_length=_MOST_EVENTS)] | None = None
     options: dict[str, Any] | None = Field(
         default=None, description="Not supported by any service here."
     )
@@ -49,7 +67,7 @@ class SaveArtifact(_Model):
     """A new version of an artifact."""
 
     filename: ArtifactName
-    artifact: types.Part
+    artifact: _Part
     custom_metadata: dict[str, Any] | None = None
 
 

@@ -19,6 +19,9 @@ import msgspec
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.server.settings import LogFormat
 
+_DELIBERATE = "ASGI callable returned without completing response."
+"""What uvicorn says of a stream that we cut on purpose, so that its client comes back."""
+
 _FIELDS = ("correlation", "app", "run")
 
 
@@ -46,6 +49,8 @@ class _Bridge(logging.Handler):
         self._report = report
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.msg == _DELIBERATE:
+            return
         error = record.exc_info[1] if record.exc_info else None
         self._report(
             Diagnostic(

@@ -25,8 +25,12 @@ Hook = Callable[[float], Awaitable[None]]
 """Is given the seconds in which what runs may end by itself."""
 Phase = Literal["idle", "running", "draining", "stopped"]
 
-LAST_RESORT = 5.0
-"""Seconds of the grace period kept for ending by force what did not end by itself."""
+LAST_RESORT = 6.0
+"""Seconds of the grace period kept for what does not end by itself: five to be asked to end
+(`pipeline.runs.CANCEL_GRACE`), one to write down that it did."""
+
+SHORTEST_PATIENCE = 0.4
+"""Share of a short grace period: as long again to be asked, and a fifth to write."""
 
 
 class Lifecycle:
@@ -81,7 +85,7 @@ class Lifecycle:
     async def drain(self, grace: float) -> None:
         """Refuse new work and await the drain hooks, at most `grace` seconds."""
         self._phase = "draining"
-        patience = max(grace - LAST_RESORT, grace / 2)
+        patience = max(grace - LAST_RESORT, grace * SHORTEST_PATIENCE)
         ends = [asyncio.wait_for(hook(patience), grace) for hook in self._drains]
         results = await asyncio.gather(*ends, return_exceptions=True)
         for result in results:

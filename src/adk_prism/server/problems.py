@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.errors import PrismError
+from adk_prism.errors import Draining, NotBuilt, PrismError
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -36,6 +38,10 @@ RETRY_AFTER = "5"
 """Seconds. A store that is down or a server that is going down is not back sooner."""
 
 INTERNAL = "The server failed to answer; the operator finds the cause under this correlation id."
+
+
+_NO_FAULT = (NotBuilt, Draining)
+"""5xx by their meaning, and nothing for an operator to look into."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,7 +96,7 @@ def problem_of(error: Exception, report: Report) -> Problem:
 
 def _of_ours(error: PrismError, report: Report) -> Problem:
     correlation = ""
-    if error.status >= 500 and error.status != HTTPStatus.NOT_IMPLEMENTED:
+    if error.status >= 500 and not isinstance(error, _NO_FAULT):
         correlation = _told(error, report)
     return Problem(
         type=TYPE_PREFIX + error.kind,
@@ -167,23 +173,44 @@ async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) 
     problem = Problem(
         type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
     )
-    answerable = scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {})
-    if not answerable:
+    await _answer(problem, scope, receive, send)
+
+
+async def _answer(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
+        await respond(problem)(scope, receive, send)
+    else:
         # Closed before it is accepted: the server answers the handshake with a bare 403.
-        await send({"type": "websocket.close", "code": 1008, "reason": error.title})
-        return
-    await respond(problem)(scope, receive, send)
+        await _close(problem, send)
+
+
+async def _close(problem: Problem, send: Send) -> None:
+    code = 1011 if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else 1008
+    await send({"type": "websocket.close", "code": code, "reason": problem.title})
 
 
 def add_problems(app: FastAPI, report: Report) -> None:
     """Let an application answer errors of its routes as problems."""
 
-    async def answer(_: Request, error: Exception) -> Response:
+    async def answer(connection: HTTPConnection, error: Exception) -> Response:
+        if isinstance(connection, WebSocket):
+            raise error  # The edge knows whether it was accepted.
         headers = error.headers if isinstance(error, HTTPException) else None
         return respond(problem_of(error, report), headers)
 
     for kind in (PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
+
+
+Said = Literal["nothing", "accepted", "everything"]
+"""What a connection has been answered so far."""
+
+_SAID: Mapping[str, Said] = {
+    "http.response.start": "everything",
+    "websocket.accept": "accepted",
+    "websocket.http.response.start": "everything",
+    "websocket.close": "everything",
+}
 
 
 class ProblemEdge:
@@ -194,20 +221,24 @@ class ProblemEdge:
         self._report = report
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        started = False
+        said: Said = "nothing"
 
         async def watch(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
+            nonlocal said
+            said = _SAID.get(message["type"], said)
             await send(message)
 
         try:
             await self._app(scope, receive, watch)
+        except WebSocketDisconnect:
+            return  # The client left: nobody's fault, and nobody to tell.
         except Exception as error:
             problem = problem_of(error, self._report)
-            # Once the headers are out nothing can be said: the server cuts the connection.
-            if not started:
-                await respond(problem)(scope, receive, send)
+            if said == "nothing":
+                await _answer(problem, scope, receive, send)
+            elif said == "accepted":
+                await _close(problem, send)
+            # Else the headers are out and nothing can be said: the server cuts the connection.

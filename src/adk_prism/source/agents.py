@@ -1,6 +1,7 @@
 """The agents of an app, read from its root: for a run's first record and for lists.
 
-Knows the shapes in which google-adk 2.13 nests agents: sub-agents, workflow nodes and `AgentTool`.
+Knows the shapes in which google-adk 2.13 nests agents: sub-agents, workflow nodes, `AgentTool`, and
+the tool and the worker that ADK itself puts around a node, which have no public names.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow import BaseNode, Workflow
 
 from adk_prism.runlog.entry import Agent
@@ -42,18 +44,19 @@ def _walk(root: BaseNode) -> Iterator[tuple[BaseNode, str]]:
     seen: set[int] = set()
     waiting: list[tuple[BaseNode, str]] = [(root, "")]
     while waiting:
-        node, inherited = waiting.pop()
+        given, inherited = waiting.pop()
+        node = unwrapped(given)
         if id(node) in seen:
             continue
         seen.add(id(node))
-        model = _model_of(node, inherited)
+        model = model_of(node, inherited)
         if isinstance(node, BaseAgent | Workflow):
             yield node, model if isinstance(node, LlmAgent) else ""
         waiting.extend((child, model) for child in reversed(_children(node)))
 
 
-def _model_of(node: BaseNode, inherited: str) -> str:
-    """An agent without a model uses its nearest ancestor's."""
+def model_of(node: BaseNode, inherited: str) -> str:
+    """Return a node's model; an agent without one uses its nearest ancestor's."""
     if not isinstance(node, LlmAgent):
         return inherited
     model = node.model
@@ -67,5 +70,22 @@ def _children(node: BaseNode) -> list[BaseNode]:
     if isinstance(node, BaseAgent):
         children.extend(node.sub_agents)
     if isinstance(node, LlmAgent):
-        children.extend(tool.agent for tool in node.tools if isinstance(tool, AgentTool))
+        for tool in node.tools:
+            child = tool.agent if isinstance(tool, AgentTool) else node_of_tool(tool)
+            if child is not None:
+                children.append(child)
     return children
+
+
+def node_of_tool(tool: object) -> BaseNode | None:
+    """Return the workflow, or other node, that an agent has among its tools."""
+    if isinstance(tool, BaseNode):
+        return tool
+    node = getattr(tool, "node", None) if isinstance(tool, BaseTool) else None
+    return node if isinstance(node, BaseNode) else None
+
+
+def unwrapped(node: BaseNode) -> BaseNode:
+    """Return the node that a parallel worker, which has its name, runs for each item of a list."""
+    inner = getattr(node, "_node", None)
+    return inner if isinstance(inner, BaseNode) and inner.name == node.name else node

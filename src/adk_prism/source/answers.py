@@ -60,12 +60,12 @@ class Answers:
     def find(cls, session: Session, responses: Sequence[types.FunctionResponse]) -> Answers:
         """Match answers to calls. Raise `Conflict` for one whose call is not there (any more)."""
         events = live_events(session)
-        made = [(_call_event(events, response), response) for response in responses]
+        made = [_matched(events, response) for response in responses]
         invocations = {event.invocation_id for event, _ in made}
         if len(invocations) > 1:
             raise Conflict("The answers belong to several turns; answer one turn at a time.")
         groups = _grouped(made)
-        inputs = [response for response in responses if response.name == _INPUT]
+        inputs = [response for _, response in made if response.name == _INPUT]
         message = [*(groups[-1].responses if groups else []), *inputs]
         return cls(invocations.pop(), _content(message), groups[:-1])
 
@@ -75,14 +75,18 @@ class Answers:
             await service.append_event(session, group.event())
 
 
-def _call_event(events: Sequence[Event], response: types.FunctionResponse) -> Event:
+def _matched(
+    events: Sequence[Event], response: types.FunctionResponse
+) -> tuple[Event, types.FunctionResponse]:
+    """Return the event that made the call, and the answer under the call's own name."""
     event = find_call(events, response.id) if response.id else None
     if event is None:
         raise Conflict(
             f"No call {str(response.id)[:60]!r} waits for an answer in this session. "
             "Answer with the id of the call as it was sent."
         )
-    return event
+    name = next(made.name for made in event.get_function_calls() if made.id == response.id)
+    return event, response.model_copy(update={"name": name})
 
 
 def _grouped(made: Sequence[tuple[Event, types.FunctionResponse]]) -> list[_Group]:

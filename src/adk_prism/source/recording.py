@@ -163,14 +163,14 @@ def _captured(first: Item, items: Iterator[Item], origin: Origin | None) -> Iter
             origin = origin or _origin_of(item)
             continue
         data, event = _event(item)
-        if _repeats(before, event, data):
+        if _repeats(before, event):
             continue
         time = event.timestamp or time
         if not cursor:
             cursor = 1
             yield Entry(1, time, _made_up(data, event, origin or UNNAMED))
         cursor += 1
-        before = event
+        before = before if event.partial else event
         yield Entry(cursor, time, AgentEvent(data))
     if not cursor:
         raise SourceError("The file holds no events.")
@@ -195,15 +195,14 @@ def _sound(data: bytes) -> bytes:
     return repair(data) if _UNSOUND.search(data) else data
 
 
-def _repeats(before: AdkEvent, event: AdkEvent, data: bytes) -> bool:
-    """Tell ADK's second error frame: an object that says again what the event before it said."""
-    return (
-        bool(event.error_code)
-        and not event.author
-        and not event.id
-        and event.error_code == before.error_code
-        and b'"content"' not in data
-    )
+def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
+    """Tell ADK's second error frame: nobody's, and it says what the last whole event said.
+
+    The event may have the API's status as its code where the frame has the exception's class.
+    """
+    if not event.error_code or event.author or event.id or not before.error_code:
+        return False
+    return event.error_code == before.error_code or event.error_message == before.error_message
 
 
 def _made_up(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:

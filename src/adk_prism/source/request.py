@@ -70,6 +70,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     that a repeated start is one start. Alone: the invocation to resume."""
     message: types.Content | None = None
     message_id: str = ""
+    typed: types.Content | None = None
+    """What the person said, where that is not the message but became one of the answers."""
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
@@ -123,3 +125,5 @@ def read_content(json: bytes | Raw) -> types.Content:
             f"The message cannot be read at {where[:80]!r}: {first['msg']}. "
             "Expected {'role': 'user', 'parts': [{'text': …}]}."
         ) from None
+    except AttributeError:  # genai's enumerations take anything for text (genai 2.34)
+        raise Unprocessable("The message has a number where one of genai's names belongs.") from None

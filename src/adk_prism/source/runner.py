@@ -28,11 +28,11 @@ from google.genai import types
 from msgspec import structs
 
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.errors import NotFound, Unprocessable
+from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
-from adk_prism.source.history import paused_task_invocation
+from adk_prism.source.history import live_events, paused_task_invocation
 from adk_prism.source.redaction import Serialiser, answer_json, content_json, state_json
 from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
 from adk_prism.source.request import CallAnswer as CallAnswer
@@ -143,8 +143,9 @@ class RunnerSource:
 
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""
-        origin = self._request.origin
-        needs_all = self._request.responses() or root_kind(self._runner.agent) == "workflow"
+        request, origin = self._request, self._request.origin
+        resumes = request.message is None or request.responses()
+        needs_all = resumes or root_kind(self._runner.agent) == "workflow"
         session = await self._runner.session_service.get_session(
             app_name=self._runner.app_name,
             user_id=origin.user,
@@ -161,8 +162,7 @@ class RunnerSource:
             answers = Answers.find(session, responses)
             return _Call(answers.invocation, answers.message, named=False, answers=answers)
         if request.message is None:
-            if not request.invocation:
-                raise Unprocessable("A run needs a message, answers, or an invocation to resume.")
+            self._check_resume(session, request.invocation)
             return _Call(request.invocation, None)
         if request.invocation:
             return _Call(request.invocation, request.message)
@@ -172,25 +172,36 @@ class RunnerSource:
             return _Call(paused, request.message, named=False)
         return _Call(f"e-{uuid4()}", request.message)
 
+    def _check_resume(self, session: Session, invocation: str) -> None:
+        """ADK would run the model under an invocation that was taken back, or never was."""
+        if not invocation:
+            raise Unprocessable("A run needs a message, answers, or an invocation to resume.")
+        if not any(event.invocation_id == invocation for event in live_events(session)):
+            raise Conflict(
+                f"There is no invocation {invocation[:60]!r} to resume in this session (any more)."
+            )
+        if root_kind(self._runner.agent) == "legacy" and not self._is_resumable():
+            raise Conflict("This app cannot resume: it has no ResumabilityConfig. Send a message.")
+
     async def _before(self, session: Session) -> None:
         """Apply the state change; give a resumable legacy root's session its first event."""
         delta = self._request.state_delta
-        if delta or (not session.events and self._resumes_by_history()):
+        opens = root_kind(self._runner.agent) == "legacy" and self._is_resumable()
+        if delta or (opens and not session.events):
             await self._runner.session_service.append_event(session, new_state_event(delta))
 
-    def _resumes_by_history(self) -> bool:
+    def _is_resumable(self) -> bool:
         config = self._runner.resumability_config
-        resumable = config is not None and config.is_resumable
-        return resumable and root_kind(self._runner.agent) == "legacy"
+        return config is not None and config.is_resumable
 
     def _started(self, session: Session, call: _Call) -> RunStarted:
         request = self._request
-        fresh = request.message is not None and call.answers is None
+        said = request.message if call.answers is None else request.typed
         return RunStarted(
             run=request.run,
             origin=request.origin,
             invocation=call.invocation,
-            message=content_json(request.message) if fresh and request.message else NOTHING,
+            message=content_json(said) if said is not None else NOTHING,
             message_id=request.message_id,
             streaming=request.streaming,
             agents=self._agents,

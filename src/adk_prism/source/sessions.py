@@ -29,8 +29,8 @@ from adk_prism.errors import Conflict, Forbidden, NotFound
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.forgetting import forget_keys
 from adk_prism.source.history import live_events, user_turns
-from adk_prism.source.redaction import state_json
 from adk_prism.source.plain_json import storable
+from adk_prism.source.redaction import state_json
 
 _SHARED = ("app:", "user:", "temp:")
 _RESERVED = (*_SHARED, "_adk")

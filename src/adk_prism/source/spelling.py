@@ -170,8 +170,8 @@ def _take_error(fields: Fields) -> None:
         for key, value in source.items()
         if isinstance(value, str)
     }
-    named = _first(known, "message", "error_message", "errorMessage")
-    text = error if isinstance(error, str) else named
+    text = _first(known, "message", "error_message", "errorMessage")
+    text = text or (error if isinstance(error, str) else "")
     code = _first(known, "code", "type", "error_type", "errorType", "status")
     fields.setdefault("errorCode", Raw(_encode(code or "ERROR")))
     if text:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
+from adk_prism.facts.json_value import is_given, read_object
 from adk_prism.facts.model import (
     AudioHeard,
     CitationsGiven,
@@ -20,31 +20,32 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.strict_json import repair
 
-_USAGE = {
+USAGE = {
     "inputTokens": "promptTokenCount",
     "outputTokens": "candidatesTokenCount",
     "totalTokens": "totalTokenCount",
     "reasoningTokens": "thoughtsTokenCount",
     "cachedInputTokens": "cachedContentTokenCount",
 }
-_ABSENT = (b"", b"null")
+"""The AI SDK's names for token counts, and upstream's."""
 
 
 class Metadata:
     """The metadata of one run's message."""
 
     def __init__(self) -> None:
-        self._calls: list[Any] = []
+        self._calls: list[dict[str, Any]] = []
         self._last: dict[str, Any] = {}
-        self._groundings: list[Any] = []
+        self._groundings: list[dict[str, Any]] = []
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
         self._audio: _Sound | None = None
 
     def model_call(self, fact: ModelCallEnded) -> None:
         """Take a model call's end."""
-        if bytes(fact.usage) not in _ABSENT:
-            self._calls.append(_decode(fact.usage))
+        usage = read_object(fact.usage)
+        if usage:
+            self._calls.append(usage)
         if fact.finish:
             self._last.pop("finishMessage", None)  # it explained another call's finish
         for key, value in (
@@ -56,21 +57,17 @@ class Metadata:
             if value not in ("", None):
                 self._last[key] = value
         for key, raw in (("cache", fact.cache), ("logprobs", fact.logprobs)):
-            if bytes(raw) not in _ABSENT:
-                self._last[key] = _safe(raw)
+            if is_given(raw):
+                self._last[key] = Raw(repair(bytes(raw)))
 
     def grounding(self, fact: SourcesLinked) -> None:
-        self._groundings.append(_decode(fact.grounding))
+        self._groundings.append(read_object(fact.grounding))
 
     def citations(self, fact: CitationsGiven) -> None:
-        found = _decode(fact.citations)
-        if isinstance(found, dict):
-            self._citations.extend(found.get("citations") or ())
+        self._citations.extend(_items(read_object(fact.citations).get("citations")))
 
     def custom(self, fact: MetadataGiven) -> None:
-        found = _decode(fact.custom)
-        if isinstance(found, dict):
-            self._custom.update(found)
+        self._custom.update(read_object(fact.custom))
 
     def audio(self, fact: AudioHeard) -> None:
         if self._audio is None:
@@ -117,24 +114,36 @@ class _Sound:
         }
 
 
-def _usage(calls: list[Any]) -> dict[str, Any]:
-    usage: dict[str, Any] = {
-        name: sum(call.get(theirs) or 0 for call in calls)
-        for name, theirs in _USAGE.items()
-        if any(isinstance(call.get(theirs), int) for call in calls)
-    }
+def _usage(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    usage: dict[str, Any] = {}
+    for name, theirs in USAGE.items():
+        counts = [count for call in calls if (count := _count(call.get(theirs))) is not None]
+        if counts:
+            usage[name] = sum(counts)
     if calls:
         usage["modelCalls"] = calls
     return usage
 
 
-def _merge_grounding(groundings: list[Any]) -> dict[str, Any]:
+def _count(value: Any) -> int | None:
+    """Return a token count; some adapters write it as text, or as a float."""
+    try:
+        return None if value is None or isinstance(value, bool) else int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _merge_grounding(groundings: list[dict[str, Any]]) -> dict[str, Any]:
     """Join several model calls' grounding: lists in a row, supports pointing at the joined chunks."""
     merged: dict[str, Any] = {}
     for grounding in groundings:
-        base = len(merged.get("groundingChunks") or ())
+        base = len(_items(merged.get("groundingChunks")))
         for key, value in grounding.items():
-            news = [_shift(s, base) for s in value or ()] if key == "groundingSupports" else value
+            news = [_shift(s, base) for s in _items(value)] if key == "groundingSupports" else value
             merged[key] = _joined(merged.get(key), news)
     return merged
 
@@ -146,15 +155,7 @@ def _joined(before: Any, news: Any) -> Any:
 
 
 def _shift(support: Any, base: int) -> Any:
-    indices = support.get("groundingChunkIndices") if isinstance(support, dict) else None
-    if not base or not indices:
+    indices = _items(support.get("groundingChunkIndices")) if isinstance(support, dict) else []
+    if not base or not all(isinstance(index, int) for index in indices):
         return support
     return {**support, "groundingChunkIndices": [index + base for index in indices]}
-
-
-def _decode(raw: Raw) -> Any:
-    return msgspec.json.decode(repair(bytes(raw)))
-
-
-def _safe(raw: Raw) -> Raw:
-    return Raw(repair(bytes(raw)))

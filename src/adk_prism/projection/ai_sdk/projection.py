@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct, UnsetType, json
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strict_json import repair
 from adk_prism.projection.ai_sdk.dialects import DEFAULT, Dialect, dialect
@@ -91,6 +92,9 @@ class AiSdkProjection:
         self._run = ""
         self._cursor = 0
         self._streamed: set[str] = set()
+        self._delegated: dict[str, None] = {}
+        """Calls that run an agent and have no answer yet, in order."""
+        self._continued = False
         self._ended: fact.MessageEnded | None = None
 
     def feed(self, entry: Entry) -> list[Frame]:
@@ -98,7 +102,7 @@ class AiSdkProjection:
         self._cursor = entry.cursor
         out: list[Frame] = []
         for item in self._reader.feed(entry):
-            if type(item) is fact.BlockGrew:  # most facts are this one
+            if type(item) is BlockGrew:  # most facts are this one
                 delta = ReasoningDelta if item.kind == "reasoning" else TextDelta
                 out.append(delta(item.block, item.text))
             else:
@@ -111,6 +115,7 @@ class AiSdkProjection:
         self._run = item.run
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        self._continued = item.continued
         if self._scope.opens:
             out.append(Start(item.message, {"runId": item.run}))
         else:
@@ -128,7 +133,10 @@ class AiSdkProjection:
         ended = self._ended
         assert ended is not None, "the reader ends the message before the run"
         waits = ended.awaiting and item.outcome != "cancelled"
-        self._steps.close(out, seal=not waits, first=self._scope.opens)
+        if item.outcome == "finished":
+            # An agent that asks back (ADK's task mode): its call is answered in a later message.
+            out.extend(ToolOutputAvailable(call, _NULL) for call in self._delegated)
+        self._steps.close(out, seal=not waits, first=not self._continued)
         if item.outcome == "failed":
             out.append(Error(failure_text(item.code, item.correlation)))
         elif item.outcome == "cancelled":
@@ -163,6 +171,7 @@ class AiSdkProjection:
     def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
         if item.call not in self._streamed:
+            self._steps.call_began(item.call)
             self._streamed.add(item.call)
             out.append(ToolInputStart(item.call, item.name))
         if item.json_fragment:
@@ -171,7 +180,7 @@ class AiSdkProjection:
     def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
         if not item.provider_executed:  # those are settled already, for a stock client
-            self._steps.call_requested(item.call)
+            self._steps.call_began(item.call)
         out.append(
             ToolInputAvailable(
                 item.call,
@@ -184,25 +193,41 @@ class AiSdkProjection:
 
     def _call_delegated(self, item: fact.CallDelegated, out: list[Frame]) -> None:
         self._steps.call_settled(item.call)
+        self._delegated[item.call] = None
+
+    def _settle(self, call: str) -> None:
+        self._steps.call_settled(call)
+        self._delegated.pop(call, None)
+
+    def _is_known(self) -> bool:
+        """Tell whether an answer came with the request that began the run.
+
+        The client that sent it shows it already, and an output is told once; only a replay tells it.
+        """
+        return self._cursor == 1 and not self._scope.replayed
 
     def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
-        self._steps.call_settled(item.call)
+        self._settle(item.call)
+        if self._is_known():
+            return
         output = _safe(item.output) if bytes(item.output) else _NULL
         out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
 
     def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
-        self._steps.call_settled(item.call)
+        self._settle(item.call)
+        if self._is_known():
+            return
         out.append(ToolOutputError(item.call, item.error, item.provider_executed or UNSET))
 
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
-        self._steps.call_settled(item.call)
+        self._settle(item.call)
         if self._scope.replayed and not self._dialect.approval_responses:
             out.append(ToolOutputError(item.call, denial_text(item.reason)))
         else:
             out.append(ToolOutputDenied(item.call))
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
-        self._steps.call_settled(item.call)
+        self._settle(item.call)
         if not item.input_known:
             out.append(ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT))
         out.append(ToolOutputError(item.call, UNANSWERED))
@@ -275,6 +300,7 @@ class AiSdkProjection:
     # -------------------------------------------------------------- what it rests on
 
     def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
+        self._steps.beside(out)
         if item.document:
             filename = item.uri.rpartition("/")[2] or UNSET
             out.append(

@@ -14,12 +14,18 @@ from adk_prism.projection.ai_sdk.frames import FinishStep, Frame, StartStep
 class _Step:
     """The step that is open."""
 
-    __slots__ = ("calls", "model_call")
+    __slots__ = ("calls", "model_call", "unsettled")
 
     def __init__(self, model_call: str) -> None:
         self.model_call = model_call
-        self.calls: dict[str, bool] = {}
-        """Call → settled: answered, or running an agent."""
+        self.calls = 0
+        self.unsettled: set[str] = set()
+        """Calls that are neither answered nor run an agent."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether it holds calls, and all of them are settled."""
+        return bool(self.calls) and not self.unsettled
 
 
 class Steps:
@@ -35,12 +41,7 @@ class Steps:
         step = self._step
         if step is None:
             out.append(StartStep())
-        elif (
-            model_call != step.model_call
-            and step.calls
-            and not self._blocks
-            and all(step.calls.values())
-        ):
+        elif model_call != step.model_call and step.is_answered and not self._blocks:
             out.append(FinishStep())
             out.append(StartStep())
         else:
@@ -48,30 +49,36 @@ class Steps:
         self._step = _Step(model_call)
         self._any = True
 
+    def beside(self, out: list[Frame]) -> None:
+        """Make sure that there is a step for what belongs to no model call in particular."""
+        if self._step is None:
+            self.output("", out)
+
     def block_began(self) -> None:
         self._blocks += 1
 
     def block_ended(self) -> None:
         self._blocks -= 1
 
-    def call_requested(self, call: str) -> None:
-        if self._step is not None:
-            self._step.calls[call] = False
+    def call_began(self, call: str) -> None:
+        """Note a call, also one whose input still streams: a call lies in one step."""
+        if self._step is not None and call not in self._step.unsettled:
+            self._step.calls += 1
+            self._step.unsettled.add(call)
 
     def call_settled(self, call: str) -> None:
-        if self._step is not None and call in self._step.calls:
-            self._step.calls[call] = True
+        if self._step is not None:
+            self._step.unsettled.discard(call)
 
     def close(self, out: list[Frame], *, seal: bool, first: bool) -> None:
         """Close the open step; with `seal`, keep a client from posting again over answered calls.
 
-        A message that would have no part at all gets an empty step (`first`: nothing came before this
-        run): ai 6.0.0 refuses a message without parts.
+        A run that said nothing gets an empty step, if it is the message's `first` (ai 6.0.0 refuses a
+        message without parts) or seals it (the last step may be of an earlier run, and answered).
         """
         step, self._step = self._step, None
         if step is not None:
             out.append(FinishStep())
-        answered = step is not None and step.calls and all(step.calls.values())
-        if (seal and answered) or (first and not self._any):
+        if (seal and step is not None and step.is_answered) or (not self._any and (first or seal)):
             out.append(StartStep())
             out.append(FinishStep())

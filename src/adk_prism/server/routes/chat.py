@@ -44,7 +44,10 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(prefix="/api/chat", route_class=StrictRoute, tags=["AI SDK"])
     chat = _ChatRoutes(context)
     router.post("/{app_name}", response_class=Response)(chat.post)
-    router.get("/{app_name}/{chat_id}/stream", response_class=Response)(chat.resume)
+    nothing = {204: {"description": "Nothing runs"}}
+    router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
+        chat.resume
+    )
     router.get("/{app_name}/{chat_id}/messages")(chat.messages)
     router.post("/{app_name}/{chat_id}/stop", status_code=200)(chat.stop)
     return router
@@ -63,6 +66,7 @@ class _ChatRoutes:
         key: Key = "",
     ) -> Response:
         """Say something, answer, or take back; stream the assistant's message."""
+        self._context.lifecycle.check_open()
         find_dialect(dialect)
         self._context.apps.runner(app_name)
         asked = read_request(body)

@@ -87,6 +87,7 @@ class _RunRoutes:
     async def _begin(
         self, request: Request, asked: RunAgent, key: str, *, streaming: bool
     ) -> RunId:
+        self._context.lifecycle.check_open()
         origin = self._origin(asked)
         delta = asked.state_delta or {}
         check_state(self._context, origin.app, delta)

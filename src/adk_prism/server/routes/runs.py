@@ -62,7 +62,7 @@ class _RunsRoutes:
         """Stream a run, live or over, after a position or a cursor."""
         files = FileLinks(base_url(request, self._context.settings))
         spec = protocol(as_, dialect, files)
-        stream = Stream(run, as_, (dialect, files.base))
+        stream = Stream(run, as_, (dialect, files.base), named=spec.named)
         view = await self._context.follower.open(stream, spec, _after(run, after, last_event_id))
         return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
 

@@ -1,7 +1,8 @@
 """An agent that keeps a diary: what its model is asked and which tools run, in files a test reads.
 
-The first word of a prompt says what happens (`_script`). A word in brackets, `[gate]`, holds the
-model there until somebody opens that gate (`open gate`), so that a test decides how far a run is.
+The first word of a prompt says what happens (`_script`). A word in brackets, `[gate]`, is said again
+in the answer and holds the model there until somebody opens that gate (`open gate`), so that a test
+decides how far a run is.
 The app is not resumable: that is ADK's default, and its weaker half.
 """
 
@@ -40,8 +41,8 @@ def note_request(callback_context: CallbackContext, llm_request: LlmRequest) -> 
     _write("requests", callback_context.session.id, {"contents": contents, "state": state})
 
 
-async def count(tool_context: ToolContext) -> dict[str, int]:
-    """Count one further, in the session's state; what the first count finds is told."""
+def count(tool_context: ToolContext) -> dict[str, int]:
+    """Count one further, in the session's state."""
     _write("ran", tool_context.session.id, {"tool": "count"})
     number = tool_context.state.get("count", 0) + 1
     tool_context.state["count"] = number
@@ -49,11 +50,9 @@ async def count(tool_context: ToolContext) -> dict[str, int]:
     return {"count": number}
 
 
-async def erase(name: str, tool_context: ToolContext) -> dict[str, str]:
-    """Erase a page. A person has to approve it; one that is named like a gate waits for it."""
+def erase(name: str, tool_context: ToolContext) -> dict[str, str]:
+    """Erase a page. A person has to approve it."""
     _write("ran", tool_context.session.id, {"tool": "erase", "name": name})
-    if found := _GATE.search(name):
-        await GATES[found[1]].wait()
     return {"erased": name}
 
 
@@ -63,7 +62,7 @@ async def wait(gate: str) -> dict[str, str]:
     return {"passed": gate}
 
 
-async def open_gate(gate: str) -> dict[str, str]:
+def open_gate(gate: str) -> dict[str, str]:
     """Open a gate."""
     GATES[gate].set()
     return {"opened": gate}
@@ -86,17 +85,19 @@ class DiaryModel(ScriptedModel):
 
 def _script(request: LlmRequest) -> Turn:
     conversation = read_conversation(request)
-    word, _, rest = conversation.prompt.partition(" ")
+    words = conversation.prompt.split()
+    gates = [word for word in words if _GATE.fullmatch(word)]
+    word, *names = [word for word in words if word not in gates]
     if conversation.answers:
-        told = "; ".join(f"{a.name} {json.dumps(dict(a.response))}" for a in conversation.answers)
-        return say(f"Done: {told}")
+        told = sorted(f"{a.name} {json.dumps(dict(a.response))}" for a in conversation.answers)
+        return say(" ".join(["Done:", *gates, "; ".join(told)]))
     calls = {
         "count": [Call("count")],
-        "erase": [Call("erase", {"name": name}) for name in rest.split()],
-        "locate": [Call("locate", {"near": rest})],
+        "erase": [Call("erase", {"name": name}) for name in names],
+        "locate": [Call("locate")],
         "batch": [Call("locate"), Call("erase", {"name": "page"}), Call("count")],
-        "wait": [Call("wait", {"gate": rest})],
-        "open": [Call("open_gate", {"gate": rest})],
+        "wait": [Call("wait", {"gate": name}) for name in names],
+        "open": [Call("open_gate", {"gate": name}) for name in names],
     }
     if word in calls:
         return Turn((Say("I do it."), *calls[word]))

@@ -1,0 +1,90 @@
+"""`adk-prism fields`: what becomes of each thing that ADK can say and the AI SDK can show.
+
+Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk
+keys are emitted or declined. With `--check` only what nobody has decided is told, and exit is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from adk_prism.cli import FAILURE
+
+if TYPE_CHECKING:
+    from adk_prism.fieldcheck.report import Coverage, Report
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "--check", action="store_true", help="tell only what is not decided; exit 1 if anything is"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="every field with its disposition, as JSON"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the report. Return 1 with `--check` where something has no disposition, or a stale one."""
+    # Importing ADK takes seconds; a mistyped option is told before that.
+    from adk_prism.fieldcheck.chunk_inventory import read_releases
+    from adk_prism.fieldcheck.inventory import read_inventory
+    from adk_prism.fieldcheck.report import report
+
+    told = report(read_inventory(), read_releases())
+    if args.json:
+        _print_json(told)
+    elif not args.check:
+        print("\n".join(_tables(told)))
+    for finding in () if args.json else told.findings:
+        print(finding.message, file=sys.stderr)
+    if args.check and not args.json and not told.findings:
+        print(
+            f"All decided: {_sum(told.fields)} fields and values, {_sum(told.chunks)} chunk keys."
+        )
+    return FAILURE if args.check and told.findings else 0
+
+
+def _print_json(told: Report) -> None:
+    import msgspec
+
+    from adk_prism.fieldcheck.report import to_json
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(to_json(told))).decode() + "\n")
+
+
+def _sum(coverages: Iterable[Coverage]) -> int:
+    return sum(len(coverage.items) for coverage in coverages)
+
+
+def _tables(told: Report) -> Iterator[str]:
+    from adk_prism.fieldcheck.report import CHUNK_KINDS, FIELD_KINDS
+
+    packages = dict.fromkeys(coverage.origin for coverage in told.fields)
+    yield from _table(f"what {', '.join(packages)} can say", told.fields, FIELD_KINDS)
+    yield ""
+    origin = told.chunks[0].origin
+    yield from _table(f"what clients of {origin} accept", told.chunks, CHUNK_KINDS)
+
+
+def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:
+    from adk_prism.fieldcheck.report import totals
+
+    columns = (*kinds, "missing")
+    width = max(len(title), *(len(coverage.name) for coverage in coverages)) + 2
+    yield f"{title:<{width}}{'all':>5}" + "".join(f"{column:>11}" for column in columns)
+    for coverage in coverages:
+        yield _line(coverage.name, coverage.counts, columns, width)
+    counts = totals(coverages)
+    yield _line("total", counts, columns, width)
+    decided = counts.total() - counts["missing"]
+    yield f"coverage: {decided} of {counts.total()}, {decided / counts.total():.1%}"
+
+
+def _line(name: str, counts: Counter[str], columns: tuple[str, ...], width: int) -> str:
+    numbers = "".join(f"{counts[column] or '-':>11}" for column in columns)
+    return f"{name:<{width}}{counts.total():>5}{numbers}"

@@ -1,0 +1,46 @@
+"""`adk-prism laws`: whether the five laws hold for recordings, in every protocol and dialect."""
+
+from __future__ import annotations
+
+import argparse
+
+from adk_prism.cli import fail
+from adk_prism.errors import SourceError
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.runlog.entry import Entry
+from adk_prism.source.recording import read_run
+from adk_prism.testing.laws import LAWS, check_laws, spoken
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a recording, JSON lines of ADK events, or the body of /run_sse",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Check each file and say so; stop at the first law that is broken."""
+    protocols = spoken()
+    for file in args.files:
+        entries = _read(file)
+        broken = check_laws(entries, protocols)
+        if broken:
+            return fail(f"{file}: {_one_line(str(broken[0]))}.")
+        print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {', '.join(protocols)}")
+    return 0
+
+
+def _read(file: str) -> list[Entry]:
+    try:
+        return list(read_run(file, end=CaptureEnding()))
+    except SourceError as error:
+        raise SourceError(f"{file}: {error.detail}") from None
+
+
+def _one_line(text: str) -> str:
+    # What is in the file may be in it.
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,160 @@
+"""`adk-prism run`: one run of an app on stdout, readable or as the bytes of a protocol.
+
+Everything is in this process and its memory, except where `--session` names a conversation: then ADK's
+sessions are the same files that `serve` uses by default, so it can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from adk_prism.cli import FAILURE
+from adk_prism.cli.readable import Readable
+from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import UsageError
+from adk_prism.facts.reader import Reader
+from adk_prism.projection.contract import ProtocolSpec
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
+from adk_prism.runlog.memory import MemoryLog
+from adk_prism.transport.sse_encoder import encode
+
+if TYPE_CHECKING:
+    from adk_prism.pipeline.conversation import Conversations, Start
+
+USER = "user"
+"""Whose the sessions are: the user that the chat routes take by default."""
+DATA_DIR = Path(".adk-prism")
+"""Where `serve` keeps its files by default."""
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("app", metavar="APP", help="name of the app, e.g. tour")
+    parser.add_argument("message", metavar="MESSAGE", help="what to say to it, e.g. help")
+    parser.add_argument(
+        "--as", dest="protocol", metavar="PROTOCOL", help="write exact bytes: adk, ai-sdk or studio"
+    )
+    parser.add_argument(
+        "--session", metavar="S", help=f"go on with this session, kept under {DATA_DIR}/"
+    )
+    parser.add_argument(
+        "--state",
+        metavar="KEY=JSON",
+        action="append",
+        default=[],
+        help="set a key of the session's state first; repeatable",
+    )
+    parser.add_argument(
+        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps; without: the bundled apps"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the app once; return 1 if the run failed. Raise `UsageError` for what was typed."""
+    spec = protocol(args.protocol) if args.protocol else None
+    state = dict(_assignment(text) for text in args.state)
+    return asyncio.run(_run(args, state, _Output(spec)))
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    key, found, value = text.partition("=")
+    try:
+        if not found or not key:
+            raise ValueError
+        return key, msgspec.json.decode(value)
+    except ValueError:  # msgspec's errors are such
+        raise UsageError(
+            f"--state is {text[:60]!r}; expected KEY=JSON, e.g. --state 'city=\"Rome\"'."
+        ) from None
+
+
+class _Output:
+    """Writes a run's entries to stdout, in one of two ways."""
+
+    def __init__(self, spec: ProtocolSpec[Any] | None) -> None:
+        self._spec = spec
+        self._projection = spec.make() if spec is not None else None
+        self._prefix = ""
+        self._reader = Reader()
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        self._readable = Readable(colour=colour)
+
+    def write(self, entry: Entry) -> None:
+        if self._spec is not None and self._projection is not None:
+            payloads = [self._spec.payload(frame) for frame in self._projection.feed(entry)]
+            self._prefix = self._prefix or self._spec.prefix(entry)
+            data = encode(self._prefix, entry.cursor, payloads)
+        else:
+            text = "".join(map(self._readable.show, self._reader.feed(entry)))
+            data = text.encode(sys.stdout.encoding, "replace")
+        if data:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+
+async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Output) -> int:
+    log = MemoryLog()
+    await log.open()
+    async with _conversations(args, log) as (conversations, start):
+        start = msgspec.structs.replace(start, state_delta=state)
+        content = {"role": "user", "parts": [{"text": args.message}]}
+        run = await conversations.run_adk(start, to_raw(content), "")
+        failed = False
+        async with aclosing(log.read(run, follow=True)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    output.write(entry)
+                    record = entry.record
+                    failed = isinstance(record, RunEnded) and record.outcome == "failed"
+    return FAILURE if failed else 0
+
+
+@asynccontextmanager
+async def _conversations(
+    args: argparse.Namespace, log: MemoryLog
+) -> AsyncIterator[tuple[Conversations, Start]]:
+    # Importing ADK takes seconds; what was typed is checked before that.
+    from adk_prism.pipeline.chats import Chats
+    from adk_prism.pipeline.conversation import Conversations, Start
+    from adk_prism.pipeline.gate import Gate
+    from adk_prism.pipeline.runs import Runs
+    from adk_prism.server.diagnostics_sink import route_logging
+    from adk_prism.source.apps import Apps
+    from adk_prism.source.services import ServiceUris, close_services, open_services
+
+    route_logging(_tell)
+    in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
+    folder = Path(args.dir) if args.dir else None
+    uris = ServiceUris() if args.session else in_memory
+    services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
+    apps = Apps.of_folder(folder, services, report=_tell)
+    gate = Gate()
+    conversations = Conversations(apps, Runs(log, gate, _tell), gate, Chats(log), _tell)
+    session = args.session or f"run-{secrets.token_hex(8)}"
+    origin = Origin(app=args.app, user=USER, session=session)
+    try:
+        await apps.sessions(args.app).ensure(origin)
+        yield conversations, Start(origin=origin, policy="refuse")
+    finally:
+        await apps.close()
+        await close_services(services)
+
+
+def _tell(diagnostic: Diagnostic) -> None:
+    """Say in one line what an operator should know: here that is whoever typed the command."""
+    cause = diagnostic.cause.rstrip().rpartition("\n")[2]
+    words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
+    line = ": ".join(word for word in words if word)
+    shown = "".join(c if c.isprintable() else " " for c in line)
+    print(f"adk-prism: {shown}", file=sys.stderr)

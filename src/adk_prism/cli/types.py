@@ -1,0 +1,19 @@
+"""`adk-prism types`: TypeScript types of our data parts and message metadata, on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from adk_prism.projection.ai_sdk.typescript import declarations
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add nothing: there is one answer."""
+    parser.epilog = "Redirect it into your project: adk-prism types > prism.ts"
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the types."""
+    sys.stdout.write(declarations())
+    return 0

@@ -1,0 +1,69 @@
+"""All dispositions in one place: of ADK's fields and values, and of the AI SDK's chunks.
+
+The tables themselves are in `tables/`, one file per subject. `home` tells where a type's rows are,
+or belong, so that a message can send its reader there.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from adk_prism.fieldcheck.kinds import Chunk, ChunkDisposition, Disposition, Projected, Rows
+from adk_prism.fieldcheck.tables import (
+    actions,
+    calls,
+    chunks,
+    content,
+    event,
+    files,
+    reasons,
+    sources,
+    usage,
+)
+
+_SUBJECTS: tuple[ModuleType, ...] = (
+    event,
+    actions,
+    content,
+    files,
+    calls,
+    sources,
+    usage,
+    reasons,
+)
+
+FIELDS: dict[str, Rows] = {
+    name: rows for subject in _SUBJECTS for name, rows in subject.TABLE.items()
+}
+"""By upstream type, by field or value."""
+
+CHUNKS: dict[str, Chunk] = chunks.TABLE
+"""By chunk type."""
+
+FINISH_REASONS: dict[str, ChunkDisposition] = chunks.FINISH_REASONS
+"""By value of `finish.finishReason`."""
+
+CHUNKS_HOME = chunks.__name__
+
+
+def home(upstream: str) -> str:
+    """Return the module that holds the rows of a type; of an unknown one, where tables are joined."""
+    for subject in _SUBJECTS:
+        if upstream in subject.TABLE:
+            return subject.__name__
+    return __name__
+
+
+def projected() -> dict[str, Projected]:
+    """Return what is projected, by `Type.field`."""
+    return {
+        f"{name}.{field}": row
+        for name, rows in FIELDS.items()
+        for field, row in rows.items()
+        if isinstance(row, Projected)
+    }
+
+
+def disposition(upstream: str, member: str) -> Disposition | None:
+    """Look one field or value up."""
+    return FIELDS.get(upstream, {}).get(member)

@@ -1,0 +1,86 @@
+"""What upstream can say: every type that an ADK event can hold, read from the installed packages.
+
+Starts at google-adk's `Event` and follows the annotations of its fields, so a type that a new field
+brings along is found without being named here. Of enumerations only those are listed whose values
+we translate one by one; all others pass as they are.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, get_args
+
+from google.adk.events.event import Event
+from google.genai import types
+from msgspec import Struct
+from pydantic import BaseModel
+
+TRANSLATED = (types.FinishReason, types.BlockedReason)
+"""Enumerations of which each value has a disposition of its own."""
+
+_PACKAGES = {"google.adk": "google-adk", "google.genai": "google-genai"}
+
+
+class UpstreamType(Struct, frozen=True):
+    """A model with its fields, or an enumeration with its values."""
+
+    name: str
+    package: str
+    """Its distribution and version: `google-adk 2.13.0`."""
+    word: str
+    """What its members are: `field` or `value`."""
+    members: tuple[str, ...]
+
+
+Inventory = dict[str, UpstreamType]
+"""Upstream's types by name, in the order in which an event leads to them."""
+
+
+def read_inventory(root: type[BaseModel] = Event) -> Inventory:
+    """Return the types that `root` can hold, itself first, and the enumerations we translate."""
+    models = list(_reachable(root))
+    found = {model.__name__: _model(model) for model in models}
+    if len(found) < len(models):
+        raise AssertionError("two upstream types have one name; tell them apart in the inventory")
+    return found | {values.__name__: _values(values) for values in TRANSLATED}
+
+
+def _reachable(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    seen = {root}
+    waiting = [root]
+    while waiting:
+        model = waiting.pop(0)
+        yield model
+        for field in model.model_fields.values():
+            for held in _models_in(field.annotation):
+                if held not in seen:
+                    seen.add(held)
+                    waiting.append(held)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _model(model: type[BaseModel]) -> UpstreamType:
+    return UpstreamType(model.__name__, _package(model), "field", tuple(model.model_fields))
+
+
+def _values(values: type[enum.Enum]) -> UpstreamType:
+    return UpstreamType(
+        values.__name__, _package(values), "value", tuple(str(each.value) for each in values)
+    )
+
+
+def _package(upstream: type) -> str:
+    """Name the package of a type; one that is defined elsewhere goes with what it extends."""
+    for base in upstream.__mro__:
+        for prefix, package in _PACKAGES.items():
+            if base.__module__.startswith(prefix):
+                return f"{package} {version(package)}"
+    return upstream.__module__

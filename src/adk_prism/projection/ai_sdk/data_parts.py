@@ -1,0 +1,101 @@
+"""Our data parts: what each `data-<name>` holds, as TypeScript and in a sentence.
+
+The one table from which `adk-prism types` and the protocol's page are written; tests hold it equal
+to what the projection emits and to what requests may bring. Shapes name types of `typescript.py`.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class DataPart(Struct, frozen=True):
+    """One kind of data part."""
+
+    shape: str
+    """The TypeScript type of its `data`."""
+    doc: str
+    keyed: bool = False
+    """Has an `id`: a later part with the same id replaces it."""
+    transient: bool = False
+    """Only for `onData`; never part of the message."""
+
+
+SENT = {
+    "state": DataPart(
+        "{ [key: string]: JsonValue }",
+        "Session state that an agent or tool changed: the changed keys with their new values.",
+    ),
+    "artifact": DataPart(
+        "{ filename: string; version: number }",
+        "An artifact was saved, under this name, as this version.",
+    ),
+    "transfer": DataPart(
+        "{ to: string; reason?: string }", "The conversation goes on with another agent."
+    ),
+    "output": DataPart(
+        "{ author: string; path: string; output: JsonValue }",
+        "What a node of a workflow returned; `path` says which node.",
+    ),
+    "long-running": DataPart(
+        "{ toolCallId: string; toolName: string }",
+        "This call's answer may come much later, or from the client.",
+    ),
+    "approval": DataPart(
+        "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue }",
+        "What the tool wants the person to know before approving; beside `tool-approval-request`.",
+        keyed=True,
+    ),
+    "input-request": DataPart(
+        "{ id: string; request: JsonValue }",
+        "A workflow asks the person something. Answer with `data-input-response`.",
+        keyed=True,
+    ),
+    "credential-request": DataPart(
+        "{ id: string; toolCallId?: string; request: JsonValue }",
+        "A tool needs the person to sign in. Answer with `data-credential-response`.",
+        keyed=True,
+    ),
+    "executable-code": DataPart(
+        "{ code?: string; language?: string; id?: string }", "Code that the model wrote to be run."
+    ),
+    "code-execution-result": DataPart(
+        "{ outcome?: string; output?: string; id?: string }", "What running that code gave."
+    ),
+    "file-reference": DataPart(
+        "{ uri: string; mediaType: string; filename?: string }",
+        "A file that lies where no link can be given (`gs://…`, in a replay without a server).",
+    ),
+    "pcm": DataPart(
+        "{ content: string; sampleRate: number; channels: number; bitDepth: number }",
+        "A piece of raw sound, base64.",
+        transient=True,
+    ),
+    "input-transcription": DataPart(
+        "{ text: string; final: boolean }",
+        "What the user was heard to say, so far.",
+        keyed=True,
+    ),
+    "interrupted": DataPart("{ author: string }", "The speaker was cut off."),
+    "error": DataPart(
+        "{ code: string; author: string; path: string; message?: string }",
+        "A node or agent failed; the run may have survived it.",
+    ),
+    "unrecognised": DataPart(
+        "{ kind: string; raw: JsonValue }",
+        "Something that this version of adk-prism does not know, as it came.",
+    ),
+}
+"""What the server sends."""
+
+TAKEN = {
+    "input-response": DataPart(
+        "{ id: string; response: JsonValue }",
+        "Sent by the client: the answer to `data-input-request`.",
+    ),
+    "credential-response": DataPart(
+        "{ id: string; response: JsonValue }",
+        "Sent by the client: the answer to `data-credential-request`.",
+    ),
+}
+"""What a client may put into a user's message."""

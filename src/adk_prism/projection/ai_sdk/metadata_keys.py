@@ -1,0 +1,47 @@
+"""The keys of our message metadata: what each holds, as TypeScript and in a sentence.
+
+The table from which `adk-prism types` and the protocol's page are written; a test holds it equal to
+what `metadata.py` collects. Shapes name types of `typescript.py`.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class MetadataKey(Struct, frozen=True):
+    """One key of `message.metadata`."""
+
+    shape: str
+    doc: str
+    always: bool = False
+    """There from the message's first chunk on; all others come with its end."""
+
+
+METADATA_KEYS = {
+    "runId": MetadataKey(
+        "string", "The run that wrote the message last: its id in `/api/runs/{run}`.", always=True
+    ),
+    "usage": MetadataKey(
+        "PrismUsage", "Tokens, summed over the run's model calls, and each call's own counts."
+    ),
+    "modelVersion": MetadataKey("string", "The model that answered last, as it names itself."),
+    "adkFinishReason": MetadataKey("string", "Why it stopped, in upstream's word."),
+    "finishMessage": MetadataKey(
+        "string", "Why it stopped, in a sentence of the model's provider."
+    ),
+    "grounding": MetadataKey(
+        "PrismGrounding", "Sources, and which spans of the text rest on them."
+    ),
+    "citations": MetadataKey("PrismCitation[]", "Passages that are quoted from somewhere."),
+    "cache": MetadataKey("PrismCache", "The context cache that was used."),
+    "avgLogprobs": MetadataKey("number", "Average log probability of the answer's tokens."),
+    "logprobs": MetadataKey("PrismLogprobs", "Log probabilities, token by token."),
+    "custom": MetadataKey(
+        "{ [key: string]: JsonValue }", "The app's own metadata (`custom_metadata`)."
+    ),
+    "audio": MetadataKey(
+        "{ chunks: number; bytes: number; sampleRate: number; duration: number }",
+        "How much raw sound was sent; `duration` in seconds.",
+    ),
+}

@@ -1,0 +1,161 @@
+"""TypeScript types for `useChat<PrismUIMessage>`, written from the tables of parts and metadata.
+
+Upstream's own structures (google-genai 2.34) are spelled out here, camelCase as on the wire; the
+compiler checks them against real frames in a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN
+from adk_prism.projection.ai_sdk.metadata_keys import METADATA_KEYS
+
+_HEAD = """\
+// Types of what adk-prism sends besides text and tools. Written by `adk-prism types`.
+//
+//   import type { PrismUIMessage } from './prism';
+//   const { messages } = useChat<PrismUIMessage>({ … });
+import type { UIMessage, UITools } from 'ai';
+
+export type JsonValue =
+  null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+"""
+
+_UPSTREAM = """\
+export type PrismTokenDetails = { modality?: string; tokenCount?: number }[];
+
+/** One model call's own counts, as the model's provider gave them. */
+export type PrismModelCall = {
+  promptTokenCount?: number;
+  candidatesTokenCount?: number;
+  totalTokenCount?: number;
+  thoughtsTokenCount?: number;
+  cachedContentTokenCount?: number;
+  toolUsePromptTokenCount?: number;
+  promptTokensDetails?: PrismTokenDetails;
+  candidatesTokensDetails?: PrismTokenDetails;
+  cacheTokensDetails?: PrismTokenDetails;
+  toolUsePromptTokensDetails?: PrismTokenDetails;
+  trafficType?: string;
+};
+
+export type PrismUsage = {
+  inputTokens?: number;
+  outputTokens?: number;
+  totalTokens?: number;
+  reasoningTokens?: number;
+  cachedInputTokens?: number;
+  modelCalls?: PrismModelCall[];
+};
+
+export type PrismGroundingChunk = {
+  web?: { uri?: string; title?: string; domain?: string };
+  image?: { sourceUri?: string; imageUri?: string; title?: string; domain?: string };
+  maps?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    placeId?: string;
+    placeAnswerSources?: JsonValue;
+    route?: JsonValue;
+  };
+  retrievedContext?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    documentName?: string;
+    pageNumber?: number;
+    fileSearchStore?: string;
+    mediaId?: string;
+    ragChunk?: JsonValue;
+    customMetadata?: JsonValue[];
+  };
+};
+
+/** A span of the text, and the chunks (by index) that it rests on. */
+export type PrismGroundingSupport = {
+  segment?: { startIndex?: number; endIndex?: number; partIndex?: number; text?: string };
+  groundingChunkIndices?: number[];
+  confidenceScores?: number[];
+  renderedParts?: number[];
+};
+
+export type PrismGrounding = {
+  groundingChunks?: PrismGroundingChunk[];
+  groundingSupports?: PrismGroundingSupport[];
+  webSearchQueries?: string[];
+  imageSearchQueries?: string[];
+  retrievalQueries?: string[];
+  searchEntryPoint?: { renderedContent?: string; sdkBlob?: string };
+  retrievalMetadata?: { googleSearchDynamicRetrievalScore?: number };
+  googleMapsWidgetContextToken?: string;
+  sourceFlaggingUris?: { sourceId?: string; flagContentUri?: string }[];
+};
+
+export type PrismCitation = {
+  startIndex?: number;
+  endIndex?: number;
+  uri?: string;
+  title?: string;
+  license?: string;
+  publicationDate?: { year?: number; month?: number; day?: number };
+};
+
+export type PrismCache = {
+  fingerprint: string;
+  contentsCount: number;
+  cacheName?: string;
+  createdAt?: number;
+  expireTime?: number;
+  invocationsUsed?: number;
+};
+
+export type PrismLogprob = { token?: string; tokenId?: number; logProbability?: number };
+
+export type PrismLogprobs = {
+  chosenCandidates?: PrismLogprob[];
+  topCandidates?: { candidates?: PrismLogprob[] }[];
+  logProbabilitySum?: number;
+};
+"""
+
+_TAIL = """\
+/** A message of a chat with adk-prism; name your tools to have their parts typed as well. */
+export type PrismUIMessage<TOOLS extends UITools = UITools> =
+  UIMessage<PrismMetadata, PrismDataParts, TOOLS>;
+"""
+
+
+def declarations() -> str:
+    """Return the TypeScript module."""
+    return "\n".join((_HEAD, _UPSTREAM, _metadata(), _data_parts(), _TAIL))
+
+
+def _metadata() -> str:
+    return _type(
+        "PrismMetadata",
+        "What `message.metadata` holds; all but `runId` comes with the message's end.",
+        (
+            (name if key.always else f"{name}?", key.shape, key.doc)
+            for name, key in METADATA_KEYS.items()
+        ),
+    )
+
+
+def _data_parts() -> str:
+    return _type(
+        "PrismDataParts",
+        "What the parts `data-<name>` hold, by name.",
+        (
+            (f"'{name}'", part.shape, f"{part.doc} Transient." if part.transient else part.doc)
+            for name, part in (SENT | TAKEN).items()
+        ),
+    )
+
+
+def _type(name: str, doc: str, members: Iterator[tuple[str, str, str]]) -> str:
+    lines = [f"/** {doc} */", f"export type {name} = {{"]
+    for member, shape, text in members:
+        lines += [f"  /** {text} */", f"  {member}: {shape};"]
+    return "\n".join((*lines, "};", ""))

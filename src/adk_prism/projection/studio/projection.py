@@ -1,0 +1,341 @@
+"""Facts to the Studio protocol (SSE Schema v2): the mapping, one function per fact.
+
+Where the schema is silent, or the program that it was written for disagrees with it, this is what
+holds:
+- a run ends with exactly one of `end` and `error`, last. A failed run has no `done`; one that was
+  stopped, or waits for a person, has it, with `status`;
+- `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
+  state that the run began with;
+- `chunk` is a piece to be appended, and only what the agent says to the user: an agent inside a tool
+  (`AgentTool`) shows in the trace and by its own calls, marked `within`;
+- tools are no nodes, nor is ADK's scaffolding; a composite agent and a workflow are;
+- "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
+- a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
+- what the protocol has no word for is a `log`, or the call and result of a tool `code_execution`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.reader import Reader
+from adk_prism.projection.studio.frames import (
+    Chunk,
+    Done,
+    End,
+    Error,
+    Frame,
+    Level,
+    Log,
+    Resume,
+    Session,
+    State,
+    StateSnapshot,
+    Thinking,
+    ToolCall,
+    ToolResult,
+)
+from adk_prism.projection.studio.nodes import Nodes, status_of
+from adk_prism.projection.studio.questions import Moment, ask_approval, ask_input, safe
+from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshots
+from adk_prism.runlog.entry import Agent, Entry
+
+CODE = "code_execution"
+UNANSWERED = "The run ended before this call was answered."
+_NULL = Raw(b"null")
+_WRAPPED = b'{"result":'
+_read_object = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+class StudioProjection:
+    """One run as a Studio stream."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._snapshots = Snapshots()
+        self._nodes = Nodes()
+        self._now = Moment("", "", 0, 0.0)
+        self._began = NOTHING_YET
+        self._agents: dict[str, Agent] = {}
+        self._calling: dict[fact.Speaker, str] = {}
+        """The last model call of each speaker that was told."""
+        self._calls: dict[str, fact.CallRequested] = {}
+        """Calls without an answer."""
+        self._codes = 0
+        self._within = ""
+        """The call inside which all this happens, while a nested fact is shown."""
+
+    def feed(self, entry: Entry) -> list[Frame]:
+        """Return the frames that an entry causes."""
+        now = self._now
+        self._now = Moment(now.run, now.session, entry.cursor, entry.time)
+        out: list[Frame] = []
+        for item in self._reader.feed(entry):
+            if type(item) is fact.BlockGrew:  # most facts are this one
+                is_thought = item.kind == "reasoning"
+                out.append(Thinking(content=item.text) if is_thought else Chunk(item.text))
+            else:
+                _SHOW[type(item)](self, item, out)
+        return out
+
+    # -------------------------------------------------------------- the run
+
+    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+        now = self._now
+        self._now = Moment(item.run, item.origin.session, now.cursor, now.time)
+        self._agents = {agent.name: agent for agent in reversed(item.agents)}
+        self._snapshots.change(item.state)
+        self._began = self._snapshots.take()
+        out.append(Session(item.origin.session))
+
+    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        at = self._now.milliseconds
+        out.extend(Resume(node_id=node, timestamp=at) for node in item.resumes)
+
+    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+        left = self._snapshots.take()
+        out.extend(self._nodes.end_all(item.outcome, self._now.time, left))
+        if item.outcome == "failed":
+            code = item.code or "error"
+            message = f"The run failed ({code})."
+            out.append(
+                Error(message=message, code=code, correlation=item.correlation or UNSET)
+            )
+            return
+        out.append(
+            Done(
+                total_steps=self._nodes.steps,
+                state_snapshot=StateSnapshot(self._began.state, left.state),
+                state_keys=left.keys,
+                status=status_of(item.outcome),
+            )
+        )
+        out.append(End())
+
+    # -------------------------------------------------------------- nodes and state
+
+    def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
+        self._snapshots.change(item.state, item.gone)
+        frame = self._nodes.begin(item, self._now.time, self._snapshots.take())
+        if frame is not None:
+            out.append(frame)
+
+    def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
+        self._snapshots.change(item.state, item.gone)
+        frame = self._nodes.end(item, self._now.time, self._snapshots.take())
+        if frame is not None:
+            out.append(frame)
+
+    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+        self._nodes.give(item.speaker, item.output)
+
+    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+        self._snapshots.change(item.delta)
+        now = self._snapshots.take()
+        out.append(
+            State(
+                state_snapshot=StateSnapshot(NOTHING_YET.state, now.state),
+                state_keys=now.keys,
+                changed=list(item.delta),
+            )
+        )
+
+    # -------------------------------------------------------------- models
+
+    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+
+    def _call_model(self, speaker: fact.Speaker, model_call: str, out: list[Frame]) -> None:
+        """Tell once that a model is called."""
+        agent = self._agents.get(speaker.node) or self._agents.get(speaker.author)
+        if agent is None or not agent.model or self._calling.get(speaker) == model_call:
+            return
+        self._calling[speaker] = model_call
+        self._log(f"Calling {agent.model} (tools: {agent.tools})", speaker, out)
+
+    def _log(
+        self,
+        message: str,
+        speaker: fact.Speaker | None,
+        out: list[Frame],
+        level: Level | None = None,
+    ) -> None:
+        node = speaker.node if speaker is not None else UNSET
+        within = self._within or UNSET
+        out.append(Log(message=message, node=node, level=level or UNSET, within=within))
+
+    # -------------------------------------------------------------- calls
+
+    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+        self._calls[item.call] = item
+        out.append(
+            ToolCall(
+                name=item.name,
+                args=safe(item.input),
+                id=item.call,
+                node=item.speaker.node,
+                within=self._within or UNSET,
+            )
+        )
+
+    def _result(self, item: Any, result: Raw, out: list[Frame], **about: Any) -> None:
+        self._calls.pop(item.call, None)
+        within = self._within or UNSET
+        out.append(ToolResult(name=item.name, result=result, id=item.call, within=within, **about))
+
+    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
+        self._result(item, safe(_bare(item.output)), out)
+
+    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
+        self._result(item, safe(item.output), out, status="error", error=item.error)
+
+    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
+        self._result(item, _NULL, out, status="denied", error=item.reason or UNSET)
+
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+        if item.input_known:  # else the call was never shown
+            self._result(item, _NULL, out, status="abandoned", error=UNANSWERED)
+
+    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+        self._log(f"{item.name} may take long: its result comes when it is there.", None, out)
+
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+        call = self._calls.get(item.call)
+        node = call.speaker.node if call is not None else self._root
+        out.append(ask_approval(item, call, node, self._now))
+
+    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+        out.append(ask_input(item, self._now))
+
+    @property
+    def _root(self) -> str:
+        return next(reversed(self._agents), "")
+
+    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+        self._codes += 1
+        call = ToolCall(
+            name=CODE, args=safe(item.code), id=f"code-{self._codes}", node=item.speaker.node
+        )
+        out.append(call)
+
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+        out.append(ToolResult(name=CODE, result=safe(item.result), id=f"code-{self._codes}"))
+
+    # -------------------------------------------------------------- no word of its own
+
+    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+        self._log(f"File: {' '.join(filter(None, (item.media_type, item.name, item.uri)))}", item.speaker, out)
+
+    def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
+        self._log(f"Source: {' '.join(filter(None, (item.title, item.uri)))}", None, out)
+
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+        self._log(f"Saved {item.filename} (version {item.version})", item.speaker, out)
+
+    def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
+        self._log(f"Transfer to {item.to}", None, out)
+
+    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+        self._log("Interrupted by the user", item.speaker, out)
+
+    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
+        text = ": ".join(filter(None, (item.code, item.message)))
+        self._log(text or "error", item.speaker, out, "error")
+
+    def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
+        self._log(f"Unrecognised {item.kind}", None, out, "warn")
+
+    # -------------------------------------------------------------- inside a tool
+
+    def _nested(self, item: fact.Nested, out: list[Frame]) -> None:
+        """Show what an agent inside a tool does. Its words are not the answer's, its state is its own."""
+        show = _SHOW_NESTED.get(type(item.fact))
+        if show is not None:
+            self._within = item.call
+            show(self, item.fact, out)
+            self._within = ""
+
+    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+        """The protocol has no place for it: sound, the user's own words, what a client may look up."""
+
+
+def _bare(output: Raw) -> Raw:
+    """Return a tool's value without the object that ADK puts around what is none."""
+    raw = bytes(output)
+    if not raw.startswith(_WRAPPED):
+        return output
+    try:
+        members = _read_object(raw)
+    except msgspec.MsgspecError:
+        return output
+    return members["result"] if len(members) == 1 else output
+
+
+_P = StudioProjection
+_Show = Callable[[Any, Any, list[Frame]], None]
+
+_SHOW_NESTED: dict[type[Any], _Show] = {
+    fact.BlockBegan: _P._block_began,
+    fact.ModelCallEnded: _P._model_call_ended,
+    fact.CallRequested: _P._call_requested,
+    fact.CallAnswered: _P._call_answered,
+    fact.CallFailed: _P._call_failed,
+    fact.CallDenied: _P._call_denied,
+    fact.CallAbandoned: _P._call_abandoned,
+    fact.ErrorRaised: _P._error_raised,
+    fact.Unrecognised: _P._unrecognised,
+}
+
+_SHOW: dict[type[Any], _Show] = {
+    fact.RunBegan: _P._run_began,
+    fact.MessageBegan: _P._message_began,
+    fact.MessageEnded: _P._nothing,
+    fact.RunOver: _P._run_over,
+    fact.BlockBegan: _P._block_began,
+    fact.BlockEnded: _P._nothing,
+    fact.InputTranscribed: _P._nothing,
+    fact.UserSpoke: _P._nothing,
+    fact.CallInputGrew: _P._call_input_grew,
+    fact.CallRequested: _P._call_requested,
+    fact.CallDelegated: _P._nothing,
+    fact.CallAnswered: _P._call_answered,
+    fact.CallFailed: _P._call_failed,
+    fact.CallDenied: _P._call_denied,
+    fact.CallAbandoned: _P._call_abandoned,
+    fact.CallPending: _P._call_pending,
+    fact.ApprovalRequested: _P._approval_requested,
+    fact.InputRequested: _P._input_requested,
+    fact.FileShown: _P._file_shown,
+    fact.AudioHeard: _P._nothing,
+    fact.CodeShown: _P._code_shown,
+    fact.CodeResultShown: _P._code_result_shown,
+    fact.Interrupted: _P._interrupted,
+    fact.SourceCited: _P._source_cited,
+    fact.SourcesLinked: _P._nothing,
+    fact.CitationsGiven: _P._nothing,
+    fact.MetadataGiven: _P._nothing,
+    fact.ModelCallEnded: _P._model_call_ended,
+    fact.StateChanged: _P._state_changed,
+    fact.ArtifactSaved: _P._artifact_saved,
+    fact.AgentTransferred: _P._agent_transferred,
+    fact.NodeOutput: _P._node_output,
+    fact.NodeBegan: _P._node_began,
+    fact.NodeFinished: _P._node_finished,
+    fact.Nested: _P._nested,
+    fact.ErrorRaised: _P._error_raised,
+    fact.Unrecognised: _P._unrecognised,
+}
+"""One row per fact; a test holds it complete."""

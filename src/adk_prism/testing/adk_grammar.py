@@ -1,0 +1,50 @@
+"""What holds in every stream of ADK's own protocol: for `laws`.
+
+Nothing is lost, doubled, reordered or changed; a failed run ends in an error event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adk_prism.projection.contract import Payload
+from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
+
+Finding = tuple[str, str]
+"""Position and what is wrong there."""
+
+
+def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+    """Yield where the frames are not the agent's events, each once, as they are."""
+    for entry, payloads in zip(entries, frames, strict=True):
+        record = entry.record
+        if isinstance(record, AgentEvent):
+            if [payload.data for payload in payloads] != [record.event]:
+                yield str(entry.cursor), "an event is not given once, as it is"
+        elif payloads and not isinstance(record, RunEnded):
+            yield str(entry.cursor), f"{type(record).__name__} gives a frame, and is no event"
+
+
+def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+    """Yield an end that does not tell a failure, or tells one that was none."""
+    ended = entries[-1].record if entries else None
+    if not isinstance(ended, RunEnded):
+        return
+    told = frames[-1]
+    if ended.outcome != "failed":
+        if told:
+            yield str(entries[-1].cursor), f"a run that is {ended.outcome} ends with a frame"
+        return
+    last = next((payloads[-1] for payloads in reversed(frames) if payloads), None)
+    if last is None or not _is_error(last) or len(told) > 1:
+        yield str(entries[-1].cursor), "a failed run does not end with one error event"
+
+
+def _is_error(payload: Payload) -> bool:
+    try:
+        event = msgspec.json.decode(payload.data)
+    except msgspec.MsgspecError:
+        return False
+    return isinstance(event, dict) and bool(event.get("errorCode"))

@@ -1,0 +1,167 @@
+"""What was said: the turns of a run as a person reads them, at any cursor.
+
+Text is kept once, with marks of how long it was at which cursor, so a playhead inside a sentence shows
+exactly what a viewer had seen by then.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adk_prism.facts import model as fact
+from adk_prism.runlog.entry import Entry, RunStarted
+
+
+class _Text:
+    """A growing text, and its length after each growth."""
+
+    def __init__(self, since: int, kind: str, speaker: str) -> None:
+        self.since = since
+        self.until: int | None = None
+        self.kind = kind
+        self.speaker = speaker
+        self._pieces: list[str] = []
+        self._cursors: list[int] = []
+        self._lengths: list[int] = []
+
+    def grow(self, cursor: int, text: str) -> None:
+        self._pieces.append(text)
+        self._cursors.append(cursor)
+        self._lengths.append((self._lengths[-1] if self._lengths else 0) + len(text))
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        index = bisect_right(self._cursors, cursor)
+        over = self.until is not None and self.until <= cursor
+        return {
+            "kind": self.kind,
+            "speaker": self.speaker,
+            "text": "".join(self._pieces[:index]),
+            "complete": over,
+            "since": self.since,
+        }
+
+
+class _Call:
+    """A call and what became of it."""
+
+    def __init__(self, since: int, asked: fact.CallRequested) -> None:
+        self.since = since
+        self._asked = asked
+        self._steps: list[tuple[int, dict[str, Any]]] = []
+
+    def step(self, cursor: int, **news: Any) -> None:
+        self._steps.append((cursor, news))
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        shown: dict[str, Any] = {
+            "kind": "call",
+            "speaker": self._asked.speaker.author,
+            "call": self._asked.call,
+            "name": self._asked.name,
+            "input": _plain(self._asked.input),
+            "status": "requested",
+            "since": self.since,
+        }
+        for at, news in self._steps:
+            if at <= cursor:
+                shown |= news
+        return shown
+
+
+class _Note:
+    """Something said once."""
+
+    def __init__(self, since: int, **shown: Any) -> None:
+        self.since = since
+        self._shown = shown
+
+    def at(self, _: int) -> dict[str, Any]:
+        return self._shown | {"since": self.since}
+
+
+class ConversationFilm:
+    """The conversation of one run."""
+
+    def __init__(self) -> None:
+        self._items: list[_Text | _Call | _Note] = []
+        self._blocks: dict[str, _Text] = {}
+        self._calls: dict[str, _Call] = {}
+
+    def open(self, entry: Entry) -> None:
+        """Take the user's message that began the run."""
+        record = entry.record
+        if isinstance(record, RunStarted) and bytes(record.message):
+            tree = msgspec.json.decode(bytes(record.message))
+            text = "".join(part.get("text") or "" for part in tree.get("parts") or ())
+            if text:
+                self._note(entry.cursor, kind="user", speaker="user", text=text)
+
+    def feed(self, cursor: int, item: fact.Fact) -> None:
+        """Take what an entry means."""
+        match item:
+            case fact.UserSpoke():
+                self._note(cursor, kind="user", speaker="user", text=item.text)
+            case fact.BlockBegan():
+                block = _Text(cursor, item.kind, item.speaker.author)
+                self._blocks[item.block] = block
+                self._items.append(block)
+            case fact.BlockGrew():
+                self._blocks[item.block].grow(cursor, item.text)
+            case fact.BlockEnded():
+                self._blocks.pop(item.block).until = cursor
+            case fact.CallRequested():
+                call = self._calls[item.call] = _Call(cursor, item)
+                self._items.append(call)
+            case _:
+                self._feed_answers(cursor, item)
+
+    def _feed_answers(self, cursor: int, item: fact.Fact) -> None:
+        match item:
+            case fact.CallAnswered():
+                self._step(cursor, item.call, status="answered", output=_plain(item.output))
+            case fact.CallFailed():
+                self._step(cursor, item.call, status="failed", error=item.error)
+            case fact.CallDenied():
+                self._step(cursor, item.call, status="denied", reason=item.reason)
+            case fact.CallAbandoned():
+                self._step(cursor, item.call, status="abandoned")
+            case fact.ApprovalRequested():
+                self._step(cursor, item.call, status="awaiting approval", approval=item.approval)
+            case _:
+                self._feed_notes(cursor, item)
+
+    def _feed_notes(self, cursor: int, item: fact.Fact) -> None:
+        match item:
+            case fact.InputRequested():
+                request = _plain(item.request)
+                self._note(cursor, kind=f"{item.kind} request", call=item.call, request=request)
+            case fact.FileShown():
+                self._note(cursor, kind="file", mediaType=item.media_type, uri=item.uri)
+            case fact.AgentTransferred():
+                self._note(cursor, kind="transfer", to=item.to)
+            case fact.ErrorRaised():
+                author = item.speaker.author
+                self._note(cursor, kind="error", speaker=author, code=item.code, text=item.message)
+            case fact.RunOver():
+                self._note(cursor, kind="end", outcome=item.outcome, code=item.code)
+            case _:
+                pass  # not said to anyone
+
+    def _note(self, cursor: int, **shown: Any) -> None:
+        self._items.append(_Note(cursor, **shown))
+
+    def _step(self, cursor: int, call: str, **news: Any) -> None:
+        if call in self._calls:
+            self._calls[call].step(cursor, **news)
+
+    def at(self, cursor: int) -> list[dict[str, Any]]:
+        """Return what had been said at a cursor."""
+        return [item.at(cursor) for item in self._items if item.since <= cursor]
+
+
+def _plain(raw: Raw) -> Any:
+    return msgspec.json.decode(bytes(raw)) if bytes(raw) else None

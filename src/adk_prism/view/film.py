@@ -1,0 +1,106 @@
+"""The film of a run: every panel folded once, and what each shows at a playhead.
+
+A screen is a pure function of run and playhead. The film is fed entry by entry, live or from a recording,
+and asked for any cursor it has been fed; both give the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from adk_prism.errors import BadPosition, NotBuilt, UsageError
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
+from adk_prism.view.conversation import ConversationFilm
+from adk_prism.view.graph import graph_at
+from adk_prism.view.state import StateFilm
+from adk_prism.view.timeline import TimelineFilm
+
+LATER = ("proof", "grounding")
+"""Panels that are named in the documentation, and not in this version."""
+
+
+class Film:
+    """One run, at every cursor."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self.state = StateFilm()
+        self.timeline = TimelineFilm()
+        self.conversation = ConversationFilm()
+        self._started: RunStarted | None = None
+        self._ended: tuple[int, RunEnded] | None = None
+        self.last = 0
+        """Cursor of the newest entry."""
+
+    def feed(self, entry: Entry) -> None:
+        """Take the next entry."""
+        self.last = entry.cursor
+        self.timeline.tick(entry)
+        if isinstance(entry.record, RunStarted):
+            self._started = entry.record
+            self.conversation.open(entry)
+        elif isinstance(entry.record, RunEnded):
+            self._ended = (entry.cursor, entry.record)
+        for fact in self._reader.feed(entry):
+            self.state.feed(entry.cursor, fact)
+            self.timeline.feed(entry, fact)
+            self.conversation.feed(entry.cursor, fact)
+
+    def at(self, cursor: int | None = None, panel: str = "") -> dict[str, Any]:
+        """Return what the panels, or the one named, show at a cursor; without one, at the end.
+
+        Raise `BadPosition` for a cursor the run does not have, `UsageError` or `NotBuilt` for a panel.
+        """
+        at = self.last if cursor is None else cursor
+        if not 1 <= at <= self.last:
+            raise BadPosition(
+                f"Cursor {at} is not in this run, which has entries 1 to {self.last}."
+            )
+        if panel in LATER:
+            raise NotBuilt(f"Panel {panel!r} is not in this version.")
+        if panel and panel not in _PANELS:
+            known = ", ".join(_PANELS)
+            raise UsageError(f"Panel {panel[:40]!r} is not known; expected one of {known}.")
+        shown = {name: show(self, at) for name, show in _PANELS.items() if panel in ("", name)}
+        return self._header(at) | shown
+
+    def _header(self, at: int) -> dict[str, Any]:
+        started = self._started
+        header: dict[str, Any] = {"at": at, "last": self.last}
+        if started is not None:
+            header["run"] = started.run
+            header["app"] = started.origin.app
+            header["session"] = started.origin.session
+        over = self._ended is not None and self._ended[0] <= at
+        header["outcome"] = self._ended[1].outcome if over and self._ended else None
+        return header
+
+
+def fold(entries: Iterable[Entry]) -> Film:
+    """Return the film of a whole recording."""
+    film = Film()
+    for entry in entries:
+        film.feed(entry)
+    return film
+
+
+def _state_at(film: Film, at: int) -> dict[str, Any]:
+    ends = [s.until for s in film.timeline.spans(at) if s.until is not None and s.until < at]
+    previous = max(ends, default=1)
+    return {
+        "snapshot": film.state.at(at),
+        "sinceStart": film.state.difference(1, at),
+        "sincePreviousNode": film.state.difference(previous, at),
+        "previousNode": previous,
+        "writers": film.state.writers(at),
+    }
+
+
+_PANELS: dict[str, Callable[[Film, int], Any]] = {
+    "timeline": lambda film, at: film.timeline.at(at),
+    "state": _state_at,
+    "graph": lambda film, at: graph_at(film.timeline, film.state, at),
+    "conversation": lambda film, at: film.conversation.at(at),
+}

@@ -1,0 +1,141 @@
+"""Session state along a run: the snapshot at any cursor, differences, and who wrote what.
+
+Kept as one history per key, so all snapshots are there, however many, and cost nothing but the changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
+from adk_prism.view.history import History
+
+Scope = Literal["session", "user", "app", "temp"]
+_SCOPES: tuple[Scope, ...] = ("user", "app", "temp")
+START = "start"
+"""The writer of what was there before the run."""
+
+
+class Write(Struct, frozen=True, gc=False):
+    """One key's value from a cursor on; None: the key is gone."""
+
+    value: Raw | None
+    writer: str
+
+
+class KeyChange(Struct, frozen=True):
+    """How one key differs between two cursors."""
+
+    key: str
+    kind: Literal["added", "changed", "removed"]
+    before: Any = None
+    after: Any = None
+    writer: str = ""
+
+
+class StateFilm:
+    """The state of one run, at every cursor."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, History[Write]] = {}
+        self._names: dict[str, str] = {}
+
+    def feed(self, cursor: int, fact: Fact) -> None:
+        """Take what an entry means."""
+        match fact:
+            case RunBegan():
+                self._write(cursor, fact.state, (), START)
+            case StateChanged():
+                self._write(cursor, fact.delta, (), fact.speaker.author)
+            case NodeBegan():
+                self._names[fact.node] = fact.name
+                self._write(cursor, fact.state, fact.gone, fact.name)
+            case NodeFinished():
+                writer = self._names.get(fact.node, fact.node)
+                self._write(cursor, fact.state, fact.gone, writer)
+            case _:
+                pass  # changes no state
+
+    def _write(
+        self, cursor: int, values: Mapping[str, Raw], gone: Sequence[str], writer: str
+    ) -> None:
+        for key, value in values.items():
+            self._keys.setdefault(key, History()).set(cursor, Write(value, writer))
+        for key in gone:
+            self._keys.setdefault(key, History()).set(cursor, Write(None, writer))
+
+    def raw_at(self, cursor: int) -> dict[str, Raw]:
+        """Return the state at a cursor, values undecoded, keys in the order of first sight."""
+        found: dict[str, Raw] = {}
+        for key, history in self._keys.items():
+            write = history.at(cursor)
+            if write is not None and write.value is not None:
+                found[key] = write.value
+        return found
+
+    def at(self, cursor: int) -> dict[Scope, dict[str, Any]]:
+        """Return the snapshot at a cursor, by scope."""
+        scopes: dict[Scope, dict[str, Any]] = {"session": {}}
+        for key, value in self.raw_at(cursor).items():
+            scopes.setdefault(scope_of(key), {})[key] = _plain(value)
+        return scopes
+
+    def difference(self, before: int, after: int) -> list[KeyChange]:
+        """Return what changed between two cursors, in the order of first sight."""
+        changes: list[KeyChange] = []
+        for key, history in self._keys.items():
+            if history.index(before) == history.index(after):
+                continue
+            change = _compare(key, history.at(before), history.at(after))
+            if change is not None:
+                changes.append(change)
+        return changes
+
+    def writers(self, cursor: int) -> dict[str, str]:
+        """Return who wrote each key last."""
+        found = ((key, history.at(cursor)) for key, history in self._keys.items())
+        return {key: write.writer for key, write in found if write is not None}
+
+    def history(self, key: str) -> list[dict[str, Any]]:
+        """Return every write of a key, oldest first."""
+        history = self._keys.get(key)
+        if history is None:
+            return []
+        return [
+            {"cursor": cursor, "writer": write.writer}
+            | ({"value": _plain(write.value)} if write.value is not None else {"removed": True})
+            for cursor, write in zip(history.cursors, history.values, strict=True)
+        ]
+
+    def keys(self) -> list[str]:
+        """Return every key that was ever there."""
+        return list(self._keys)
+
+
+def scope_of(key: str) -> Scope:
+    """Tell which scope ADK keeps a key in."""
+    prefix, colon, _ = key.partition(":")
+    return next((scope for scope in _SCOPES if colon and scope == prefix), "session")
+
+
+def _compare(key: str, before: Write | None, after: Write | None) -> KeyChange | None:
+    old = before.value if before is not None else None
+    new = after.value if after is not None else None
+    writer = after.writer if after is not None else ""
+    if old is None and new is None:
+        return None
+    if old is None:
+        return KeyChange(key, "added", None, _plain(new), writer)
+    if new is None:
+        return KeyChange(key, "removed", _plain(old), None, writer)
+    if bytes(old) == bytes(new):
+        return None
+    return KeyChange(key, "changed", _plain(old), _plain(new), writer)
+
+
+def _plain(value: Raw | None) -> Any:
+    return None if value is None else msgspec.json.decode(bytes(value))
