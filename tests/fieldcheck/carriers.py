@@ -7,6 +7,8 @@ from typing import Any
 
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions, EventCompaction
+from google.adk.events.ui_widget import UiWidget
+from google.adk.models.cache_metadata import CacheMetadata
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 from pydantic import BaseModel
@@ -58,7 +60,9 @@ def place(**sources: Any) -> list[Event]:
 
 def reviewed(**fields: Any) -> list[Event]:
     """Return an answer that rests on one review of a place."""
-    return place(review_snippets=[types.GroundingChunkMapsPlaceAnswerSourcesReviewSnippet(**fields)])
+    return place(
+        review_snippets=[types.GroundingChunkMapsPlaceAnswerSourcesReviewSnippet(**fields)]
+    )
 
 
 def cited(**fields: Any) -> list[Event]:
@@ -150,7 +154,9 @@ CARRIERS: Mapping[type[BaseModel], Callable[[Any], list[Event]]] = {
     NodeInfo: lambda info: [text("so", node_info=info, output={"a": 1})],
     EventActions: acted,
     EventCompaction: lambda held: acted(EventActions(compaction=held)),
+    UiWidget: lambda held: acted(EventActions(render_ui_widgets=[held])),
     ToolConfirmation: confirmed,
+    CacheMetadata: lambda held: [text("so", cache_metadata=held)],
     types.Content: lambda content: [Event(author="agent", content=content)],
     types.Part: lambda part: [said(part)],
     types.ExecutableCode: _part("executable_code"),
@@ -179,9 +185,7 @@ CARRIERS: Mapping[type[BaseModel], Callable[[Any], list[Event]]] = {
     types.SearchEntryPoint: lambda held: grounded(search_entry_point=held),
     types.GroundingMetadataSourceFlaggingUri: lambda uri: grounded(source_flagging_uris=[uri]),
     types.GroundingSupport: lambda held: grounded(grounding_supports=[held]),
-    types.Segment: lambda held: grounded(
-        grounding_supports=[types.GroundingSupport(segment=held)]
-    ),
+    types.Segment: lambda held: grounded(grounding_supports=[types.GroundingSupport(segment=held)]),
     types.GroundingChunk: lambda held: grounded(grounding_chunks=[held]),
     types.GroundingChunkWeb: lambda held: chunk(web=held),
     types.GroundingChunkImage: lambda held: chunk(image=held),
@@ -224,6 +228,7 @@ _BESIDE: Mapping[str, Mapping[str, Any]] = {
     "Event": {"content": types.Content(role="model", parts=RICH)},
     "Event.error_message": {"error_code": "SAFETY"},
     "EventActions": {"transfer_to_agent": "helper"},
+    "CacheMetadata": {"cache_name": "cache", "expire_time": 1.0, "invocations_used": 1},
     "FunctionCall": {"id": "call-a", "name": "look"},
     "PartialArg": {"json_path": "$.at", "string_value": "it"},
     "FunctionResponse": {"id": "call-a", "name": "look", "response": {}},
@@ -247,7 +252,7 @@ def instance(model: type[BaseModel], field: str) -> Any:
 
 def events_with(model: type[BaseModel], field: str) -> list[Event]:
     """Return events as ADK emits them, with a value in that field."""
-    return _carrier(model)(instance(model, field))
+    return CARRIERS[model](instance(model, field))
 
 
 def on_the_wire(model: type[BaseModel], field: str) -> tuple[str, Any]:
@@ -255,22 +260,3 @@ def on_the_wire(model: type[BaseModel], field: str) -> tuple[str, Any]:
     key = model.model_fields[field].alias or field
     dumped = instance(model, field).model_dump(mode="json", by_alias=True, exclude_none=True)
     return key, dumped[key]
-
-
-def _carrier(model: type[BaseModel]) -> Callable[[Any], list[Event]]:
-    # By name: the inventory finds each class where ADK refers to it, wherever it is defined.
-    found = {held.__name__: carry for held, carry in _all_carriers().items()}
-    if model.__name__ not in found:
-        raise AssertionError(f"say in carriers.py which events hold a {model.__name__}")
-    return found[model.__name__]
-
-
-def _all_carriers() -> Mapping[type[BaseModel], Callable[[Any], list[Event]]]:
-    from google.adk.events.ui_widget import UiWidget
-    from google.adk.models.cache_metadata import CacheMetadata
-
-    return {
-        **CARRIERS,
-        UiWidget: lambda held: acted(EventActions(render_ui_widgets=[held])),
-        CacheMetadata: lambda held: [text("so", cache_metadata=held)],
-    }

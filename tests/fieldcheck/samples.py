@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 from zlib import crc32
 
+from fastapi.openapi.models import HTTPBearer
+from google.adk.auth.auth_tool import AuthConfig
 from google.genai import types
 from pydantic import BaseModel
 
@@ -17,10 +19,17 @@ _SAID: Mapping[type[BaseModel], Any] = {
 }
 """Types of which not all fields can be filled at once."""
 
+AUTH = AuthConfig(auth_scheme=HTTPBearer(), credential_key="EventActions.requested_auth_configs")
+_TYPED_LATE: Mapping[str, Any] = {"EventActions.requested_auth_configs": {"call-a": AUTH}}
+"""Fields that are annotated more loosely than they are validated."""
+
 
 def sample(model: type[BaseModel], field: str) -> Any:
     """Return a value of the field's own type."""
-    return _value(model.model_fields[field].annotation, f"{model.__name__}.{field}")
+    name = f"{model.__name__}.{field}"
+    if name in _TYPED_LATE:
+        return _TYPED_LATE[name]
+    return _value(model.model_fields[field].annotation, name)
 
 
 def filled(model: type[BaseModel], only_required: bool = False) -> dict[str, Any]:

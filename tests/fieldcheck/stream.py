@@ -21,7 +21,7 @@ from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.projection import WHOLE, AiSdkProjection, Scope
 from adk_prism.projection.registry import ai_sdk_payload
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunStarted
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunStarted
 from adk_prism.source.redaction import serialise
 
 Json = dict[str, Any]
@@ -111,6 +111,3 @@ def values_under(value: Any, key: str) -> Iterator[Any]:
     elif isinstance(value, list):
         for held in value:
             yield from values_under(held, key)
-
-
-__all__ = ["RunEnded", "adk", "ai_sdk", "ended", "entries", "records", "values_at", "values_under"]

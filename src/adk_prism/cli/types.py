@@ -13,7 +13,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Redirect it into your project: adk-prism types > prism.ts"
 
 
-def execute(args: argparse.Namespace) -> int:
+def execute(_: argparse.Namespace) -> int:
     """Print the types."""
     sys.stdout.write(declarations())
     return 0

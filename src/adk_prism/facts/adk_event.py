@@ -181,6 +181,8 @@ def read_event(event: bytes) -> AdkEvent:
     """Read one event. Raise `msgspec.MsgspecError` where it is not an ADK event at all."""
     try:
         return _read_strictly(event)
+    except UnicodeDecodeError as error:  # the one complaint that msgspec does not make its own
+        raise msgspec.DecodeError(str(error)) from error
     except msgspec.ValidationError:
         tree = _without_nulls(_read_tree(event))
         for inner in ("actions", "nodeInfo"):

@@ -137,6 +137,8 @@ class CallReader:
             if not part.name or not (part.will_continue or part.partial_args):
                 return None  # nothing of a call, or a preview of a whole one
             stream = self._open_stream(part, part.name, model, place)
+        if stream.call.requested:
+            return None  # it has been answered: nobody needs the rest of what was asked
         text = stream.writer.write(part.partial_args or [])
         self._streams[model.name].current = stream if part.will_continue else None
         if not text and not part.name:
@@ -245,7 +247,7 @@ class CallReader:
         call = self.calls.by_adk_id(request.call) if request.call else None
         if call is None or not call.requested:
             call = call or self._made_up(request.call, request.call or approval, request.name)
-            call.requested = True
+            self.calls.confirm(call, call.adk_id)
             facts.append(self._requested(call, request.args, model.speaker, model.name))
         self.calls.gate(approval, call)
         facts.append(ApprovalRequested(approval, call.call, request.hint, request.payload))
@@ -276,7 +278,7 @@ class CallReader:
         if call is None or not call.requested:
             # Nothing said what was asked: a call that is answered has an input all the same.
             call = call or self._made_up(part.id or "", part.id or _derived(place), name)
-            call.requested = True
+            self.calls.confirm(call, call.adk_id)
             out.append(self._requested(call, NOTHING, speaker, f"call-{place[0]}"))
         self.calls.close(call)
         out.append(self._answered(call, part.response, aborted))

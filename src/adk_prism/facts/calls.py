@@ -119,26 +119,26 @@ class Calls:
     def open(self, call: OpenCall) -> None:
         """Begin to wait for a call's answer."""
         self._open[call.call] = call
-        self._by_name.add(call.name, call)
-        self._index_id(call)
+        self._index(call)
 
     def confirm(self, call: OpenCall, adk_id: str) -> None:
         """Take the id under which ADK made the call that was only streamed before."""
-        self._unindex_id(call)
+        self._unindex(call)
         call.adk_id, call.requested = adk_id, True
-        self._index_id(call)
+        self._index(call)
 
-    def _index_id(self, call: OpenCall) -> None:
+    def _index(self, call: OpenCall) -> None:
         if call.adk_id:
             self._by_adk_id.add(call.adk_id, call)
-        else:
-            self._nameless.add(call.name, call)
+        if call.requested:  # What is not made yet is nobody's to answer, unless by its very id.
+            self._by_name.add(call.name, call)
+            if not call.adk_id:
+                self._nameless.add(call.name, call)
 
-    def _unindex_id(self, call: OpenCall) -> None:
-        if call.adk_id:
-            self._by_adk_id.remove(call.adk_id, call)
-        else:
-            self._nameless.remove(call.name, call)
+    def _unindex(self, call: OpenCall) -> None:
+        self._by_adk_id.remove(call.adk_id, call)
+        self._by_name.remove(call.name, call)
+        self._nameless.remove(call.name, call)
 
     def delegate(self, call: OpenCall) -> None:
         """Note that a call runs an agent: whatever it waited for has come."""
@@ -168,8 +168,7 @@ class Calls:
 
     def _drop(self, call: OpenCall) -> None:
         if self._open.pop(call.call, None) is not None:
-            self._by_name.remove(call.name, call)
-            self._unindex_id(call)
+            self._unindex(call)
 
     # -------------------------------------------------------------- people
 

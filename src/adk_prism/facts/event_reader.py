@@ -71,8 +71,10 @@ class EventReader:
             return [grown]
         out: list[Fact] = []
         try:
+            if not raw.isascii():
+                raw.decode()  # What stays raw JSON is not looked at by msgspec.
             event = read_event(raw)
-        except (msgspec.MsgspecError, RecursionError):
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             repaired = repair(raw)
             if repaired is not raw:
                 return self.read(cursor, repaired)
@@ -287,6 +289,6 @@ def _as_json(raw: bytes) -> Raw:
     """Keep what cannot be read: as JSON if it is JSON, else as a JSON string."""
     try:
         msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return Raw(msgspec.json.encode(raw.decode(errors="replace")))
     return Raw(raw)

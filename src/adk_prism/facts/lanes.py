@@ -116,6 +116,8 @@ class ModelCall:
         """Compare the aggregate with what was streamed; close the block that it contradicts."""
         skip: dict[BlockKind, int] = {}
         for kind in whole:
+            if not whole[kind]:
+                continue  # nothing is said of that kind, so nothing is said otherwise
             said = "".join(self._said.get(kind, ()))
             if whole[kind].startswith(said):
                 skip[kind] = len(said)

@@ -58,7 +58,7 @@ class MessageBegan(_Fact):
 class MessageEnded(_Fact):
     message: str
     finish: str
-    """The last finish reason of the outermost speaker, upstream's word; empty if there was none."""
+    """The last finish reason that a model gave, in upstream's word; empty if there was none."""
     awaiting: bool
     """A call of it waits for a person or for the client."""
 

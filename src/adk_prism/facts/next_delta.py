@@ -56,7 +56,7 @@ def next_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
         return None
     try:
         event = _read(raw)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
     content = event.content
     if not event.partial or content is None or event.interrupted:

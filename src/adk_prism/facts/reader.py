@@ -1,13 +1,15 @@
 """Entries in, facts out: the one reading of a run that every projection and view shares.
 
 Decides the life of runs and messages; `event_reader` decides what one ADK event means. A reader is fed
-every entry of a run, in order, from the first.
+every entry of a run, in order, from the first. Nodes are read from their records; up to the first such
+record, and so in every run that was not watched, they are inferred from the events.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
+from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
 from adk_prism.facts.model import (
     CallAbandoned,
@@ -20,6 +22,7 @@ from adk_prism.facts.model import (
     RunBegan,
     RunOver,
 )
+from adk_prism.facts.open_nodes import OpenNodes
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -43,22 +46,23 @@ class Reader:
         self._message = ""
         self._captured = False
         self._children: dict[str, EventReader] = {}
-        """By the call that runs them."""
+        """By the node, or the call, that runs them."""
+        self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
 
     def feed(self, entry: Entry) -> list[Fact]:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
         if type(record) is AgentEvent:  # by far the most, so it is asked first
-            return self._events.read(entry.cursor, record.event)
+            return self._nodes.feed(self._events.read(entry.cursor, record.event))
         match record:
             case RunStarted():
                 return self._start(record)
             case RunEnded():
                 return self._end(record)
             case NodeStarted():
-                return [_began(record)]
+                return self._begin_node(record)
             case NodeEnded():
-                return [_finished(record)]
+                return self._nodes.feed([_finished(record)])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
             case ApprovalAsked() | ApprovalGiven() | RunTakenOver():
@@ -72,6 +76,7 @@ class Reader:
         continues = record.continues
         self._message = continues.message if continues else record.run
         self._captured = record.derived
+        self._nodes = DerivedNodes(record.agents)
         facts: list[Fact] = [
             RunBegan(record.run, record.origin, record.agents, record.state),
             MessageBegan(
@@ -94,13 +99,21 @@ class Reader:
         calls = self._events.calls
         leftover = calls.abandon(record.outcome)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
+        out = [*self._nodes.feed(out), *self._nodes.end(record.outcome)]
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         out.append(MessageEnded(self._message, self._events.ending.finish, waits))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
 
+    def _begin_node(self, record: NodeStarted) -> list[Fact]:
+        inferred: list[Fact] = []
+        if isinstance(self._nodes, DerivedNodes):
+            inferred = self._nodes.end("finished")
+            self._nodes = OpenNodes()
+        return [*inferred, *self._nodes.feed([_began(record)])]
+
     def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
-        reader = self._children.setdefault(record.call, EventReader())
+        reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = reader.read(cursor, bytes(record.event))
         return [Nested(record.node, record.call, fact) for fact in facts]
 

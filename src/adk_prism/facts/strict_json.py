@@ -6,6 +6,7 @@ Decides what is repaired, and how:
 - the key `__proto__` becomes `(__proto__)`, and the key `prototype` of an object that stands under
   the key `constructor` becomes `(prototype)`: the AI SDK's parser throws at both (ai 6.0.326 and
   7.0.169, its copy of secure-json-parse); the brackets keep the name legible;
+- the key `constructor` of a null becomes `(constructor)`: that parser falls over it in ai 6.0.0;
 - what is nested deeper than `MAX_DEPTH` becomes the string `"[nested too deep]"`.
 Numbers stay as they are written, whatever their size. It rewrites tokens and builds no values, so
 the depth of its input costs no stack. What is not JSON at all comes back as unreadable as it came.
@@ -47,6 +48,7 @@ _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _NAN = re.compile(rb"(?P<string>" + _STRING + rb")|-?(?:NaN|Infinity)", re.DOTALL)
 _PROTO = re.compile(_key("__proto__"))
 _CONSTRUCTOR = re.compile(_key("constructor"))
+_NULL_CONSTRUCTOR = re.compile(_key("constructor") + rb"(?=\s*:\s*null)")
 _PROTOTYPE = re.compile(_key("prototype"))
 _TOKEN = re.compile(
     rb"(?P<prototype>" + _key("prototype") + rb")"
@@ -70,6 +72,7 @@ def repair(value: bytes) -> bytes:
     if _N in value or _I in value:
         value = _NAN.sub(lambda match: match["string"] or b"null", value)
     value = _PROTO.sub(b'"(__proto__)"', value)
+    value = _NULL_CONSTRUCTOR.sub(b'"(constructor)"', value)
     if (_CONSTRUCTOR.search(value) and _PROTOTYPE.search(value)) or _is_too_deep(value):
         value = _repair_structure(value)
     return value
@@ -80,6 +83,7 @@ def _is_sound(value: bytes) -> bool:
     return not (
         (_UNDERSCORE in value and b"__proto__" in value)
         or b"prototype" in value
+        or (b"constructor" in value and _NULL_CONSTRUCTOR.search(value))
         or (_N in value and b"NaN" in value)
         or (_I in value and b"Infinity" in value)
         or (_BACKSLASH in value and _SUSPECT_ESCAPE.search(value))

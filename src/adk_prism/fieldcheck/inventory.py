@@ -40,10 +40,12 @@ Inventory = dict[str, UpstreamType]
 
 def read_inventory(root: type[BaseModel] = Event) -> Inventory:
     """Return the types that `root` can hold, itself first, and the enumerations we translate."""
-    models = list(_reachable(root))
-    found = {model.__name__: _model(model) for model in models}
-    if len(found) < len(models):
-        raise AssertionError("two upstream types have one name; tell them apart in the inventory")
+    found: Inventory = {}
+    for model in _reachable(root):
+        name = model.__name__
+        if name in found:
+            name = f"{model.__module__}.{name}"
+        found[name] = UpstreamType(name, _package(model), "field", tuple(model.model_fields))
     return found | {values.__name__: _values(values) for values in TRANSLATED}
 
 
@@ -65,10 +67,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for argument in get_args(annotation):
         yield from _models_in(argument)
-
-
-def _model(model: type[BaseModel]) -> UpstreamType:
-    return UpstreamType(model.__name__, _package(model), "field", tuple(model.model_fields))
 
 
 def _values(values: type[enum.Enum]) -> UpstreamType:

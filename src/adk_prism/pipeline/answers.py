@@ -124,7 +124,9 @@ def continues(message: str, pending: Pending, answers: Answers) -> Continues:
 def _askers(pending: Pending, answers: Answers) -> dict[str, str]:
     """Return which node asked, for each decision (by its call) and each output."""
     calls = pending.open_calls | pending.late_calls
-    asked = {_gated(pending, d).call.call: _gated(pending, d).call for d in answers.decisions.values()}
+    asked = {
+        _gated(pending, d).call.call: _gated(pending, d).call for d in answers.decisions.values()
+    }
     found = {call: gated.node for call, gated in asked.items()}
     for name in answers.outputs:
         found[name] = (calls.get(name) or pending.requests[name]).node

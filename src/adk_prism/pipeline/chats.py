@@ -114,11 +114,11 @@ def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
     turns: list[Turn] = []
     for run in runs:
         head = run.head
-        if head.kind != "turn":
-            continue
         if head.replaces:
             kept = next((i for i, t in enumerate(turns) if t.message == head.replaces), len(turns))
             del turns[kept:]
+        if head.kind != "turn" or head.uploaded:
+            continue
         if head.continues is None:
             turns.append(Turn(head.run, [run]))
             continue

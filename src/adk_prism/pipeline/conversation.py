@@ -74,6 +74,8 @@ class Conversations:
             answered = await self._answer_request(start, turns, message)
             if answered is not None:
                 return answered
+            if message.responses and not _parts(message.content):
+                raise Conflict("Nothing in this conversation waits for such an answer.")
             return await self._say(start, message)
 
     async def _say(

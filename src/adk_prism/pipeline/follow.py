@@ -135,7 +135,7 @@ class _Own:
         self._spec = spec
         self._projection = spec.make()
         self._fed = 0
-        self._rest = b""
+        self.rest = b""
         """What is left of an entry that the viewer has seen in part."""
 
     async def skip_to(self, after: Position) -> None:
@@ -146,7 +146,7 @@ class _Own:
                     frames = self._projection.feed(entry)
                     self._fed = entry.cursor
                     if entry.cursor == after.cursor:
-                        self._rest = self._encode(entry, frames, after)
+                        self.rest = self._encode(entry, frames, after)
                         return
 
     def _encode(self, entry: Entry, frames: Sequence[Any], after: Position) -> bytes:
@@ -160,8 +160,8 @@ class _Own:
 
     async def advance(self, cursor: int) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield the bytes of all committed entries after `cursor`, with the cursor they reach."""
-        pieces, size = [self._rest], len(self._rest)
-        self._rest = b""
+        pieces, size = [self.rest], len(self.rest)
+        self.rest = b""
         async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
             async for batch in batches:
                 for entry in batch:
@@ -205,7 +205,9 @@ class Follower:
         own = _Own(self.log, stream, spec)
         if after.part is not None and after.cursor:
             await own.skip_to(after)
-        return View(self, stream, spec, after, own, live=summary.outcome is None)
+        live = summary.outcome is None
+        nothing_left = not live and after.cursor == summary.cursor and not own.rest
+        return View(self, stream, spec, after, own, live=live, nothing_left=nothing_left)
 
     def join(self, view: View, stream: Stream, spec: ProtocolSpec[Any]) -> _Broadcast:
         """Attach a viewer to the shared stream; it is made for the first one."""
@@ -243,6 +245,7 @@ class View:
         own: _Own,
         *,
         live: bool,
+        nothing_left: bool,
     ) -> None:
         self._follower = follower
         self._stream = stream
@@ -250,6 +253,8 @@ class View:
         self._after = after
         self._own = own
         self._live = live
+        self.nothing_left = nothing_left
+        """The run is over, and the viewer has seen its end."""
         self._waiter: asyncio.Future[None] | None = None
         self._quiet = True
         """Nothing has been sent since the last tick."""

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from msgspec import structs
 
 from adk_prism.runlog.entry import Continues, Origin, Record, RunStarted
-from adk_prism.source.contract import EventSource
+from adk_prism.source.contract import Emit, EventSource
 from adk_prism.version import VERSION
 
 
@@ -30,10 +30,10 @@ class Prepared:
         self._before = before
         self._digest = digest
 
-    async def records(self) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Prepare, then yield what the source yields."""
         await self._before()
-        async with aclosing(self._inner.records()) as records:
+        async with aclosing(self._inner.records(emit)) as records:
             async for record in records:
                 if isinstance(record, RunStarted) and self._digest:
                     record = structs.replace(record, digest=self._digest)
@@ -61,8 +61,9 @@ class Held:
             version=VERSION,
         )
 
-    async def records(self) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Yield the record that holds the answers; the run waits on."""
+        del emit  # nothing runs
         yield self._started
 
     def cancel(self) -> None:

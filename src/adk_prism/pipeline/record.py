@@ -64,7 +64,7 @@ class Recorder:
         await self._log.commit(self._run)
 
     async def _drain(self) -> RunEnded:
-        async with aclosing(self._source.records()) as records:
+        async with aclosing(self._source.records(self._write)) as records:
             async for record in records:
                 await self._write(record)
         outcome, code = self._reader.outcome()

@@ -108,6 +108,12 @@ class Runs:
             await asyncio.wait([active.task])
         return await self._log.summary(run)
 
+    async def wait(self, run: RunId) -> None:
+        """Wait until a run that is recorded here is over."""
+        active = self._active.get(run)
+        if active is not None and active.task is not None:
+            await asyncio.wait([active.task])
+
     def is_active(self, run: RunId) -> bool:
         """Tell whether the run is being recorded here."""
         return run in self._active

@@ -36,6 +36,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     origin: Origin
     invocation: str
     started: float
+    """When the log took its first record; `ended`: its last."""
     ended: float | None
     outcome: Outcome | None
     cursor: int
@@ -65,8 +66,18 @@ class RunLog(Protocol):
     async def close(self) -> None:
         """Commit what was appended and let go; followers' iterations end."""
 
-    async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
+    async def append(
+        self,
+        run: RunId,
+        records: Sequence[Record],
+        *,
+        epoch: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> Receipt:
         """Take records, in order. The first record of a run is its `RunStarted`.
+
+        `times` says when each happened, for what was recorded elsewhere; without, it is now. The run
+        itself is as old as the log's own clock says, so that an old recording is not trimmed at once.
 
         All are taken or none. Suspends only while the writer is too far behind, and to look for a
         run that it does not know. Raise `NotFound` for a run that was never started, `Gone` for one

@@ -90,14 +90,16 @@ class RunStarted(_Record):
     state: dict[str, Raw] = {}
     """Session state before the run's first event, `temp:` keys apart."""
     continues: Continues | None = None
-    kind: Literal["turn", "state"] = "turn"
-    """A turn of the conversation, or a state-only update."""
+    kind: Literal["turn", "state", "rewind"] = "turn"
+    """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
-    """Id of the message that was taken back (regenerate, edit): it and all after it are void."""
+    """Id of the message that was taken back (regenerate, edit, rewind): it and all after are void."""
     digest: str = ""
     """Of the request that started the run under an idempotency key."""
     derived: bool = False
     """The record was not written when the run began, but made up for a capture."""
+    uploaded: bool = False
+    """The run was recorded elsewhere: its session is a name, and no chat of this server."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
 
@@ -215,9 +217,11 @@ class Entry(Struct, frozen=True, gc=False):
 # --------------------------------------------------------------------------- positions
 
 _POSITION = re.compile(
-    r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?(?P<cursor>\d{1,15})(?:\.(?P<part>\d{1,9}))?"
+    r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?"
+    r"(?P<cursor>0(?!\.)|[1-9][0-9]{0,14})(?:\.(?P<part>[1-9][0-9]{0,8}))?"
 )
-"""Fifteen digits stay exact in every JSON reader; longer ones are not cursors of ours."""
+"""Fifteen digits stay exact in every JSON reader; longer ones are not cursors of ours. Entries and their
+frames are counted from 1; `0` is the beginning."""
 
 
 class Position(NamedTuple):
@@ -244,6 +248,14 @@ def parse_position(text: str, run: str = "") -> Position:
         raise BadPosition(f"Position {text[:60]!r} belongs to another run.")
     part = match["part"]
     return Position(int(match["cursor"]), None if part is None else int(part))
+
+
+def run_of_position(text: str) -> RunId:
+    """Return the run that `run:12.3` names. Raise `BadPosition` for a position that names none."""
+    match = _POSITION.fullmatch(text)
+    if match is None or not match["run"]:
+        raise BadPosition(f"{text[:60]!r} names no run; expected RUN:CURSOR.PART.")
+    return RunId(match["run"])
 
 
 # --------------------------------------------------------------------------- stored form

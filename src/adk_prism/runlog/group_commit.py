@@ -1,8 +1,9 @@
 """The event loop's side of the writer thread: gathers changes, hands them over, hears the answer.
 
 Whatever is put while the writer is busy becomes its next group, so groups grow with the load and a
-lone change does not wait. All of this class runs in the event loop: it needs no lock, and the two
-threads meet only where a group changes hands.
+lone change does not wait. While changes come faster than that, groups are spaced (`SPACING`): every
+group costs two changes of thread and wakes every follower. All of this class runs in the event loop:
+it needs no lock, and the two threads meet only where a group changes hands.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from adk_prism.runlog.tail import LiveRun
 MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25 000 ordinary events fits; a
 disk writes it in a fraction of a second."""
+
+SPACING = 0.005
+"""Seconds from the answer to a group of several changes to the next group, unless somebody waits for
+a commit. Nobody sees so short a time. A run at full speed, 4,000 deltas a second, takes 100 groups
+instead of 500 and a tenth less of the event loop; one at a model's speed never waits."""
 
 _CHANGE_BYTES = 200
 """What a change weighs besides its payloads."""
@@ -43,6 +49,8 @@ class GroupCommit:
         self._in_flight: Group = ()
         """The group the writer has; empty: it is idle."""
         self._scheduled = False
+        self._pause: asyncio.TimerHandle | None = None
+        """Runs between two groups that are spaced."""
         self._bell = Bell()
         self.dead = False
         """The writer's thread is over."""
@@ -58,9 +66,14 @@ class GroupCommit:
         """Take a change; it is handed over at the end of this turn of the loop, or after."""
         self._pending.append(change)
         self._weight += _weight(change)
-        if not self._scheduled and not self._in_flight:
+        if not self._scheduled and not self._in_flight and self._pause is None:
             self._scheduled = True
             self._loop.call_soon(self._hand_over)
+
+    def hurry(self) -> None:
+        """Cut a pause short: somebody waits for what is pending."""
+        if self._pause is not None:
+            self._end_pause()
 
     def discard(self, runs: Set[LiveRun]) -> None:
         """Forget what is waiting of runs that have failed."""
@@ -75,11 +88,13 @@ class GroupCommit:
     async def room(self) -> None:
         """Wait while too much is waiting, and the writer lives."""
         while self.is_full and not self.dead:
+            self.hurry()
             await self._bell.wait()
 
     async def stop(self) -> None:
         """Wait until everything is answered, then until the thread is over."""
         while (self._pending or self._in_flight) and not self.dead:
+            self.hurry()
             await self._bell.wait()
         self._writer.stop()
         while not self.dead:
@@ -97,11 +112,23 @@ class GroupCommit:
         for change in group:
             self._weight -= _weight(change)
         self._settled(group, verdicts)
-        self._hand_over()
+        if len(group) > 1:
+            self._pause = self._loop.call_later(SPACING, self._end_pause)
+        else:
+            self._hand_over()
         self._bell.ring()
+
+    def _end_pause(self) -> None:
+        assert self._pause is not None
+        self._pause.cancel()
+        self._pause = None
+        self._hand_over()
 
     def _die(self) -> None:
         self.dead = True
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
         lost = [*self._in_flight, *self._pending]
         self._in_flight, self._pending = (), []
         self._settled(lost, ["the writer has stopped"] * len(lost))

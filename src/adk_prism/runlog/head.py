@@ -82,6 +82,7 @@ class Head:
         "run",
         "started",
         "taken",
+        "taken_at",
         "taken_bytes",
         "taken_end",
     )
@@ -100,6 +101,8 @@ class Head:
         self.outcome = summary.outcome
         self.taken_end = summary.outcome is not None
         """`RunEnded` was taken, and is perhaps not committed yet."""
+        self.taken_at = summary.started
+        """When the last records were taken."""
         self.removed = False
         """Trimmed, or deleted with its session."""
         self.failure = ""
@@ -138,15 +141,22 @@ class Head:
         if any(isinstance(record, RunEnded) for record in records[:-1]):
             raise ended(self.run)
 
-    def take(self, records: Sequence[Record], packed: Sequence[Packed], now: float) -> list[Entry]:
-        """Give admitted records their places."""
+    def take(
+        self,
+        records: Sequence[Record],
+        packed: Sequence[Packed],
+        now: float,
+        times: Sequence[float] | None = None,
+    ) -> list[Entry]:
+        """Give admitted records their places, and their times where they happened before."""
         cursor = self.taken
         if not cursor:
             self.started = now
+        self.taken_at = now
         entries = []
-        for record in records:
+        for index, record in enumerate(records):
             cursor += 1
-            entries.append(Entry(cursor, now, record))
+            entries.append(Entry(cursor, now if times is None else times[index], record))
         self.taken = cursor
         for _, payload in packed:
             self.taken_bytes += len(payload)
@@ -158,7 +168,7 @@ class Head:
         self.committed = last.cursor
         self.bytes = size
         if isinstance(last.record, RunEnded):
-            self.ended = last.time
+            self.ended = self.taken_at  # Nothing was taken after the end.
             self.outcome = last.record.outcome
 
     def fail(self, reason: str) -> None:

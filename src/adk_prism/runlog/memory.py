@@ -61,14 +61,21 @@ class MemoryLog:
         for run in self._runs.values():
             run.bell.ring()
 
-    async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
+    async def append(
+        self,
+        run: RunId,
+        records: Sequence[Record],
+        *,
+        epoch: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> Receipt:
         self._check_open()
         head = self._runs.get(run) or self._start(run, records)
         head.admit(records, epoch)
         packed = pack_all(records)
         if self._bytes > self._retention.max_bytes:
             self._make_room(records)
-        entries = head.take(records, packed, self._clock())
+        entries = head.take(records, packed, self._clock(), times)
         if not entries:
             return Receipt(head.taken)
         # A run is there once its start has been taken; one that was refused left nothing.

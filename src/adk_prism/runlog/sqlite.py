@@ -142,7 +142,14 @@ class SqliteLog:
 
     # ----------------------------------------------------------------------- writing
 
-    async def append(self, run: RunId, records: Sequence[Record], *, epoch: int = 0) -> Receipt:
+    async def append(
+        self,
+        run: RunId,
+        records: Sequence[Record],
+        *,
+        epoch: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> Receipt:
         commits = self._usable().commits
         if commits.is_full:
             await commits.room()
@@ -155,11 +162,14 @@ class SqliteLog:
         owner = live.epoch
         self._admit(live, records, epoch)
         before = live.taken_bytes
-        entries = live.take(records, packed, self._clock())
+        now = self._clock()
+        entries = live.take(records, packed, now, times)
         if entries:
             self._live[run] = live
             size = live.taken_bytes
-            commits.put(Growth(live, entries, packed, size, size - before, epoch, epoch > owner))
+            commits.put(
+                Growth(live, entries, packed, size, size - before, epoch, epoch > owner, now)
+            )
         return Receipt(live.taken)
 
     def _admit(self, live: LiveRun, records: Sequence[Record], epoch: int) -> None:
@@ -213,13 +223,14 @@ class SqliteLog:
             self._parts.commits.discard(broken)
 
     async def commit(self, run: RunId) -> None:
-        self._usable()
+        commits = self._usable().commits
         live = self._live.get(run) or await self._load(run)
         wanted = live.taken
         while True:
             self._check_alive(live)
             if live.committed >= wanted:
                 return
+            commits.hurry()
             await live.bell.wait()
 
     # ----------------------------------------------------------------------- reading

@@ -25,8 +25,9 @@ Row = tuple[int, int, float, str, bytes]
 READ_BYTES = 1024 * 1024
 """A batch read from the file ends after this much payload, so that large events come one by one."""
 
-_INSERT_SIZES = (128, 16, 4, 1)
-"""Rows per statement. 128 × 5 values stay under the 999 that old builds of SQLite allow."""
+_INSERT_SIZES = (128, *range(32, 0, -1))
+"""Rows per statement: an ordinary group is one, and few enough that all stay prepared. 128 × 5 values
+stay under the 999 that old builds of SQLite allow."""
 
 # --------------------------------------------------------------------------- writing
 

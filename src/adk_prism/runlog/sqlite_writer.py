@@ -39,6 +39,8 @@ class Growth(Struct, frozen=True, gc=False, eq=False):
     epoch: int
     new_owner: bool
     """The epoch is higher than before."""
+    now: float
+    """When the log took them."""
 
 
 class Removal(Struct, frozen=True, gc=False, eq=False):
@@ -153,11 +155,12 @@ def _note_run(connection: sqlite3.Connection, growth: Growth) -> None:
     first, last = growth.entries[0], growth.entries[-1]
     number = growth.run.number
     if isinstance(first.record, RunStarted):
-        store.insert_run(connection, number, first.record, first.time, growth.epoch)
+        store.insert_run(connection, number, first.record, growth.now, growth.epoch)
     elif growth.new_owner:
         store.raise_epoch(connection, number, growth.epoch)
     if isinstance(last.record, RunEnded):
-        store.end_run(connection, number, last, growth.bytes, growth.epoch)
+        ended = Entry(last.cursor, growth.now, last.record)
+        store.end_run(connection, number, ended, growth.bytes, growth.epoch)
 
 
 def reason_of(error: Exception) -> str:

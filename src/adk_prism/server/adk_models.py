@@ -63,6 +63,12 @@ class UpdateSession(_Model):
     state_delta: dict[str, Any]
 
 
+class RewindSession(_Model):
+    """What to take back: an invocation, and all after it."""
+
+    invocation_id: Annotated[str, Field(min_length=1, max_length=256)]
+
+
 class SaveArtifact(_Model):
     """A new version of an artifact."""
 

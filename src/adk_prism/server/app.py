@@ -21,8 +21,10 @@ from fastapi import APIRouter, FastAPI
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.open import open_log
@@ -35,7 +37,16 @@ from adk_prism.server.housekeeping import trimming
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.lifecycle import Hook, Lifecycle, StartOnce
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
-from adk_prism.server.routes import adk_artifacts, adk_meta, adk_sessions, chat, run, runs
+from adk_prism.server.routes import (
+    adk_artifacts,
+    adk_meta,
+    adk_sessions,
+    chat,
+    run,
+    runs,
+    studio,
+    views,
+)
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, close_services, open_services
@@ -51,6 +62,8 @@ ROUTERS: Sequence[Routes] = (
     run.routes,
     chat.routes,
     runs.routes,
+    views.routes,
+    studio.routes,
 )
 
 
@@ -113,6 +126,8 @@ def make_context(
         follower=follower,
         chats=chats,
         conversations=Conversations(apps, runs, gate, chats, report),
+        rewinds=Rewinds(apps, runs, chats, report),
+        films=Films(log),
         idempotency=Idempotency(log),
         report=report,
         lifecycle=lifecycle,

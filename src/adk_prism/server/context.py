@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.idempotency import Idempotency
@@ -33,6 +35,8 @@ class Context:
     follower: Follower
     chats: Chats
     conversations: Conversations
+    rewinds: Rewinds
+    films: Films
     idempotency: Idempotency
     report: Report
     lifecycle: Lifecycle

@@ -17,7 +17,7 @@ from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.projection.contract import ProtocolSpec
+from adk_prism.projection.contract import Payload, ProtocolSpec
 
 HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
@@ -105,4 +105,10 @@ class EventStream(Response):
             Diagnostic(kind="stream broken", correlation=correlation, cause=cause_of(error))
         )
         text = f"The stream broke off. Reference: {correlation}."
-        return b"".join(b"data: %s\n\n" % p.data for p in self._spec.failure(text))
+        return b"".join(map(_unplaced, self._spec.failure(text)))
+
+
+def _unplaced(payload: Payload) -> bytes:
+    """Return a frame of no entry: without an id, so that it moves nobody's position."""
+    name = b"event: %s\n" % payload.event.encode() if payload.event else b""
+    return b"%sdata: %s\n\n" % (name, payload.data)

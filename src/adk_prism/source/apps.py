@@ -22,6 +22,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.services import Services
 from adk_prism.source.sessions import Sessions
 
@@ -50,6 +51,7 @@ class Apps:
         self._runners: dict[str, Runner] = {}
         self._failures: dict[str, str] = {}
         self._agents: dict[str, list[Agent]] = {}
+        self._graphs: dict[str, Graph] = {}
         self._built: list[Runner] = []
 
     @classmethod
@@ -157,6 +159,12 @@ class Apps:
         if name not in self._agents:
             self._agents[name] = list_agents(self.runner(name).agent)
         return self._agents[name]
+
+    def graph(self, name: str) -> Graph:
+        """Return the app's agents, tools and workflow nodes as a graph."""
+        if name not in self._graphs:
+            self._graphs[name] = read_graph(self.runner(name).agent)
+        return self._graphs[name]
 
     def resumable(self, name: str) -> bool:
         """Tell whether the app asked for ADK's resumability."""

@@ -6,17 +6,24 @@ how the run ended (`pipeline.record`). A recording does yield its own `RunEnded`
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
 from adk_prism.runlog.entry import Record
+
+Emit = Callable[[Record], Awaitable[None]]
+"""Records something at once. What it raises is raised again by whoever yields the records."""
 
 
 class EventSource(Protocol):
     """Yields the records of one run, in order."""
 
-    def records(self) -> AsyncGenerator[Record, None]:
-        """Start the run and yield what happens. Raise whatever ended it badly."""
+    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Start the run and yield what happens. Raise whatever ended it badly.
+
+        What a source sees between the records that it yields, it may `emit`: such a record comes
+        after those yielded before, and before those yielded later. Without `emit` it is not seen.
+        """
 
     def cancel(self) -> None:
         """Ask the run to stop; its records go on until it has. Repeating it changes nothing."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from google.adk.agents.base_agent import BaseAgent
@@ -27,10 +28,11 @@ from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
-from google.adk.workflow import START, BaseNode, FunctionNode, JoinNode, Workflow
+from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import Struct
 
 from adk_prism.source.agents import model_of, node_of_tool, unwrapped
+from adk_prism.source.node_kinds import kind_of
 
 MAX_NODES = 1000
 """Nodes of one graph. Nobody can read a larger drawing, and a client has to lay it out."""
@@ -129,12 +131,11 @@ class _Drawing:
         if known is not None:
             return known
         model = model_of(node, inherited)
-        kind, flow = _kind_of(node)
         place = self.add(
             node.name,
-            kind,
+            _kind_of(node),
             parent,
-            flow=flow,
+            flow=_flow_of(node),
             model=model if isinstance(node, LlmAgent) else "",
             description=node.description[:LONGEST_DESCRIPTION],
         )
@@ -162,23 +163,21 @@ class _Drawing:
 
 # ------------------------------------------------------------------------------ kinds
 
-_KINDS: Sequence[tuple[type[BaseNode], Kind, Flow]] = (
-    (Workflow, "workflow", "graph"),
-    (SequentialAgent, "workflow", "sequence"),
-    (ParallelAgent, "workflow", "parallel"),
-    (LoopAgent, "workflow", "loop"),
-    (BaseAgent, "agent", ""),
-    (FunctionNode, "function", ""),
-    (JoinNode, "join", ""),
+_FLOWS: Sequence[tuple[type[BaseNode], Flow]] = (
+    (Workflow, "graph"),
+    (SequentialAgent, "sequence"),
+    (ParallelAgent, "parallel"),
+    (LoopAgent, "loop"),
 )
 
 
-def _kind_of(node: BaseNode) -> tuple[Kind, Flow]:
-    for of_type, kind, flow in _KINDS:
-        if isinstance(node, of_type):
-            return kind, flow
+def _flow_of(node: BaseNode) -> Flow:
+    return next((flow for of_type, flow in _FLOWS if isinstance(node, of_type)), "")
+
+
+def _kind_of(node: BaseNode) -> Kind:
     # ADK's node around a tool has no public name; what it holds tells it.
-    return ("tool" if isinstance(getattr(node, "tool", None), BaseTool) else "node"), ""
+    return "tool" if isinstance(getattr(node, "tool", None), BaseTool) else kind_of(node)
 
 
 # ------------------------------------------------------------------------------ members
@@ -215,7 +214,7 @@ def _draw_sequence(drawing: _Drawing, node: BaseAgent, place: str, model: str) -
     start = drawing.add(_START, "start", place)
     members = [drawing.place(member, place, model) for member in node.sub_agents]
     steps = [start, *members, drawing.add(_END, "end", place)]
-    for before, after in zip(steps, steps[1:], strict=False):
+    for before, after in pairwise(steps):
         drawing.join(before, after, "sequence")
     if isinstance(node, LoopAgent) and members:
         drawing.join(members[-1], members[0], "loop")
@@ -281,4 +280,3 @@ def _described(tool: object) -> tuple[str, Kind, str]:
         return type(tool).__name__, "toolset", ""
     name = getattr(tool, "__name__", type(tool).__name__)
     return name, "tool", getattr(tool, "__doc__", None) or ""
-

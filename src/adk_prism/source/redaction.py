@@ -183,10 +183,13 @@ def _holds_exception(event: Event) -> bool:
     return bool(event.error_message)
 
 
+def safe_code(code: str) -> str:
+    """Return an error's code as it may enter a log."""
+    return code if _SAFE_CODE.fullmatch(code) else _UNNAMED_CODE
+
+
 def _without_exception(event: Event, reference: str = "") -> Event:
-    code = event.error_code
-    if code and not _SAFE_CODE.fullmatch(code):
-        code = _UNNAMED_CODE
+    code = safe_code(event.error_code) if event.error_code else event.error_code
     text = f"The agent failed ({code}).{reference}" if code else f"The agent failed.{reference}"
     return event.model_copy(update={"error_code": code, "error_message": text})
 

@@ -126,4 +126,6 @@ def read_content(json: bytes | Raw) -> types.Content:
             "Expected {'role': 'user', 'parts': [{'text': …}]}."
         ) from None
     except AttributeError:  # genai's enumerations take anything for text (genai 2.34)
-        raise Unprocessable("The message has a number where one of genai's names belongs.") from None
+        raise Unprocessable(
+            "The message has a number where one of genai's names belongs."
+        ) from None

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import pydantic
 from google.adk.agents.run_config import RunConfig, StreamingMode
+from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
@@ -32,7 +33,9 @@ from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
+from adk_prism.source.contract import Emit
 from adk_prism.source.history import live_events, paused_task_invocation
+from adk_prism.source.plugin import watch_nodes
 from adk_prism.source.redaction import Serialiser, answer_json, content_json, state_json
 from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
 from adk_prism.source.request import CallAnswer as CallAnswer
@@ -40,7 +43,9 @@ from adk_prism.source.request import RunRequest as RunRequest
 from adk_prism.source.request import checked_message
 from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
+from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.watched import serialised, watched
 from adk_prism.version import VERSION
 
 
@@ -74,11 +79,18 @@ class RunnerSource:
         *,
         agents: Sequence[Agent] | None = None,
         report: Report = ignore,
+        nodes: bool = False,
     ) -> None:
-        """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner."""
+        """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
+
+        With `nodes`, whoever records the run also gets the starts and ends of its nodes, and the
+        events of agents that tools hide; the Runner gets a plugin for it.
+        """
         self._runner = runner
         self._request = request
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        self._report = report
+        self._nodes = nodes
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -91,7 +103,7 @@ class RunnerSource:
         """Set ADK's abort signal: the run answers its open calls with an error and ends."""
         self._abort.set()
 
-    async def records(self) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Run the agent; yield `RunStarted`, then one `AgentEvent` per event of ADK.
 
         Before the first record, raise `NotFound`, `Conflict` or `Unprocessable` for a request that
@@ -104,16 +116,29 @@ class RunnerSource:
         session = await self._load()
         call = self._plan(session)
         await self._before(session)
-        yield self._started(session, call)
+        started = self._started(session, call)
+        yield started
         if call.answers is not None:
             await call.answers.store_early(self._runner.session_service, session)
-        async with aclosing(self._events(call, config)) as events:
-            async for event in events:
-                yield event
+        running = self._run(call, config)
+        events = (
+            watched(running, self._tap(emit, started), self._serialiser)
+            if emit is not None and self._nodes
+            else serialised(running, self._serialiser)
+        )
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except BaseExceptionGroup as group:
+            raise first_cause(group) from group
 
-    async def _events(self, call: _Call, config: RunConfig) -> AsyncGenerator[AgentEvent, None]:
-        serialise = self._serialiser.event
-        running = self._runner.run_async(
+    def _tap(self, emit: Emit, started: RunStarted) -> Tap:
+        watch_nodes(self._runner)
+        return Tap(emit, started, self._serialiser, report=self._report, stop=self.cancel)
+
+    def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
+        return self._runner.run_async(
             user_id=self._request.origin.user,
             session_id=self._request.origin.session,
             invocation_id=call.invocation if call.named else None,
@@ -121,12 +146,6 @@ class RunnerSource:
             run_config=config,
             abort_signal=self._abort,
         )
-        try:
-            async with aclosing(running) as events:
-                async for event in events:
-                    yield AgentEvent(serialise(event))
-        except BaseExceptionGroup as group:
-            raise first_cause(group) from group
 
     # ------------------------------------------------------------------ before the run
 
@@ -237,8 +256,9 @@ class StateUpdateSource:
     def cancel(self) -> None:
         """Do nothing: the update is over before anyone could stop it."""
 
-    async def records(self) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
+        del emit  # no node runs
         request = self._request
         session = await self._runner.session_service.get_session(
             app_name=self._runner.app_name,

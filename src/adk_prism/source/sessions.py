@@ -11,6 +11,7 @@ Nothing here locks: whoever runs agents keeps writers of one session apart (`Sta
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
 
@@ -108,6 +109,12 @@ class Sessions:
         """Return a user's sessions without their events, the least recently changed first."""
         found = await self._service.list_sessions(app_name=app, user_id=user)
         return found.sessions
+
+    async def invocations_from(self, origin: Origin, invocation: str) -> list[str]:
+        """Return an invocation and those after it that no rewind has taken back. Raise `NotFound`."""
+        events = live_events(await self.get(origin))
+        after = dropwhile(lambda event: event.invocation_id != invocation, events)
+        return list(dict.fromkeys(event.invocation_id for event in after))
 
     async def rewind(
         self,

@@ -45,7 +45,7 @@ def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) ->
         found = [name for name in names if name in (*_ENDS, DONE)]
         if found and not isinstance(entry.record, RunEnded):
             yield str(entry.cursor), f"{found[0]} comes before the run's end"
-        if isinstance(entry.record, RunEnded) and names[-2:] != found:
+        if names[len(names) - len(found) :] != found:
             yield str(entry.cursor), f"the message's end is not the last of {', '.join(names)}"
         ends += found
     over = bool(entries) and isinstance(entries[-1].record, RunEnded)

@@ -10,9 +10,9 @@
         print(broken)
 
 What *balanced* and *terminated* mean is each protocol's own: `ai_sdk_grammar`, `adk_grammar`,
-`studio_grammar`. Time and memory are in proportion to the run. Where a law speaks of every position, every frame is compared, and
-some positions, spread evenly, are really read again: all of a short run, as many as `EFFORT` allows of a
-long one.
+`studio_grammar`. Time and memory are in proportion to the run. Where a law speaks of every position,
+every frame is compared, and some positions, spread evenly, are really read again: all of a short run, as
+many as `EFFORT` allows of a long one.
 """
 
 from __future__ import annotations

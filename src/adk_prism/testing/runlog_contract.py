@@ -135,6 +135,24 @@ async def a_burst_is_kept_whole(store: Store) -> None:
                 assert list(batch) == whole[after : after + len(batch)]
 
 
+async def what_happened_elsewhere_keeps_its_times(store: Store) -> None:
+    """Entries have the times they came with; the run is as old as its stay in the log."""
+    async with opened(store) as log:
+        await log.append(RUN, [start(), event(1)], times=[5.0, 7.5])
+        await log.append(RUN, [END], times=[9.0])
+        await log.append(OTHER, [start(OTHER)])
+        await log.commit(RUN)
+        assert [entry.time for entry in await collect(log)] == [5.0, 7.5, 9.0]
+        found, other = await log.summary(RUN), await log.summary(OTHER)
+        assert found.ended is not None
+        assert 9.0 < found.started <= found.ended <= other.started
+        assert await log.trim(Retention(max_age=3600), found.ended + 60) == []
+    if store.durable:
+        async with opened(store) as log:
+            assert (await log.summary(RUN)).ended == found.ended
+            assert [entry.time for entry in await collect(log)] == [5.0, 7.5, 9.0]
+
+
 # --------------------------------------------------------------------------- reading
 
 
@@ -251,7 +269,7 @@ async def a_refused_append_leaves_nothing(store: Store) -> None:
         await refused(Conflict, log.append(RUN, [start(), event(1), start()]))
         await refused(Conflict, log.append(RUN, [start(), END, event(1)]))
         await refused(NotFound, log.summary(RUN))
-        await refused(UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="")]))
+        await refused(UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")]))
         await refused(NotFound, log.summary(RUN))
         assert (await log.append(RUN, [start(), event(1), END])).cursor == 3
         await log.commit(RUN)
@@ -462,6 +480,7 @@ CHECKS: Sequence[Check] = (
     cursors_are_dense_from_one,
     every_record_comes_back_as_it_was,
     a_burst_is_kept_whole,
+    what_happened_elsewhere_keeps_its_times,
     reading_goes_on_after_any_cursor,
     a_follower_sees_no_seam,
     a_follower_is_given_entries_as_they_come,

@@ -48,23 +48,48 @@ class Film:
             self.timeline.feed(entry, fact)
             self.conversation.feed(entry.cursor, fact)
 
-    def at(self, cursor: int | None = None, panel: str = "") -> dict[str, Any]:
+    def at(
+        self,
+        cursor: int | None = None,
+        panel: str = "",
+        *,
+        since: int | None = None,
+        key: str = "",
+    ) -> dict[str, Any]:
         """Return what the panels, or the one named, show at a cursor; without one, at the end.
 
-        Raise `BadPosition` for a cursor the run does not have, `UsageError` or `NotBuilt` for a panel.
+        Of the state, `since` asks for the difference to another cursor, before or after, and `key` for
+        every write of one key. Raise `BadPosition` for a cursor the run does not have, `UsageError` or
+        `NotBuilt` for a panel.
         """
-        at = self.last if cursor is None else cursor
-        if not 1 <= at <= self.last:
-            raise BadPosition(
-                f"Cursor {at} is not in this run, which has entries 1 to {self.last}."
-            )
+        at = self._checked(self.last if cursor is None else cursor)
         if panel in LATER:
             raise NotBuilt(f"Panel {panel!r} is not in this version.")
         if panel and panel not in _PANELS:
             known = ", ".join(_PANELS)
             raise UsageError(f"Panel {panel[:40]!r} is not known; expected one of {known}.")
         shown = {name: show(self, at) for name, show in _PANELS.items() if panel in ("", name)}
+        if since is not None or key:
+            if "state" not in shown:
+                raise UsageError(f"The difference and the history are of the state, not {panel!r}.")
+            shown["state"] |= self._asked_of_state(at, since, key)
         return self._header(at) | shown
+
+    def _checked(self, cursor: int) -> int:
+        if not 1 <= cursor <= self.last:
+            raise BadPosition(
+                f"Cursor {cursor} is not in this run, which has entries 1 to {self.last}."
+            )
+        return cursor
+
+    def _asked_of_state(self, at: int, since: int | None, key: str) -> dict[str, Any]:
+        asked: dict[str, Any] = {}
+        if since is not None:
+            asked["from"] = self._checked(since)
+            asked["difference"] = self.state.difference(since, at)
+        if key:
+            asked["key"], asked["history"] = key, self.state.history(key)
+        return asked
 
     def _header(self, at: int) -> dict[str, Any]:
         started = self._started

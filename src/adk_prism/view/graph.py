@@ -2,11 +2,14 @@
 
 Edges are read from what ran, never guessed from names: siblings that had finished when a node began lead
 to it (several, where branches joined); a node that began inside another was delegated to by it; a tool
-hangs on its agent. A sequence edge carries the keys of the state that its finished node left behind.
+hangs on its agent; what finished last leads to the end of a finished run. A tool that only runs an agent
+is no node: its caller delegates to that agent. A sequence edge carries the keys of the state that its
+finished node left behind.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -42,54 +45,69 @@ class _Generation:
         return self.before
 
 
-def passages(spans: list[NodeSpan], cursor: int) -> list[Edge]:
-    """Return every passage of a run up to a cursor, in order."""
-    moments: list[tuple[int, int, NodeSpan]] = []
-    for order, span in enumerate(spans):
-        moments.append((span.since, order, span))
-        if span.until is not None and span.until <= cursor:
-            moments.append((span.until, order, span))
+def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[Edge]:
+    """Return every passage of a run up to a cursor, in order; of one that is `over`, to its end."""
+    callers = _callers(spans)
     generations: dict[str, _Generation] = {}
     edges: list[Edge] = []
-    begun: set[str] = set()
-    for _, _, span in sorted(moments, key=lambda m: m[:2]):
+    for span, begins in _moments(spans, cursor):
         if span.kind == "tool":
-            if span.node not in begun:
+            if begins and span.node not in callers:
                 edges.append(Edge(span.parent or START, span.node, "tool"))
-            begun.add(span.node)
             continue
         generation = generations.setdefault(span.parent, _Generation(span.parent or START))
-        if span.node in begun:
+        if not begins:
             generation.finished.append(span.node)
             continue
-        begun.add(span.node)
-        edges.extend(
-            Edge(source, span.node, "delegation" if source == span.parent else "sequence")
-            for source in generation.start()
-        )
+        for source in generation.start():
+            kind: EdgeKind = "delegation" if source == span.parent else "sequence"
+            edges.append(Edge(callers.get(source, source), span.node, kind))
+    if over and "" in generations:
+        edges.extend(Edge(source, END, "sequence") for source in generations[""].finished)
     return edges
+
+
+def _callers(spans: list[NodeSpan]) -> dict[str, str]:
+    """Return the tools that only run an agent, each with the node that calls it."""
+    around = {span.parent for span in spans if span.kind != "tool"}
+    tools = (span for span in spans if span.kind == "tool" and span.node in around)
+    return {span.node: span.parent or START for span in tools}
+
+
+def _moments(spans: list[NodeSpan], cursor: int) -> Iterator[tuple[NodeSpan, bool]]:
+    """Yield the starts (True) and ends of nodes up to a cursor, in order."""
+    moments: list[tuple[int, int, bool]] = []
+    for order, span in enumerate(spans):
+        moments.append((span.since, order, True))
+        if span.until is not None and span.until <= cursor:
+            moments.append((span.until, order, False))
+    for _, order, begins in sorted(moments):
+        yield spans[order], begins
 
 
 def graph_at(timeline: TimelineFilm, state: StateFilm, cursor: int) -> dict[str, Any]:
     """Return the graph at a cursor, as it ran and summed up by name."""
     spans = timeline.spans(cursor)
-    edges = passages(spans, cursor)
-    names = {span.node: span.name for span in spans} | {START: START}
-    left = {s.node: _keys_left(s, state, cursor) for s in spans}
+    over = timeline.finished is not None and timeline.finished <= cursor
+    edges = passages(spans, cursor, over=over)
+    names = {span.node: span.name for span in spans} | {START: START, END: END}
+    left = _keys_left(spans, edges, state)
     as_it_ran = [
         {"from": e.source, "to": e.target, "kind": e.kind, "keys": _carried(e, left)} for e in edges
     ]
     return {
-        "nodes": _nodes(spans, timeline.at(cursor)["nodes"]),
+        "nodes": _nodes(spans, timeline.nodes_at(cursor)),
         "edges": _sum_edges(edges, names, left),
         "asItRan": as_it_ran,
     }
 
 
-def _keys_left(span: NodeSpan, state: StateFilm, cursor: int) -> list[str]:
-    if span.until is None or span.until > cursor:
-        return []
-    return list(state.raw_at(span.until))
+def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> dict[str, list[str]]:
+    """Return the keys that each node left behind from which a sequence goes on."""
+    sources = {edge.source for edge in edges if edge.kind == "sequence"}
+    ends = {s.node: s.until for s in spans if s.node in sources and s.until is not None}
+    keys = state.keys_at(ends.values())
+    return {node: keys[until] for node, until in ends.items()}
 
 
 def _carried(edge: Edge, left: dict[str, list[str]]) -> list[str]:
@@ -98,8 +116,11 @@ def _carried(edge: Edge, left: dict[str, list[str]]) -> list[str]:
 
 def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Sum the runs of each name up: its last status, how often it ran, how long in all."""
+    callers = _callers(spans)
     summed: dict[str, dict[str, Any]] = {}
     for span, row in zip(spans, shown, strict=True):
+        if span.node in callers:
+            continue
         known = summed.setdefault(
             span.name,
             {"id": span.name, "kind": span.kind, "runs": 0, "failures": 0, "duration": 0.0},

@@ -6,6 +6,7 @@ changed and a look at any cursor costs one bisection per value.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ class History(Generic[Value]):
     __slots__ = ("cursors", "values")
 
     def __init__(self) -> None:
-        self.cursors: list[int] = []
+        self.cursors = array("q")
         self.values: list[Value] = []
 
     def set(self, cursor: int, value: Value) -> None:

@@ -1,11 +1,12 @@
 """Session state along a run: the snapshot at any cursor, differences, and who wrote what.
 
 Kept as one history per key, so all snapshots are there, however many, and cost nothing but the changes.
+A value that is written again as it was is kept once, and no value keeps the event that it came in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -43,6 +44,8 @@ class StateFilm:
     def __init__(self) -> None:
         self._keys: dict[str, History[Write]] = {}
         self._names: dict[str, str] = {}
+        self._comings: list[tuple[int, str, bool]] = []
+        """Cursor, key, and whether it came or went: how the set of keys changed."""
 
     def feed(self, cursor: int, fact: Fact) -> None:
         """Take what an entry means."""
@@ -50,7 +53,7 @@ class StateFilm:
             case RunBegan():
                 self._write(cursor, fact.state, (), START)
             case StateChanged():
-                self._write(cursor, fact.delta, (), fact.speaker.author)
+                self._write(cursor, fact.delta, (), fact.speaker.node)
             case NodeBegan():
                 self._names[fact.node] = fact.name
                 self._write(cursor, fact.state, fact.gone, fact.name)
@@ -64,9 +67,17 @@ class StateFilm:
         self, cursor: int, values: Mapping[str, Raw], gone: Sequence[str], writer: str
     ) -> None:
         for key, value in values.items():
-            self._keys.setdefault(key, History()).set(cursor, Write(value, writer))
+            self._set(cursor, key, value, writer)
         for key in gone:
-            self._keys.setdefault(key, History()).set(cursor, Write(None, writer))
+            self._set(cursor, key, None, writer)
+
+    def _set(self, cursor: int, key: str, value: Raw | None, writer: str) -> None:
+        history = self._keys.setdefault(key, History())
+        before = history.values[-1] if history.values else None
+        was_there = before is not None and before.value is not None
+        if was_there != (value is not None):
+            self._comings.append((cursor, key, value is not None))
+        history.set(cursor, _written(before, value, writer))
 
     def raw_at(self, cursor: int) -> dict[str, Raw]:
         """Return the state at a cursor, values undecoded, keys in the order of first sight."""
@@ -75,6 +86,26 @@ class StateFilm:
             write = history.at(cursor)
             if write is not None and write.value is not None:
                 found[key] = write.value
+        return found
+
+    def keys_at(self, cursors: Iterable[int]) -> dict[int, list[str]]:
+        """Return the keys of the state at each of some cursors; equal neighbours share one list."""
+        there: dict[str, None] = {}
+        keys: list[str] = []
+        found: dict[int, list[str]] = {}
+        index = 0
+        for cursor in sorted(set(cursors)):
+            before = index
+            while index < len(self._comings) and self._comings[index][0] <= cursor:
+                _, key, came = self._comings[index]
+                if came:
+                    there[key] = None
+                else:
+                    there.pop(key, None)
+                index += 1
+            if index != before:
+                keys = list(there)
+            found[cursor] = keys
         return found
 
     def at(self, cursor: int) -> dict[Scope, dict[str, Any]]:
@@ -114,6 +145,15 @@ class StateFilm:
     def keys(self) -> list[str]:
         """Return every key that was ever there."""
         return list(self._keys)
+
+
+def _written(before: Write | None, value: Raw | None, writer: str) -> Write:
+    """Return the write, as the one before where nothing is new in it."""
+    known = before.value if before is not None else None
+    if value is None or known is None or bytes(known) != bytes(value):
+        # A copy: what msgspec decodes is a window on the whole event, and would keep it.
+        return Write(None if value is None else value.copy(), writer)
+    return before if before is not None and before.writer == writer else Write(known, writer)
 
 
 def scope_of(key: str) -> Scope:

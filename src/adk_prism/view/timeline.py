@@ -15,8 +15,10 @@ from adk_prism.facts.model import (
     Fact,
     InputRequested,
     ModelCallEnded,
+    Nested,
     NodeBegan,
     NodeFinished,
+    RunOver,
     Speaker,
 )
 from adk_prism.runlog.entry import Entry, NodeKind
@@ -53,6 +55,8 @@ class NodeSpan(Struct, kw_only=True):
     ended: float | None = None
     status: str = ""
     error: str = ""
+    end_derived: bool = False
+    """Its end was inferred; what is shown of it before is not touched by that."""
     tokens: list[tuple[int, dict[str, int]]] = []
     """Cursor and counts of each of its model calls."""
 
@@ -79,6 +83,8 @@ class TimelineFilm:
         self._steps = 0
         self.times: list[float] = []
         """Of every entry, by cursor."""
+        self.finished: int | None = None
+        """Cursor of the run's end, if that was a good one."""
 
     def tick(self, entry: Entry) -> None:
         """Note an entry's time."""
@@ -93,12 +99,16 @@ class TimelineFilm:
                 self._finish(entry, fact)
             case ModelCallEnded():
                 self._count(entry.cursor, fact)
+            case Nested(fact=ModelCallEnded() as ended):
+                self._count(entry.cursor, ended)
             case ApprovalRequested():
                 self._ask(entry, "approval", fact.call)
             case InputRequested():
                 self._ask(entry, fact.kind, fact.call)
             case CallAnswered() | CallFailed() | CallDenied():
                 self._answer(entry, fact.call)
+            case RunOver(outcome="finished"):
+                self.finished = entry.cursor
             case _:
                 pass  # has no place in time of its own
 
@@ -130,7 +140,7 @@ class TimelineFilm:
         span = self._open.pop(fact.node, None)
         if span is not None:
             span.until, span.ended = entry.cursor, entry.time
-            span.status, span.error = fact.status, fact.error
+            span.status, span.error, span.end_derived = fact.status, fact.error, fact.derived
 
     def _count(self, cursor: int, fact: ModelCallEnded) -> None:
         usage = msgspec.json.decode(bytes(fact.usage)) if bytes(fact.usage) else {}
@@ -166,16 +176,26 @@ class TimelineFilm:
         """Return what the timeline shows at a cursor."""
         if not self.times:
             return {"start": None, "now": None, "nodes": [], "waits": [], "unaccounted": []}
-        start, now = self.times[0], self.times[min(cursor, len(self.times)) - 1]
-        nodes = [_node_at(s, cursor, start, now) for s in self._nodes.values() if s.since <= cursor]
+        start, now = self._clock(cursor)
         waits = [_wait_at(w, cursor, start) for w in self._waits if w.since <= cursor]
         return {
             "start": start,
             "now": round(now - start, 6),
-            "nodes": nodes,
+            "nodes": self.nodes_at(cursor),
             "waits": waits,
             "unaccounted": self._gaps(cursor, start, now),
         }
+
+    def _clock(self, cursor: int) -> tuple[float, float]:
+        """Return when the run began, and the time at a cursor."""
+        return self.times[0], self.times[min(cursor, len(self.times)) - 1]
+
+    def nodes_at(self, cursor: int) -> list[dict[str, Any]]:
+        """Return the nodes that had started at a cursor, as they were then."""
+        if not self.times:
+            return []
+        start, now = self._clock(cursor)
+        return [_node_at(span, cursor, start, now) for span in self.spans(cursor)]
 
     def spans(self, cursor: int) -> list[NodeSpan]:
         """Return the nodes that had started at a cursor, in the order of their starts."""
@@ -224,7 +244,7 @@ def _node_at(span: NodeSpan, cursor: int, start: float, now: float) -> dict[str,
         "start": round(span.started - start, 6),
         "duration": round((ended if ended is not None else now) - span.started, 6),
         "tokens": tokens,
-        "derived": span.derived,
+        "derived": span.derived or (over and span.end_derived),
     }
     return shown | ({"error": span.error} if over and span.error else {})
 

@@ -29,7 +29,7 @@ ACTIONS: Rows = {
     **carried("end_of_agent agent_state", _CHECKPOINT),
     **carried("compaction", "ADK shortens what the model remembers; nothing was said"),
     **carried("rewind_before_invocation_id", "takes messages back; a client has done so already"),
-    **carried("set_model_response", "the same answer is in the event's text"),
+    **carried("set_model_response", "the same answer follows as text"),
     **carried("render_ui_widgets", "frames of MCP apps, for which the AI SDK has no part"),
 }
 

@@ -49,7 +49,7 @@ EVENT: Rows = {
     **carried("interaction_id environment_id isolation_scope", _SERVER_SIDE),
     **carried("invocation_id", "a client names a run by `start.messageMetadata.runId`"),
     **carried("id", "not one id per message or part; blocks have ids of their own"),
-    **carried("timestamp", "the AI SDK's message has no place for times; `/api/runs` gives them"),
+    **carried("timestamp", "the AI SDK's message has no place for times"),
 }
 
 NODE_INFO: Rows = {

@@ -46,11 +46,12 @@ TABLE: dict[str, Rows] = {
     "ModalityTokenCount": verbatim(
         f"{_CALL}.promptTokensDetails[]", fact.ModelCallEnded, "modality token_count"
     ),
-    "CacheMetadata": verbatim(
-        "finish.messageMetadata.cache",
-        fact.ModelCallEnded,
-        "cache_name expire_time fingerprint invocations_used contents_count created_at",
-    ),
+    # The one type that ADK writes with underscores.
+    "CacheMetadata": {
+        name: at(f"finish.messageMetadata.cache.{name}", fact.ModelCallEnded)
+        for name in """cache_name expire_time fingerprint invocations_used contents_count
+            created_at""".split()
+    },
     "LogprobsResult": verbatim(
         _LOGPROBS, fact.ModelCallEnded, "chosen_candidates top_candidates log_probability_sum"
     ),

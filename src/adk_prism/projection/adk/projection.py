@@ -33,13 +33,14 @@ class AdkProjection:
     def __init__(self) -> None:
         self._invocation = ""
         self._author = ""
-        self._last = b""
+        self._error = b""
+        """The event that told an error, while nothing has been said after it."""
 
     def feed(self, entry: Entry) -> list[AdkFrame]:
         """Return the frames that an entry causes."""
         record = entry.record
         if type(record) is AgentEvent:
-            self._last = record.event
+            self._listen(record.event)
             return [AdkFrame(record.event)]
         match record:
             case RunStarted():
@@ -56,6 +57,16 @@ class AdkProjection:
                 raise AssertionError("handled above")
             case _:
                 assert_never(record)
+
+    def _listen(self, event: bytes) -> None:
+        """Keep an error until something else is said; the checkpoint of a resumable agent is nothing.
+
+        The bytes are looked at, not read: this is the hot path. A mistake is found at the end.
+        """
+        if b'"errorCode":' in event:
+            self._error = event
+        elif self._error and b'"content":' in event:
+            self._error = b""
 
     def _end(self, entry: Entry, ended: RunEnded) -> list[AdkFrame]:
         """Give a failure its one event, unless the agent's own error event was the last thing said."""
@@ -79,10 +90,10 @@ class AdkProjection:
         return [AdkFrame(msgspec.json.encode(event))]
 
     def _told(self, code: str) -> bool:
-        if not self._last:
+        if not self._error:
             return False
         try:
-            last = read_event(self._last)
+            told = read_event(self._error)
         except msgspec.MsgspecError:
             return False
-        return last.error_code is not None and last.error_code == code
+        return told.error_code is not None and told.error_code == code

@@ -102,13 +102,14 @@ export type PrismCitation = {
   publicationDate?: { year?: number; month?: number; day?: number };
 };
 
+/** The one structure that ADK writes with underscores. */
 export type PrismCache = {
   fingerprint: string;
-  contentsCount: number;
-  cacheName?: string;
-  createdAt?: number;
-  expireTime?: number;
-  invocationsUsed?: number;
+  contents_count: number;
+  cache_name?: string;
+  created_at?: number;
+  expire_time?: number;
+  invocations_used?: number;
 };
 
 export type PrismLogprob = { token?: string; tokenId?: number; logProbability?: number };

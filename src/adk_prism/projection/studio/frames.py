@@ -31,7 +31,7 @@ class StateSnapshot(Struct, frozen=True, gc=False):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class _Trace(Struct, tag_field="type", omit_defaults=True, frozen=True, kw_only=True, gc=False):
-    """Base of the `trace` frames."""
+    """Base of the `trace` frames. `timestamp`: milliseconds since 1970, as in an `interrupt`."""
 
     event: ClassVar[str] = "trace"
 
@@ -44,6 +44,7 @@ class NodeStart(_Trace, tag="node_start"):
     """Counted from 1 in the order of starts."""
     state_snapshot: StateSnapshot
     state_keys: Raw
+    timestamp: int
     id: str
     """Of this execution, in this run; a node of a loop has one name and many ids."""
     kind: str
@@ -63,6 +64,7 @@ class NodeEnd(_Trace, tag="node_end"):
     duration_ms: int
     state_snapshot: StateSnapshot
     state_keys: Raw
+    timestamp: int
     id: str
     kind: str
     path: str | UnsetType = UNSET
@@ -80,6 +82,7 @@ class State(_Trace, tag="state"):
 
     state_snapshot: StateSnapshot
     state_keys: Raw
+    timestamp: int
     changed: list[str]
 
 
@@ -89,6 +92,7 @@ class Done(_Trace, tag="done"):
     total_steps: int
     state_snapshot: StateSnapshot
     state_keys: Raw
+    timestamp: int
     status: Status | UnsetType = UNSET
 
 
@@ -101,6 +105,7 @@ class Thinking(_Message):
     event: ClassVar[str] = "thinking"
 
     content: str
+    node: str | UnsetType = UNSET
 
 
 class ToolCall(_Message):
@@ -147,7 +152,6 @@ class Interrupt(_Message):
     checkpoint_id: str
     """A position of the run log: what was known when the question was asked."""
     timestamp: int
-    """Milliseconds since 1970, as everywhere in this protocol."""
 
 
 class Resume(_Message):
@@ -209,6 +213,11 @@ Frame = (
 )
 
 _encode = msgspec.json.Encoder().encode
+
+
+def milliseconds(seconds: float) -> int:
+    """Return a time of the log as the protocol has it."""
+    return round(seconds * 1000)
 
 
 def payload(frame: Frame) -> Payload:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from msgspec import UNSET, Raw, UnsetType
 
 from adk_prism.facts.model import NodeBegan, NodeFinished, Speaker
-from adk_prism.projection.studio.frames import NodeEnd, NodeStart, StateSnapshot, Status
+from adk_prism.projection.studio.frames import (
+    NodeEnd,
+    NodeStart,
+    StateSnapshot,
+    Status,
+    milliseconds,
+)
 from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshot
 from adk_prism.runlog.entry import NodeStatus, Outcome
 
@@ -50,14 +56,13 @@ class Nodes:
         if item.kind == "tool" or item.name.startswith(INTERNAL):
             self._hidden[item.node] = parent
             return None
-        if item.node in self._open:
-            return None
         self.steps += 1
         start = NodeStart(
             node=item.name,
             step=self.steps,
             state_snapshot=StateSnapshot(found.state, NOTHING_YET.state),
             state_keys=found.keys,
+            timestamp=milliseconds(time),
             id=item.node,
             kind=item.kind,
             path=item.path or UNSET,
@@ -83,24 +88,16 @@ class Nodes:
             return None
         return _ended(node, time, left, item)
 
-    def end_all(self, outcome: Outcome, time: float, left: Snapshot) -> list[NodeEnd]:
-        """Return the ends of all nodes that still run, innermost first: they end with the run."""
-        frames = []
-        while self._open:
-            name, node = self._open.popitem()
-            status: NodeStatus = outcome
-            frames.append(_ended(node, time, left, NodeFinished(name, status, "", {}, [], True)))
-        return frames
-
 
 def _ended(node: _Open, time: float, left: Snapshot, item: NodeFinished) -> NodeEnd:
     start = node.start
     return NodeEnd(
         node=start.node,
         step=start.step,
-        duration_ms=max(0, round((time - node.started) * 1000)),
+        duration_ms=max(0, milliseconds(time - node.started)),
         state_snapshot=StateSnapshot(start.state_snapshot.input, left.state),
         state_keys=left.keys,
+        timestamp=milliseconds(time),
         id=start.id,
         kind=start.kind,
         path=start.path,

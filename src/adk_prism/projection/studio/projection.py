@@ -6,8 +6,8 @@ holds:
   stopped, or waits for a person, has it, with `status`;
 - `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
   state that the run began with;
-- `chunk` is a piece to be appended, and only what the agent says to the user: an agent inside a tool
-  (`AgentTool`) shows in the trace and by its own calls, marked `within`;
+- `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
+  an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
 - tools are no nodes, nor is ADK's scaffolding; a composite agent and a workflow are;
 - "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
 - a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
@@ -42,7 +42,8 @@ from adk_prism.projection.studio.frames import (
 )
 from adk_prism.projection.studio.nodes import Nodes, status_of
 from adk_prism.projection.studio.questions import Moment, ask_approval, ask_input, safe
-from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshots
+from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshots, cut
+from adk_prism.projection.studio.voices import Voices
 from adk_prism.runlog.entry import Agent, Entry
 
 CODE = "code_execution"
@@ -62,6 +63,9 @@ class StudioProjection:
         self._now = Moment("", "", 0, 0.0)
         self._began = NOTHING_YET
         self._agents: dict[str, Agent] = {}
+        self._voices = Voices()
+        self._thinking: dict[str, str] = {}
+        """Open blocks of thought → who thinks."""
         self._calling: dict[fact.Speaker, str] = {}
         """The last model call of each speaker that was told."""
         self._calls: dict[str, fact.CallRequested] = {}
@@ -77,8 +81,11 @@ class StudioProjection:
         out: list[Frame] = []
         for item in self._reader.feed(entry):
             if type(item) is fact.BlockGrew:  # most facts are this one
-                is_thought = item.kind == "reasoning"
-                out.append(Thinking(content=item.text) if is_thought else Chunk(item.text))
+                if item.kind == "reasoning":
+                    node = self._thinking.get(item.block, UNSET)
+                    out.append(Thinking(content=item.text, node=node))
+                elif text := self._voices.say(item.block, item.text):
+                    out.append(Chunk(text))
             else:
                 _SHOW[type(item)](self, item, out)
         return out
@@ -89,8 +96,7 @@ class StudioProjection:
         now = self._now
         self._now = Moment(item.run, item.origin.session, now.cursor, now.time)
         self._agents = {agent.name: agent for agent in reversed(item.agents)}
-        self._snapshots.change(item.state)
-        self._began = self._snapshots.take()
+        self._began = self._snapshots.change(item.state)
         out.append(Session(item.origin.session))
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
@@ -99,19 +105,17 @@ class StudioProjection:
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         left = self._snapshots.take()
-        out.extend(self._nodes.end_all(item.outcome, self._now.time, left))
         if item.outcome == "failed":
             code = item.code or "error"
             message = f"The run failed ({code})."
-            out.append(
-                Error(message=message, code=code, correlation=item.correlation or UNSET)
-            )
+            out.append(Error(message=message, code=code, correlation=item.correlation or UNSET))
             return
         out.append(
             Done(
                 total_steps=self._nodes.steps,
                 state_snapshot=StateSnapshot(self._began.state, left.state),
                 state_keys=left.keys,
+                timestamp=self._now.milliseconds,
                 status=status_of(item.outcome),
             )
         )
@@ -120,27 +124,27 @@ class StudioProjection:
     # -------------------------------------------------------------- nodes and state
 
     def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
-        self._snapshots.change(item.state, item.gone)
-        frame = self._nodes.begin(item, self._now.time, self._snapshots.take())
+        found = self._snapshots.change(item.state, item.gone)
+        frame = self._nodes.begin(item, self._now.time, found)
         if frame is not None:
             out.append(frame)
 
     def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
-        self._snapshots.change(item.state, item.gone)
-        frame = self._nodes.end(item, self._now.time, self._snapshots.take())
+        left = self._snapshots.change(item.state, item.gone)
+        frame = self._nodes.end(item, self._now.time, left)
         if frame is not None:
             out.append(frame)
 
     def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
-        self._nodes.give(item.speaker, item.output)
+        self._nodes.give(item.speaker, cut(item.output))
 
     def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
-        self._snapshots.change(item.delta)
-        now = self._snapshots.take()
+        now = self._snapshots.change(item.delta)
         out.append(
             State(
                 state_snapshot=StateSnapshot(NOTHING_YET.state, now.state),
                 state_keys=now.keys,
+                timestamp=self._now.milliseconds,
                 changed=list(item.delta),
             )
         )
@@ -149,6 +153,14 @@ class StudioProjection:
 
     def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
+        if item.kind == "reasoning":
+            self._thinking[item.block] = item.speaker.node
+
+    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+        if item.kind == "reasoning":
+            self._thinking.pop(item.block, None)
+        else:
+            out.extend(map(Chunk, self._voices.end(item.block)))
 
     def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
@@ -237,7 +249,11 @@ class StudioProjection:
     # -------------------------------------------------------------- no word of its own
 
     def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
-        self._log(f"File: {' '.join(filter(None, (item.media_type, item.name, item.uri)))}", item.speaker, out)
+        self._log(
+            f"File: {' '.join(filter(None, (item.media_type, item.name, item.uri)))}",
+            item.speaker,
+            out,
+        )
 
     def _source_cited(self, item: fact.SourceCited, out: list[Frame]) -> None:
         self._log(f"Source: {' '.join(filter(None, (item.title, item.uri)))}", None, out)
@@ -268,6 +284,9 @@ class StudioProjection:
             show(self, item.fact, out)
             self._within = ""
 
+    def _nested_block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+        self._call_model(item.speaker, item.model_call, out)
+
     def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
         """The protocol has no place for it: sound, the user's own words, what a client may look up."""
 
@@ -288,7 +307,7 @@ _P = StudioProjection
 _Show = Callable[[Any, Any, list[Frame]], None]
 
 _SHOW_NESTED: dict[type[Any], _Show] = {
-    fact.BlockBegan: _P._block_began,
+    fact.BlockBegan: _P._nested_block_began,
     fact.ModelCallEnded: _P._model_call_ended,
     fact.CallRequested: _P._call_requested,
     fact.CallAnswered: _P._call_answered,
@@ -305,7 +324,7 @@ _SHOW: dict[type[Any], _Show] = {
     fact.MessageEnded: _P._nothing,
     fact.RunOver: _P._run_over,
     fact.BlockBegan: _P._block_began,
-    fact.BlockEnded: _P._nothing,
+    fact.BlockEnded: _P._block_ended,
     fact.InputTranscribed: _P._nothing,
     fact.UserSpoke: _P._nothing,
     fact.CallInputGrew: _P._call_input_grew,

@@ -11,12 +11,15 @@ from msgspec import Raw, Struct
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
-from adk_prism.facts.strict_json import repair
-from adk_prism.projection.studio.frames import Interrupt
+from adk_prism.projection.studio.frames import Interrupt, milliseconds
+from adk_prism.projection.studio.snapshots import sound
 from adk_prism.runlog.entry import to_raw
 
 _ADK_HINT = "Please approve or reject the tool call"
 """How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
+
+
+_NULL = Raw(b"null")
 
 
 class Moment(Struct, frozen=True, gc=False):
@@ -30,7 +33,7 @@ class Moment(Struct, frozen=True, gc=False):
     @property
     def milliseconds(self) -> int:
         """The time as the protocol has it."""
-        return round(self.time * 1000)
+        return milliseconds(self.time)
 
 
 def ask_approval(
@@ -77,6 +80,4 @@ def _interrupt(kind: Any, node: str, message: str, about: dict[str, Any], now: M
 
 def safe(raw: Raw) -> Raw:
     """Return a tool's or model's value as JSON that every client reads; null where there is none."""
-    before = bytes(raw)
-    after = repair(before) or b"null"
-    return raw if after is before else Raw(after)
+    return sound(raw) if bytes(raw) else _NULL

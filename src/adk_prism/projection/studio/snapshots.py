@@ -1,28 +1,23 @@
-"""The session's state as frames carry it: written once per change, cut to a depth.
+"""The session's state as frames carry it: written once per change, cut to the depth of the schema.
 
-A snapshot is finished JSON. Frames that show the same state share the same bytes, and a change
-rewrites the keys that changed, so a run of many nodes over a large state costs copying of bytes and
-no walk through its values. On the wire objects and lists end at `DEPTH` levels (the state is the
-first one); below stands a marker. The log has everything.
+A snapshot is finished JSON. Frames that show the same state share the same bytes, so a run of many
+nodes over a large state costs copying of bytes and no walk through its values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts.state import StateFold, cut_value
 from adk_prism.facts.strict_json import repair
 
 DEPTH = 3
-"""Levels of nested objects, as the schema says."""
+"""Levels of nested objects that the schema allows. The state itself is the first one."""
 
-_MARKERS = {b"{": b'"{...}"', b"[": b'"[...]"'}
-_EMPTY = (b"{}", b"[]")
 _encode = msgspec.json.Encoder().encode
-_read_object = msgspec.json.Decoder(dict[str, Raw]).decode
-_read_list = msgspec.json.Decoder(list[Raw]).decode
 
 
 class Snapshot(Struct, frozen=True, gc=False):
@@ -40,48 +35,32 @@ class Snapshots:
     """The state of one run, as far as it has been read."""
 
     def __init__(self) -> None:
-        self._members: dict[str, bytes] = {}
-        """Key → `"key":value`, ready to be joined."""
-        self._last: Snapshot | None = NOTHING_YET
+        self._fold = StateFold()
+        self._last = NOTHING_YET
 
-    def change(self, values: Mapping[str, Raw], gone: Iterable[str] = ()) -> None:
-        """Set some keys and remove others."""
-        for key, value in values.items():
-            self._members[key] = _member(key, bytes(value))
-            self._last = None
-        for key in gone:
-            if self._members.pop(key, None) is not None:
-                self._last = None
+    def change(self, values: Mapping[str, Raw], gone: Sequence[str] = ()) -> Snapshot:
+        """Set some keys and take others away; return the state then, the same object if it is the same."""
+        if not values and not gone:
+            return self._last
+        fold = self._fold
+        same_keys = not gone and values.keys() <= fold.keys()
+        fold.change({key: sound(value) for key, value in values.items()}, gone)
+        keys = self._last.keys if same_keys else Raw(_encode(list(fold)))
+        self._last = Snapshot(fold.cut(DEPTH), keys)
+        return self._last
 
     def take(self) -> Snapshot:
-        """Return the state now: the same object as before, unless it changed."""
-        if self._last is None:
-            state = b"{%b}" % b",".join(self._members.values())
-            self._last = Snapshot(Raw(state), Raw(_encode(list(self._members))))
+        """Return the state now."""
         return self._last
 
 
-def _member(key: str, value: bytes) -> bytes:
-    return repair(b"%b:%b" % (_encode(key), cut(value, DEPTH - 1)))
+def sound(value: Raw) -> Raw:
+    """Return a value as JSON that every client reads."""
+    before = bytes(value)
+    after = repair(before)
+    return value if after is before else Raw(after)
 
 
-def cut(value: bytes, depth: int) -> bytes:
-    """Return a JSON value whose objects and lists are nested at most so deep, a marker below."""
-    value = value.strip()
-    first = value[:1]
-    if first not in _MARKERS or value.count(b"{") + value.count(b"[") <= depth or value in _EMPTY:
-        return value
-    if depth <= 0:
-        return _MARKERS[first]
-    try:
-        return _cut_inside(value, depth - 1)
-    except msgspec.MsgspecError:
-        sound = repair(value)
-        return cut(sound, depth) if sound is not value else _encode(value.decode(errors="replace"))
-
-
-def _cut_inside(value: bytes, depth: int) -> bytes:
-    if value.startswith(b"{"):
-        members = _read_object(value).items()
-        return b"{%b}" % b",".join(b"%b:%b" % (_encode(k), cut(bytes(v), depth)) for k, v in members)
-    return b"[%b]" % b",".join(cut(bytes(item), depth) for item in _read_list(value))
+def cut(value: Raw) -> Raw:
+    """Return any value as a snapshot would show it."""
+    return Raw(cut_value(repair(bytes(value)), DEPTH))

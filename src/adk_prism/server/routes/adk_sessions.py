@@ -5,7 +5,8 @@ Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences:
 - an unknown app is 404, a refused name 400, a state key of another scope 403;
 - a change of state waits for the end of a run, since ADK's services refuse two writers;
 - deleting a session ends its run and deletes its runs from the log;
-- `options` for the service are refused: no service here has any.
+- `options` for the service are refused: no service here has any;
+- `rewind` is ours: ADK's Runner can, its server has no route for it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.adk_models import CreateSession, UpdateSession
+from adk_prism.server.adk_models import CreateSession, RewindSession, UpdateSession
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.names import AppName, UserId
 from adk_prism.server.origins import PathOrigin
+from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.seeded_events import check_events
 from adk_prism.server.strict_body import StrictRoute
 from adk_prism.source.redaction import session_json
@@ -44,6 +46,7 @@ def routes(context: Context) -> APIRouter:
     router.post(_SESSION, response_model=Session, deprecated=True)(sessions.create_session_with_id)
     router.patch(_SESSION, response_model=Session)(sessions.update_session)
     router.delete(_SESSION)(sessions.delete_session)
+    router.post(_SESSION + "/rewind", response_model=Session)(sessions.rewind_session)
     return router
 
 
@@ -100,10 +103,17 @@ class _SessionRoutes:
             await sessions.delete(origin)
             await self._context.log.delete_session(origin)
 
+    async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
+        """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
+        self._context.lifecycle.check_open()
+        run = await self._context.rewinds.rewind(origin, request.invocation_id)
+        session = await self._context.apps.sessions(origin.app).get(origin)
+        return _json(session_json(session), {RUN_HEADER: run})
+
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
         check_state(self._context, origin.app, state or {})
         return await self._context.apps.sessions(origin.app).create(origin, state)
 
 
-def _json(content: bytes) -> Response:
-    return Response(content, media_type="application/json")
+def _json(content: bytes, headers: dict[str, str] | None = None) -> Response:
+    return Response(content, media_type="application/json", headers=headers)

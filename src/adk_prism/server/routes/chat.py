@@ -44,7 +44,7 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(prefix="/api/chat", route_class=StrictRoute, tags=["AI SDK"])
     chat = _ChatRoutes(context)
     router.post("/{app_name}", response_class=Response)(chat.post)
-    nothing = {204: {"description": "Nothing runs"}}
+    nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
     router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
         chat.resume
     )

@@ -1,0 +1,72 @@
+"""Films of runs, kept while somebody looks: folded once, fed only what is new, forgotten by disuse.
+
+Scrubbing asks for the same run at one cursor after the other, and a live run grows between two looks.
+So the film stays, and each look feeds it the entries that were committed since.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from contextlib import aclosing
+
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import RunId
+from adk_prism.view.film import Film
+
+KEPT_FILMS = 16
+"""Runs that are looked at at once: a few people with a few windows each."""
+KEPT_BYTES = 128 * 1024**2
+"""Stored size of their runs, together; a film is about as large as what it was folded from. The last
+one looked at stays, whatever its size."""
+
+
+class _Kept:
+    """A film, and the lock that lets one look at a time feed it."""
+
+    __slots__ = ("bytes", "film", "lock")
+
+    def __init__(self) -> None:
+        self.film = Film()
+        self.lock = asyncio.Lock()
+        self.bytes = 0
+
+
+class Films:
+    """The films of one server."""
+
+    def __init__(self, log: RunLog, films: int = KEPT_FILMS, size: int = KEPT_BYTES) -> None:
+        self._log = log
+        self._films = films
+        self._size = size
+        self._kept: OrderedDict[RunId, _Kept] = OrderedDict()
+        """The least recently looked at first."""
+
+    async def of(self, run: RunId) -> Film:
+        """Return the film of a run, up to its last committed entry. Raise `NotFound` or `Gone`."""
+        try:
+            summary = await self._log.summary(run)
+            kept = self._kept.setdefault(run, _Kept())
+            self._kept.move_to_end(run)
+            async with kept.lock:
+                await self._grow(run, kept.film)
+        except Exception:
+            # Gone from the log, or not readable: nothing half folded is kept.
+            self._kept.pop(run, None)
+            raise
+        kept.bytes = summary.bytes
+        self._forget()
+        return kept.film
+
+    async def _grow(self, run: RunId, film: Film) -> None:
+        async with aclosing(self._log.read(run, film.last)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    film.feed(entry)
+                await asyncio.sleep(0)  # a long run is folded in turns with everything else
+
+    def _forget(self) -> None:
+        total = sum(kept.bytes for kept in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._films or total > self._size):
+            _, oldest = self._kept.popitem(last=False)
+            total -= oldest.bytes

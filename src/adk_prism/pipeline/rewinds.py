@@ -1,0 +1,70 @@
+"""Taking back without saying something new: a rewind that is a run of its own.
+
+Which messages it voids is read from the session, since ADK rewinds invocations and not messages; the
+chat then knows it from the log, as after any other message that was taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adk_prism.diagnostics import Report
+from adk_prism.pipeline.chats import Chats, Turn
+from adk_prism.pipeline.runs import Runs
+from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.source.apps import Apps
+from adk_prism.source.contract import EventSource
+from adk_prism.source.rewinding import Rewind, RewindSource
+
+
+class Rewinds:
+    """The rewinds of one server."""
+
+    def __init__(self, apps: Apps, runs: Runs, chats: Chats, report: Report) -> None:
+        self._apps = apps
+        self._runs = runs
+        self._chats = chats
+        self._report = report
+
+    async def rewind(self, origin: Origin, invocation: str) -> RunId:
+        """Take back an invocation and all after it, when no run is active on the session.
+
+        Raise `NotFound` for no session, `Conflict` for an invocation that is not there (any more) or
+        that ADK cannot take back alone.
+        """
+        await self._apps.sessions(origin.app).state(
+            origin
+        )  # Not found: said now, not after a wait.
+
+        async def plan() -> Rewind:
+            return await self._plan(origin, invocation)
+
+        def make(run: RunId) -> EventSource:
+            return RewindSource(
+                self._apps.runner(origin.app),
+                run,
+                origin,
+                plan,
+                agents=self._apps.agents(origin.app),
+                report=self._report,
+            )
+
+        run = await self._runs.start(origin, "wait", make)
+        await self._runs.wait(run)
+        return run
+
+    async def _plan(self, origin: Origin, invocation: str) -> Rewind:
+        turns = await self._chats.turns(origin)
+        first = next(
+            (r.summary.run for t in turns for r in t.runs if r.summary.invocation == invocation),
+            None,
+        )
+        state = (await self._chats.head(first)).state if first is not None else None
+        void = await self._apps.sessions(origin.app).invocations_from(origin, invocation)
+        return Rewind(invocation, state, _first_void(turns, void))
+
+
+def _first_void(turns: Sequence[Turn], invocations: Sequence[str]) -> str:
+    void = frozenset(invocations)
+    found = (t.message for t in turns if any(r.summary.invocation in void for r in t.runs))
+    return next(found, "")

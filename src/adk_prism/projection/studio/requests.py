@@ -1,0 +1,91 @@
+"""What a Studio client asks for: something to say, or answers to what it was asked.
+
+    {"input": "…", "session_id": "…", "user_id": "…"}
+    {"session_id": "…", "answers": [{"id": …, "call": …, "approved": true, "reason": "…"}]}
+    {"session_id": "…", "answers": [{"id": …, "result": …}]}
+
+`id` and `call` are those in an `interrupt`'s `data`. Whether anybody waits for an answer is decided
+where the pending calls are. Unknown keys are passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from adk_prism.errors import Unprocessable
+from adk_prism.runlog.entry import to_raw
+
+Json = dict[str, Any]
+USER = "user"
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """A person's decision about a call."""
+
+    id: str
+    call: str
+    approved: bool
+    reason: str
+
+
+class StudioRequest(Struct, frozen=True, kw_only=True):
+    """One request for a run."""
+
+    input: str
+    session: str
+    """Empty: a new one."""
+    user: str
+    approvals: list[Approval]
+    results: dict[str, Raw]
+    """Answers to input and credential requests, by request id."""
+
+
+def read_request(body: Json) -> StudioRequest:
+    """Read a request body. Raise `Unprocessable` for one that asks for nothing, or for two things."""
+    approvals: list[Approval] = []
+    results: dict[str, Raw] = {}
+    for answer in _answers(body):
+        name = _text(answer, "id")
+        if "approved" in answer:
+            approvals.append(_approval(name, answer))
+        elif "result" in answer:
+            results[name] = to_raw(answer["result"])
+        else:
+            raise Unprocessable("An answer has neither `approved` nor `result`.")
+    said = _text(body, "input")
+    if bool(said) + bool(approvals) + bool(results) != 1:
+        raise Unprocessable(
+            "Send one of these: `input`, or `answers` that approve, or that give results."
+        )
+    user = _text(body, "user_id") or USER
+    session = _text(body, "session_id")
+    return StudioRequest(
+        input=said, session=session, user=user, approvals=approvals, results=results
+    )
+
+
+def _answers(body: Json) -> list[Json]:
+    answers = body.get("answers") or []
+    if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
+        raise Unprocessable("`answers` is no list of objects.")
+    return answers
+
+
+def _approval(name: str, answer: Json) -> Approval:
+    if not isinstance(answer["approved"], bool):
+        raise Unprocessable("An answer's `approved` is neither true nor false.")
+    return Approval(
+        id=name,
+        call=_text(answer, "call"),
+        approved=answer["approved"],
+        reason=_text(answer, "reason"),
+    )
+
+
+def _text(body: Json, key: str) -> str:
+    value = body.get(key)
+    if value is not None and not isinstance(value, str):
+        raise Unprocessable(f"`{key}` is no text.")
+    return value or ""

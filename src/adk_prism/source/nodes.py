@@ -1,0 +1,173 @@
+"""The nodes of one run while it runs: which run in which, and how each will end as far as is known.
+
+Knows no ADK callback and writes no record (`tap` does). Decides:
+- **identity**: a node of ADK's newer runtime is its path, and among several that run at once under
+  one path (a specialist that is called twice in a turn) its branch. A start in the place of an open
+  node of that path is another attempt at it, after the first one failed;
+- **parents**: the tool whose call runs the node, else the node in whose task it runs, else the node
+  whose path is the beginning of its own. The last holds for a transfer: the agent that handed over
+  has ended by then, and its successor still stands below it;
+- **ends**: what is open inside a node ends with it. A node that waits, or has failed, hands that on to
+  the node around it, for ADK's runtime does so too and says nothing of it. A tool does not fail with
+  its agent, nor an agent with its tool: each of them is told of its own failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from google.adk.sessions.session import Session
+from google.adk.workflow import BaseNode
+
+from adk_prism.facts.state import Difference
+from adk_prism.runlog.entry import NodeKind, NodeStarted, NodeStatus
+from adk_prism.source.node_kinds import Kinds
+
+
+class Counter(Protocol):
+    """Something in which nodes start."""
+
+    starts: dict[str, int]
+    """How often, by name."""
+
+
+class Node:
+    """One node that was seen to start."""
+
+    def __init__(self, run: SeenRun, name: str, kind: NodeKind, parent: Node | None) -> None:
+        self.id = ""
+        """Its number in the run; given when it begins."""
+        self.name = name
+        self.kind: NodeKind = kind
+        self.run = run
+        self.parent = parent
+        self.path = ""
+        self.branch = ""
+        self.call = ""
+        self.outer: Node | None = None
+        """In whose place its task speaks again when it has ended."""
+        self.found = Difference({}, [])
+        """Where the state before it differed from the log."""
+        self.is_open = True
+        self.is_noted = False
+        """Its start is in the log, so nothing of it can be added any more."""
+        self.is_signalled = False
+        """ADK's node runner says when it ends; otherwise the plugin's callbacks do."""
+        self.waits = False
+        """Something in it awaits a person or the client."""
+        self.failure: str | None = None
+        """The code of the error that it is ending with."""
+        self.inside: dict[int, Node] = {}
+        """The open nodes that run in it, in the order of their starts."""
+        self.starts: dict[str, int] = {}
+        around: Counter = parent if parent is not None else run
+        self.iteration = around.starts[name] = around.starts.get(name, 0) + 1
+        if parent is not None:
+            parent.inside[id(self)] = self
+
+    @property
+    def status(self) -> NodeStatus:
+        """How it ends if it ends now, by itself."""
+        if self.failure is not None:
+            return "failed"
+        return "waiting" if self.waits else "finished"
+
+    def end(self, status: NodeStatus, error: str) -> None:
+        """Note the end, and what it means for the node around it."""
+        self.is_open = False
+        around = self.parent
+        if around is None:
+            return
+        around.inside.pop(id(self), None)
+        if status == "waiting":
+            around.waits = True
+        elif status == "failed" and self.kind != "tool" and around.is_signalled:
+            around.failure = error
+
+    def enclosing(self) -> Iterator[Node]:
+        """Yield the node and those around it, innermost first."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def started(self) -> NodeStarted:
+        """Return the record of the start; from now on the node is as it is."""
+        self.is_noted = True
+        return NodeStarted(
+            node=self.id,
+            name=self.name,
+            kind=self.kind,
+            path=self.path,
+            branch=self.branch,
+            call=self.call,
+            parent=self.parent.id if self.parent is not None else "",
+            iteration=self.iteration,
+            state=self.found.state,
+            gone=self.found.gone,
+        )
+
+
+class SeenRun:
+    """One call of a Runner: the run itself, or one hidden inside a tool."""
+
+    def __init__(self, root: BaseNode, session: Session, owner: Node | None) -> None:
+        self._root = root
+        self._kinds: Kinds | None = None
+        self.session = session
+        """ADK's own, whose state is written to while nodes run."""
+        self.owner = owner
+        """The node that hides the run, mostly a tool; None for the run itself."""
+        self.tools: dict[str, Node] = {}
+        """The open tools, by call."""
+        self.deferred: dict[str, Node] = {}
+        """Tools that have returned, and are answered by an agent that runs in their place."""
+        self.calls: set[str] = set()
+        """Every call that was made, by ADK's id."""
+        self.starts: dict[str, int] = {}
+        self._by_path: dict[str, list[Node]] = {}
+        """Those that are open, or else the last one."""
+
+    def at(self, path: str, branch: str = "") -> Node | None:
+        """Return the open node of a path: in that branch, if several are; else the last one."""
+        found = [node for node in self._by_path.get(path, ()) if node.is_open]
+        exact = (node for node in found if node.branch == branch)
+        return next(exact, found[-1] if found else None)
+
+    def place(self, path: str, outer: Node | None) -> Node:
+        """Make the node that starts under a path, in the task of `outer`."""
+        above, _, last = path.rpartition("/")
+        name, _, number = last.partition("@")
+        kind = self._kind(above.rpartition("/")[2].partition("@")[0], name)
+        parent = self._parent(above, number, outer)
+        node = Node(self, name, kind, parent)
+        node.path, node.outer, node.is_signalled = path, outer, True
+        if parent is not None and parent.kind == "tool":
+            node.call = parent.call
+        elif number in self.calls:
+            node.call = number
+        others = (other for other in self._by_path.get(path, ()) if other.is_open)
+        self._by_path[path] = [*others, node]
+        return node
+
+    def retry(self, failed: Node) -> None:
+        """Note that a node that failed is tried again: nothing of it is left to the node around it."""
+        if failed.parent is not None:
+            failed.parent.failure = None
+
+    def _kind(self, parent: str, name: str) -> NodeKind:
+        if self._kinds is None:
+            self._kinds = Kinds(self._root)
+        return self._kinds.of(parent, name)
+
+    def _parent(self, above: str, number: str, outer: Node | None) -> Node | None:
+        # Beside a plain count, ADK numbers a node's runs by the calls that they answer.
+        if not number.isdigit():
+            tool = self.tools.get(number) or self.deferred.get(number)
+            if tool is not None:
+                return tool
+        for node in outer.enclosing() if outer is not None else ():
+            if node.is_open and (node.kind == "tool" or node.path == above):
+                return node
+        return self._by_path[above][-1] if above in self._by_path else self.owner

@@ -1,0 +1,237 @@
+"""What happens inside one run, as records: node starts and ends, and events that tools hide.
+
+Decides the order. Everything is put in one queue at the moment it happens, and an event is yielded
+only when the queue is empty: so the log has starts, ends and events in the order of their causes.
+Callbacks wait until what they put is written. What cannot wait, a line of ADK's node runner or the last
+words of a task that is being cancelled, is written in the next turn of the loop.
+
+Decides the state: a start or an end carries how ADK's own session state, at that moment, differs from
+what the log so far adds up to (`facts.state`). So what a node wrote and no event has told yet is
+there, and a log grows with changes only.
+
+A run never fails for being watched: whatever goes wrong here is the operator's to know. The one thing
+that must reach the recorder is that it could not write: then the run is asked to stop, and whoever
+drives it is given the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import msgspec
+from google.adk.events.event import Event
+from msgspec import Raw, Struct
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.facts.outcome import is_finish
+from adk_prism.facts.state import Difference, StateFold
+from adk_prism.runlog.entry import ChildEvent, NodeEnded, NodeStatus, Record, RunStarted
+from adk_prism.source.contract import Emit
+from adk_prism.source.nodes import Node, SeenRun
+from adk_prism.source.redaction import Serialiser, safe_code, state_json
+
+_ADK_KEYS = "_adk"
+"""State that ADK keeps for itself, and does not pass on to an agent behind a tool."""
+
+_HAS_DELTA = b'"stateDelta":{"'
+
+
+class _Actions(Struct, rename="camel"):
+    state_delta: dict[str, Raw] = {}
+
+
+class _Changed(Struct):
+    actions: _Actions
+
+
+_read_delta = msgspec.json.Decoder(_Changed).decode
+
+
+class Scope(NamedTuple):
+    """Where in a run something happens."""
+
+    tap: Tap
+    run: SeenRun | None = None
+    node: Node | None = None
+
+
+SCOPE: ContextVar[Scope | None] = ContextVar("adk_prism_scope", default=None)
+"""Set while a run is driven. ADK's tasks take it over when they are made, each with the place it had
+then: that is how one plugin serves many runs, and how a hidden run is found to belong to its tool."""
+
+
+class Tap:
+    """Sees one run."""
+
+    def __init__(
+        self,
+        emit: Emit,
+        started: RunStarted,
+        serialiser: Serialiser,
+        *,
+        report: Report,
+        stop: Callable[[], None],
+    ) -> None:
+        """`stop` ends a run that cannot be recorded."""
+        self._emit = emit
+        self._name = started.run
+        self._fold = StateFold(started.state)
+        self._serialiser = serialiser
+        self._report = report
+        self._stop = stop
+        self._queue: deque[Node | Record] = deque()
+        self._writing = asyncio.Lock()
+        self._flushing: asyncio.Task[None] | None = None
+        self._starts = 0
+        self._failing: list[Node] = []
+        """Nodes whose error is known, and whose end waits until the events before it are out."""
+        self._runs: dict[str, SeenRun] = {}
+        """By invocation."""
+        self._has_told = False
+        self.is_closed = False
+        self.error: Exception | None = None
+        """Why nothing can be written any more."""
+
+    # ------------------------------------------------------------------ runs and their events
+
+    def enter(self, run: SeenRun, invocation: str) -> None:
+        """Note that a Runner begins to run."""
+        self._runs[invocation] = run
+
+    def hear(self, invocation: str, event: Event) -> None:
+        """Take an event of a run that a tool hides; those of the run itself are yielded."""
+        run = self._runs.get(invocation)
+        if run is None or run.owner is None:
+            return
+        self.expect(event)
+        data = Raw(self._serialiser.event(event))
+        self._queue.append(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
+        self.settle(event)
+
+    def expect(self, event: Event) -> None:
+        """Take what a whole event says of nodes, before it is yielded."""
+        run = self._runs.get(event.invocation_id)
+        if run is None:
+            return
+        run.calls.update(call.id for call in event.get_function_calls() if call.id)
+        for response in event.get_function_responses():
+            tool = run.deferred.pop(response.id or "", None)
+            if tool is not None:
+                self.close(tool, run.session.state, "finished")
+        node = run.at(event.node_info.path, event.branch or "")
+        if node is None:
+            return
+        code = event.error_code or ""
+        node.failure = safe_code(code) if code and not is_finish(code) else None
+        if event.long_running_tool_ids and node.kind != "agent":
+            node.waits = True
+
+    def fold(self, event: bytes) -> None:
+        """Take an event's change of state, in the moment in which it is yielded."""
+        if _HAS_DELTA in event:
+            self._fold.change(_read_delta(event).actions.state_delta)
+
+    def settle(self, event: Event) -> None:
+        """End the nodes whose error this event was."""
+        if event.error_code and self._failing:
+            path = event.node_info.path
+            for node in [node for node in self._failing if path and node.path == path]:
+                self.close(node, node.run.session.state, "failed")
+            self.poke()
+
+    # ------------------------------------------------------------------ nodes
+
+    def begin(self, node: Node, state: Mapping[str, Any]) -> None:
+        """Record a start. What is found out of the node before it is written is in it."""
+        self._starts += 1
+        node.id = f"n{self._starts}"
+        node.found = self._differ(node.run, state)
+        self._queue.append(node)
+
+    def close(
+        self,
+        node: Node,
+        state: Mapping[str, Any],
+        status: NodeStatus | None = None,
+        *,
+        derived: bool = False,
+    ) -> None:
+        """Record an end, after the ends of all that is open inside. Repeating it changes nothing.
+
+        Without a status, the node ends as what is known of it says.
+        """
+        if not node.is_open:
+            return
+        for inner in reversed(list(node.inside.values())):
+            fate = status if status == "cancelled" and inner.status == "finished" else None
+            self.close(inner, state, fate, derived=True)
+        status = status or node.status
+        error = node.failure or "" if status == "failed" else ""
+        node.end(status, error)
+        if node in self._failing:
+            self._failing.remove(node)
+        news = self._differ(node.run, state)
+        ended = NodeEnded(
+            node=node.id,
+            status=status,
+            error=error,
+            state=news.state,
+            gone=news.gone,
+            derived=derived,
+        )
+        self._queue.append(ended)
+
+    def hold(self, node: Node, error: str) -> None:
+        """Note an error whose node ends once the events before it are out, or with the run."""
+        node.failure = error
+        self._failing.append(node)
+
+    def _differ(self, run: SeenRun, state: Mapping[str, Any]) -> Difference:
+        now = state_json(state)
+        if run.owner is not None:
+            now |= {k: v for k, v in self._fold.items() if k.startswith(_ADK_KEYS) and k not in now}
+        news = self._fold.difference(now)
+        self._fold.change(*news)
+        return news
+
+    # ------------------------------------------------------------------ writing
+
+    async def flush(self) -> None:
+        """Write what has been put. It never raises: `error` then says why it could not."""
+        if not self._queue or self.error is not None:
+            return
+        async with self._writing:
+            while self._queue and self.error is None:
+                item = self._queue[0]
+                try:
+                    await self._emit(item.started() if isinstance(item, Node) else item)
+                except Exception as error:  # whoever records gets it back
+                    self.error = error
+                    self._stop()
+                else:
+                    # Not before: what a cancelled task could not write is left to the next one.
+                    self._queue.popleft()
+
+    def poke(self) -> None:
+        """Have what has been put written in the next turn of the loop."""
+        if self._queue and (self._flushing is None or self._flushing.done()):
+            self._flushing = asyncio.get_running_loop().create_task(self.flush())
+
+    async def finish(self) -> None:
+        """End the nodes that failed, write what is left, and see no more."""
+        if self.is_closed:
+            return
+        for node in list(self._failing):  # the innermost failed first
+            self.close(node, node.run.session.state, "failed")
+        self.is_closed = True
+        await self.flush()
+
+    def tell(self, error: Exception) -> None:
+        """Tell the operator, once, that something could not be seen."""
+        if not self._has_told:
+            self._has_told = True
+            self._report(Diagnostic(kind="node not seen", cause=cause_of(error), run=self._name))

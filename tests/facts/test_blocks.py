@@ -1,0 +1,296 @@
+"""Text, thoughts and transcripts: shown once, in blocks, whatever is streamed and said again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from tests.facts.telling import told
+from tests.laws.events import Json, answer, call, event, text, thought
+
+LEFT = {"author": "left", "branch": "par.left"}
+RIGHT = {"author": "right", "branch": "par.right"}
+
+
+def piece(said: str, **more: object) -> Json:
+    return event(text(said), partial=True, **more)
+
+
+def mused(said: str, **more: object) -> Json:
+    return event(thought(said), partial=True, **more)
+
+
+def heard(said: str, *, finished: bool = False, **more: object) -> Json:
+    transcript = {"text": said, "finished": finished}
+    return event(partial=not finished, outputTranscription=transcript, **more)
+
+
+SOUND = event({"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}})
+USAGE = event(usageMetadata={"totalTokenCount": 5})
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    events: list[Json]
+    told: list[str]
+
+
+CASES = [
+    Case(
+        "an aggregate that says the same adds nothing",
+        [piece("Hel"), piece("lo"), event(text("Hello"), partial=False)],
+        ["begin text-2.0 by=agent", "grow text-2.0 'Hel'", "grow text-2.0 'lo'", "end text-2.0"],
+    ),
+    Case(
+        "a longer one adds what is new",
+        [piece("Hel"), event(text("Hello"), partial=False)],
+        ["begin text-2.0 by=agent", "grow text-2.0 'Hel'", "grow text-2.0 'lo'", "end text-2.0"],
+    ),
+    Case(
+        "one that contradicts is a block of its own",
+        [piece("Hel"), event(text("Bye"), partial=False)],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hel'",
+            "end text-2.0",
+            "begin text-3.0 by=agent",
+            "grow text-3.0 'Bye'",
+            "end text-3.0",
+        ],
+    ),
+    Case(
+        "without pieces the whole is shown",
+        [event(text("Hello"))],
+        ["begin text-2.0 by=agent", "grow text-2.0 'Hello'", "end text-2.0"],
+    ),
+    Case(
+        "the totals of each kind are compared, not the parts",
+        [
+            mused("I "),
+            mused("see."),
+            piece("Hel"),
+            piece("lo"),
+            event(thought("I see."), text("He"), text("llo"), partial=False),
+        ],
+        [
+            "begin reasoning-2.0 by=agent",
+            "grow reasoning-2.0 'I '",
+            "grow reasoning-2.0 'see.'",
+            "end reasoning-2.0",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'Hel'",
+            "grow text-4.0 'lo'",
+            "end text-4.0",
+        ],
+    ),
+    Case(
+        "a thought that was not streamed comes with the aggregate",
+        [piece("Hi"), event(thought("Hm."), text("Hi"), partial=False)],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hi'",
+            "end text-2.0",
+            "begin reasoning-3.0 by=agent",
+            "grow reasoning-3.0 'Hm.'",
+            "end reasoning-3.0",
+        ],
+    ),
+    Case(
+        "empty text is nothing",
+        [event(text(""), partial=True), event(text("")), event(text("a"), text(""))],
+        ["begin text-4.0 by=agent", "grow text-4.0 'a'", "end text-4.0"],
+    ),
+    Case(
+        "a signature is told at the block's start, or at its end if it came later",
+        [
+            event(thought("a", thoughtSignature="s1"), partial=True),
+            event(thought("b", thoughtSignature="s2"), partial=True),
+            piece("c"),
+            event(text("", thoughtSignature="s3"), partial=True),
+            event(thought("ab"), text("c"), partial=False),
+        ],
+        [
+            "begin reasoning-2.0 by=agent signed=s1",
+            "grow reasoning-2.0 'a'",
+            "grow reasoning-2.0 'b'",
+            "end reasoning-2.0 signed=s2",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'c'",
+            "end text-4.0 signed=s3",
+        ],
+    ),
+    Case(
+        "a part that is only a signature signs the open block",
+        [piece("a"), event(text("a"), {"thoughtSignature": "s"}, partial=False)],
+        ["begin text-2.0 by=agent", "grow text-2.0 'a'", "end text-2.0 signed=s"],
+    ),
+    Case(
+        "lanes do not disturb one another",
+        [
+            piece("A", **LEFT),
+            piece("B", **RIGHT),
+            piece("a", **LEFT),
+            event(text("Bb"), partial=False, **RIGHT),
+            event(text("Aa"), partial=False, **LEFT),
+        ],
+        [
+            "begin text-2.0 by=left",
+            "grow text-2.0 'A'",
+            "begin text-3.0 by=right",
+            "grow text-3.0 'B'",
+            "grow text-2.0 'a'",
+            "grow text-3.0 'b'",
+            "end text-3.0",
+            "end text-2.0",
+        ],
+    ),
+    Case(
+        "one author on two branches speaks in two lanes",
+        [
+            piece("A", author="x", branch="a"),
+            piece("B", author="x", branch="b"),
+            event(text("A"), partial=False, author="x", branch="a"),
+        ],
+        [
+            "begin text-2.0 by=x",
+            "grow text-2.0 'A'",
+            "begin text-3.0 by=x",
+            "grow text-3.0 'B'",
+            "end text-2.0",
+            "end text-3.0",
+        ],
+    ),
+    Case(
+        "the next model call of a lane starts anew",
+        [
+            piece("Hi"),
+            event(text("Hi"), partial=False),
+            piece("Hi"),
+            event(text("Hi"), partial=False),
+        ],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hi'",
+            "end text-2.0",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'Hi'",
+            "end text-4.0",
+        ],
+    ),
+    Case(
+        "usage, state and a tool's answer leave what is being said alone",
+        [
+            event(call("search", "c1"), partial=False),
+            piece("Hel"),
+            USAGE,
+            event(actions={"stateDelta": {"k": 1}}),
+            event(answer("search", "c1", {})),
+            piece("lo"),
+            event(text("Hello"), partial=False),
+        ],
+        [
+            "call c1 search {}",
+            "begin text-3.0 by=agent",
+            "grow text-3.0 'Hel'",
+            "model call-3",
+            "state k",
+            "answer c1 {}",
+            "grow text-3.0 'lo'",
+            "end text-3.0",
+        ],
+    ),
+    Case(
+        "an error ends what was being said",
+        [
+            piece("Hel"),
+            event(errorCode="ValueError", errorMessage="no"),
+            piece("Hel"),
+            event(text("Hello"), partial=False),
+        ],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hel'",
+            "end text-2.0",
+            "error ValueError no",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'Hel'",
+            "grow text-4.0 'lo'",
+            "end text-4.0",
+        ],
+    ),
+    Case(
+        "a call ends the block before it",
+        [piece("Look: "), event(text("Look: "), call("search", "c1"), partial=False)],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Look: '",
+            "end text-2.0",
+            "call c1 search {}",
+        ],
+    ),
+    Case(
+        "the run's end closes what is open",
+        [piece("Hel")],
+        ["begin text-2.0 by=agent", "grow text-2.0 'Hel'", "end text-2.0"],
+    ),
+    Case(
+        "a transcript is streamed and then said again, with sound between",
+        [heard("Once "), SOUND, heard("upon"), SOUND, heard("Once upon a", finished=True)],
+        [
+            "begin transcript-2.0 by=agent",
+            "grow transcript-2.0 'Once '",
+            "sound AAAA 24000x1x16",
+            "grow transcript-2.0 'upon'",
+            "sound AAAA 24000x1x16",
+            "grow transcript-2.0 ' a'",
+            "end transcript-2.0",
+        ],
+    ),
+    Case(
+        "a transcript that was corrected is said again",
+        [heard("Ones"), heard("Once", finished=True)],
+        [
+            "begin transcript-2.0 by=agent",
+            "grow transcript-2.0 'Ones'",
+            "end transcript-2.0",
+            "begin transcript-3.0 by=agent",
+            "grow transcript-3.0 'Once'",
+            "end transcript-3.0",
+        ],
+    ),
+    Case(
+        "an interruption cuts speech and text",
+        [piece("Hel"), heard("Once "), event(interrupted=True), heard("Again")],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hel'",
+            "begin transcript-3.0 by=agent",
+            "grow transcript-3.0 'Once '",
+            "end text-2.0",
+            "end transcript-3.0",
+            "interrupted agent",
+            "begin transcript-5.0 by=agent",
+            "grow transcript-5.0 'Again'",
+            "end transcript-5.0",
+        ],
+    ),
+    Case(
+        "a turn's end ends speech whose end nobody told",
+        [heard("Once "), event(turnComplete=True), heard("Once ")],
+        [
+            "begin transcript-2.0 by=agent",
+            "grow transcript-2.0 'Once '",
+            "end transcript-2.0",
+            "begin transcript-4.0 by=agent",
+            "grow transcript-4.0 'Once '",
+            "end transcript-4.0",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_what_is_said_is_shown_once(case: Case) -> None:
+    """Per lane and kind the totals are compared; what was streamed is not said again."""
+    assert told(*case.events) == case.told

@@ -1,0 +1,106 @@
+"""The inventory is what is installed, and what the rest of the package believes about it is true."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from google.adk.events.event import Event as AdkEvent
+from google.genai import types
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from tests.fieldcheck.carriers import CARRIERS
+
+from adk_prism.facts import adk_event
+from adk_prism.fieldcheck.chunk_inventory import read_releases
+from adk_prism.fieldcheck.inventory import TRANSLATED, read_inventory
+from adk_prism.projection.ai_sdk.finish import FINISH_REASONS
+
+if TYPE_CHECKING:
+    from tests.conftest import Node
+
+KEPT = "src/adk_prism/fieldcheck/ai_sdk_chunks.json"
+REFRESH = f".venv/bin/node tests/node/schema.mjs all > {KEPT}"
+
+
+def test_the_inventory_follows_every_annotation() -> None:
+    """A type that only a new field leads to is found, wherever it stands in the annotation."""
+
+    class Deep(BaseModel):
+        found: int = 0
+
+    class Event(AdkEvent):
+        foo: dict[str, list[Deep] | None] | None = None
+
+    found = read_inventory(Event)
+    assert found["Deep"].members == ("found",)
+    assert found["Event"].members[-1] == "foo"
+
+
+def test_types_of_one_name_are_told_apart() -> None:
+    """A second type with a known name would else hide behind the first one's dispositions."""
+
+    class Part(BaseModel):
+        news: int = 0
+
+    class Event(AdkEvent):
+        foo: Part | None = None
+
+    found = read_inventory(Event)
+    assert found["Part"].members == ("news",)
+    assert "text" in found["google.genai.types.Part"].members
+
+
+def test_the_known_sizes() -> None:
+    """Counted by hand in google-adk 2.13 and google-genai 2.34; more means news, and fails elsewhere."""
+    inventory = read_inventory()
+    sizes = {name: len(inventory[name].members) for name in ("Event", "EventActions", "Part")}
+    assert sizes["Event"] >= 35
+    assert sizes["EventActions"] >= 15
+    assert sizes["Part"] >= 17
+    assert len(inventory["FinishReason"].members) >= 19
+    assert len(inventory["BlockedReason"].members) >= 8
+
+
+def test_every_type_can_be_tried() -> None:
+    """Whatever an event can hold has a carrier here, so that its fields can be followed."""
+    translated = {values.__name__ for values in TRANSLATED}
+    assert {model.__name__ for model in CARRIERS} == read_inventory().keys() - translated
+
+
+@pytest.mark.parametrize(
+    ("known", "upstream"),
+    [
+        (adk_event.EVENT_FIELDS, "Event"),
+        (adk_event.ACTION_FIELDS, "EventActions"),
+        (adk_event.PART_FIELDS, "Part"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_read_model_has_heard_of_every_field(known: frozenset[str], upstream: str) -> None:
+    """Otherwise every run would report a stranger, or none would ever be reported."""
+    members = read_inventory()[upstream].members
+    assert known == {to_camel(member) for member in members}
+
+
+def test_the_reasons_are_upstreams() -> None:
+    """A reason that the facts do not know would be taken for a failure of the run."""
+    finish = {reason.value for reason in types.FinishReason}
+    refusals = {reason.value for reason in types.BlockedReason}
+    assert finish == adk_event.FINISH_REASONS
+    assert refusals - finish == adk_event.BLOCK_REASONS
+    assert finish | refusals == FINISH_REASONS.keys() - {""}
+
+
+def test_the_kept_chunks_are_what_the_packages_accept(node: Node) -> None:
+    """Users have no Node: what the AI SDK accepts is kept in a file, and the file is true."""
+    script = node.folder / "schema.mjs"
+    printed = subprocess.run([node.binary, script, "all"], check=True, capture_output=True).stdout
+    kept = node.folder.parent.parent / KEPT
+    assert kept.read_bytes() == printed, f"{KEPT} is stale; refresh it with: {REFRESH}"
+
+
+def test_the_kept_releases() -> None:
+    """The oldest that we promise to serve, and the newest of each generation."""
+    assert [release.sdk for release in read_releases()] == ["ai-6.0.0", "ai-6", "ai-7"]

@@ -1,0 +1,100 @@
+"""Golden streams: what each recording is in each protocol, as files that a person can read and compare.
+
+One frame a line: its position, its event name where the protocol has such, its payload. In the folders
+`…-message` a message that spans several runs is one stream, as a client gets it that comes back to its
+chat, without the positions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.recordings.library import RECORDINGS, continues, first_of, load
+
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.message_view import message_frames
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.frames import Frame
+from adk_prism.projection.contract import Payload
+from adk_prism.projection.registry import ai_sdk_payload, dialects
+from adk_prism.runlog.entry import Entry, Origin, RunId, RunStarted
+from adk_prism.runlog.memory import MemoryLog
+from adk_prism.testing.laws import spoken
+
+HERE = Path(__file__).parent
+
+PROTOCOLS = {
+    name.replace(" ", "-"): spec for name, spec in spoken().items() if spec.name in ("adk", "ai-sdk")
+}
+"""By the name of their folder."""
+MESSAGES = {f"ai-sdk-{dialect}-message": dialect for dialect in dialects("ai-sdk")}
+"""Folders of whole messages, and their dialect."""
+
+_WITH_GAPS = ("mixed_batch.2", "mixed_batch.denied")
+"""Their message has another run in between, of which there is no recording."""
+SPANNING = [name for name in RECORDINGS if continues(name) and name not in _WITH_GAPS]
+"""Recordings that end a message of several runs."""
+
+CASES = [
+    *((folder, name) for folder in PROTOCOLS for name in RECORDINGS),
+    *((folder, name) for folder in MESSAGES for name in SPANNING),
+]
+
+
+def golden_file(folder: str, name: str) -> Path:
+    return HERE / folder / f"{name}.txt"
+
+
+def golden_text(folder: str, name: str) -> str:
+    """Return what the golden file has to hold."""
+    if folder in MESSAGES:
+        frames = message_of(name, MESSAGES[folder])
+        return "".join(f"{_line(ai_sdk_payload(frame))}\n" for frame in frames)
+    return "".join(f"{place} {_line(payload)}\n" for place, payload in placed(folder, name))
+
+
+def placed(folder: str, name: str) -> Iterator[tuple[str, Payload]]:
+    """Yield the frames of a recording with their positions."""
+    spec = PROTOCOLS[folder]
+    projection = spec.make()
+    for entry in load(name):
+        for part, frame in enumerate(projection.feed(entry), 1):
+            yield f"{entry.cursor}.{part}", spec.payload(frame)
+
+
+def message_of(name: str, dialect: str) -> list[Frame]:
+    """Return a message as one stream, from its first run to the recording of that name."""
+    runs = [other for other in RECORDINGS if first_of(other) == first_of(name)]
+    chain = [run for run in runs if run == first_of(name) or _leads_to(run, name)]
+    return asyncio.run(_message_frames([load(run) for run in chain], dialect))
+
+
+def _leads_to(run: str, name: str) -> bool:
+    going_on = continues(run)
+    return run == name or (going_on is not None and going_on.held and run < name)
+
+
+async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[Frame]:
+    log = MemoryLog()
+    await log.open()
+    origin: Origin | None = None
+    for entries in runs:
+        head = entries[0].record
+        assert isinstance(head, RunStarted)
+        origin = head.origin
+        await log.append(RunId(head.run), [entry.record for entry in entries])
+    assert origin is not None
+    chats = Chats(log)
+    (turn,) = await chats.turns(origin)
+    return await message_frames(chats, turn, dialect, FileLinks())
+
+
+def _line(payload: Payload) -> str:
+    text = payload.data.decode()
+    if not payload.event:
+        return text
+    # Under an event name the payload may be plain text, with line ends of its own.
+    escaped = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{payload.event} {escaped}"

@@ -1,0 +1,123 @@
+"""The example stream of SSE Schema v2, event by event and field by field."""
+
+from __future__ import annotations
+
+from tests.projection.studio.logs import begins, ended, ends, event, log, started, told
+
+from adk_prism.pipeline.replay import replay
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Agent
+
+RESEARCHER = Agent(name="researcher", model="gemini-2.5-flash", tools=2)
+
+RECORDS = (
+    (0.0, started({"query": "test"}, [RESEARCHER])),
+    (0.0, begins("1", "researcher")),
+    (
+        0.3,
+        event(
+            {"functionCall": {"id": "c1", "name": "search", "args": {"query": "test"}}},
+            author="researcher",
+        ),
+    ),
+    (
+        0.9,
+        event(
+            {"functionResponse": {"id": "c1", "name": "search", "response": {"result": "..."}}},
+            author="researcher",
+        ),
+    ),
+    (1.4, event({"text": "Based on my research..."}, author="researcher", partial=True)),
+    (1.5, ends("1", state={"results": "..."})),
+    (1.6, event(author="app", delta={"response": "..."})),
+    (1.7, ended()),
+)
+
+
+def snapshot(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+    return {"input": before, "output": after}
+
+
+def test_the_example_is_reproduced() -> None:
+    """Every event of the schema's example, in its order, with every field and no other of its own.
+
+    Beyond it: a call of its own for each model call, and the change of state after the node, which
+    the example only shows in its last snapshot.
+    """
+    query = {"query": "test"}
+    after_node = {**query, "results": "..."}
+    last = {**after_node, "response": "..."}
+    calling = ("log", {"message": "Calling gemini-2.5-flash (tools: 2)"})
+    assert told(*RECORDS) == [
+        ("session", "abc123"),
+        (
+            "trace",
+            {
+                "type": "node_start",
+                "node": "researcher",
+                "step": 1,
+                "state_snapshot": snapshot(query, {}),
+                "state_keys": ["query"],
+            },
+        ),
+        calling,
+        ("tool_call", {"name": "search", "args": query}),
+        ("tool_result", {"name": "search", "result": "..."}),
+        calling,
+        ("chunk", "Based on my research..."),
+        (
+            "trace",
+            {
+                "type": "node_end",
+                "node": "researcher",
+                "step": 1,
+                "duration_ms": 1500,
+                "state_snapshot": snapshot(query, after_node),
+                "state_keys": ["query", "results"],
+            },
+        ),
+        (
+            "trace",
+            {
+                "type": "state",
+                "state_snapshot": snapshot({}, last),
+                "state_keys": ["query", "results", "response"],
+                "changed": ["response"],
+            },
+        ),
+        (
+            "trace",
+            {
+                "type": "done",
+                "total_steps": 1,
+                "state_snapshot": snapshot(query, last),
+                "state_keys": ["query", "results", "response"],
+            },
+        ),
+        ("end", ""),
+    ]
+
+
+def test_the_example_as_bytes() -> None:
+    """Named events; plain text where the schema has it; an `end` with an empty data line."""
+    spec = protocol("studio")
+    stream = b"".join(replay(log(*RECORDS), spec)).decode().split("\n\n")
+    assert stream[0] == "id: run-1:1.1\nevent: session\ndata: abc123"
+    assert "id: run-1:5.2\nevent: chunk\ndata: Based on my research..." in stream
+    assert stream[-2:] == ["id: run-1:8.2\nevent: end\ndata: ", ""]
+
+
+def test_keys_come_in_the_order_of_the_schema() -> None:
+    """A person who compares a stream with the schema finds the fields where they are there."""
+    spec = protocol("studio")
+    stream = b"".join(replay(log(*RECORDS), spec)).decode()
+    assert (
+        '{"type":"node_start","node":"researcher","step":1,"state_snapshot":'
+        '{"input":{"query":"test"},"output":{}},"state_keys":["query"],' in stream
+    )
+    assert (
+        '{"type":"node_end","node":"researcher","step":1,"duration_ms":1500,"state_snapshot":'
+        in stream
+    )
+    assert '{"type":"done","total_steps":1,"state_snapshot":' in stream
+    assert '{"name":"search","args":{"query":"test"},' in stream

@@ -1,0 +1,77 @@
+"""The conversation at a playhead: exactly what a viewer had seen by then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.view.making import Log
+
+from adk_prism.view.film import fold
+
+
+def said(log: Log, cursor: int | None = None) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = fold(log.entries).at(cursor, "conversation")["conversation"]
+    return items
+
+
+def test_a_playhead_inside_a_sentence_shows_what_had_been_streamed() -> None:
+    """Word by word; the aggregate that repeats it adds nothing but the end."""
+    log = Log("Hi")
+    for word in ("Good ", "morning ", "to you."):
+        log.event("agent", text=word, partial=True)
+    whole = log.event("agent", text="Good morning to you.", finishReason="STOP")
+    texts = [[item["text"] for item in said(log, cursor)] for cursor in range(1, whole + 1)]
+    assert texts == [
+        ["Hi"],
+        ["Hi", "Good "],
+        ["Hi", "Good morning "],
+        ["Hi", "Good morning to you."],
+        ["Hi", "Good morning to you."],
+    ]
+    done = [said(log, cursor)[-1].get("complete") for cursor in range(2, whole + 1)]
+    assert done == [False, False, False, True]
+
+
+def test_thoughts_and_voices_are_told_apart() -> None:
+    """Each block has its kind and its speaker; two agents may speak at once."""
+    log = Log()
+    log.event("a", parts=[{"text": "Hm.", "thought": True}], partial=True, branch="one")
+    log.event("b", text="Yes.", partial=True, branch="two")
+    log.event("a", text="No.", partial=True, branch="one")
+    assert [(i["kind"], i["speaker"], i["text"]) for i in said(log)] == [
+        ("reasoning", "a", "Hm."),
+        ("text", "b", "Yes."),
+        ("text", "a", "No."),
+    ]
+
+
+def test_a_call_shows_what_had_become_of_it() -> None:
+    """Requested, then answered; its output is not there before."""
+    log = Log()
+    asked = log.event(parts=[{"functionCall": {"id": "c1", "name": "look", "args": {"x": 1}}}])
+    answered = log.event(
+        parts=[{"functionResponse": {"id": "c1", "name": "look", "response": {"y": 2}}}]
+    )
+    [call] = said(log, asked)
+    assert (call["name"], call["input"], call["status"]) == ("look", {"x": 1}, "requested")
+    assert "output" not in call
+    [call] = said(log, answered)
+    assert (call["status"], call["output"]) == ("answered", {"y": 2})
+
+
+def test_a_call_that_the_run_left_is_abandoned() -> None:
+    """At the run's end, and not before."""
+    log = Log()
+    asked = log.event(parts=[{"functionCall": {"id": "c1", "name": "look", "args": {}}}])
+    over = log.over("failed", code="BOOM")
+    assert said(log, asked)[0]["status"] == "requested"
+    call, end = said(log, over)
+    assert call["status"] == "abandoned"
+    assert (end["kind"], end["outcome"], end["code"]) == ("end", "failed", "BOOM")
+
+
+def test_a_run_without_a_message_begins_with_its_answer() -> None:
+    """A capture, a continuation: nobody said anything that the run knows of."""
+    log = Log()
+    log.event(text="Hello.")
+    assert [item["kind"] for item in said(log)] == ["text"]
