@@ -19,6 +19,7 @@ AGENTS = Path(__file__).parent / "agents"
 PATIENCE = 60.0
 """Seconds that anything may take on a busy machine before a test gives up."""
 
+_READY = re.compile(r"adk-prism on (http://\S+) ")
 _HIDDEN = re.compile(r"ADK_PRISM_|GOOGLE_|GEMINI_|.*_API_KEY$")
 
 
@@ -51,9 +52,9 @@ class Server:
         """Ask it to stop, as an operator or a container runtime does."""
         self.process.send_signal(signal.SIGTERM)
 
-    def wait(self) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         """Wait until it has ended; return its exit code."""
-        return self.process.wait(PATIENCE)
+        return self.process.wait(seconds)
 
 
 @contextmanager
@@ -69,10 +70,11 @@ def serving(folder: Path, *words: str, agents: Path | None = AGENTS) -> Iterator
     assert process.stderr is not None
     reader = None
     try:
-        ready = process.stderr.readline()
-        found = re.match(r"adk-prism on (http://\S+) ", ready)
-        assert found, ready + process.stderr.read()
-        server = Server(process, folder, found[1])
+        said: list[str] = []
+        while not (found := _READY.match(said[-1] if said else "")):
+            said.append(process.stderr.readline())
+            assert said[-1], "the server has ended: " + "".join(said)
+        server = Server(process, folder, found[1], said[:-1])
         # Read on: a full pipe would stop the server.
         reader = threading.Thread(target=server.lines.extend, args=(process.stderr,), daemon=True)
         reader.start()

@@ -64,7 +64,9 @@ async def read(http: httpx.AsyncClient, run: str, query: str = "as=ai-sdk") -> b
     return answer.content
 
 
-async def read_part(http: httpx.AsyncClient, run: str, size: int, query: str = "as=ai-sdk") -> bytes:
+async def read_part(
+    http: httpx.AsyncClient, run: str, size: int, query: str = "as=ai-sdk"
+) -> bytes:
     """Read so many bytes of a run's stream and cut the connection; fewer where it ends before."""
     received = b""
     async with http.stream("GET", f"/api/runs/{run}/stream?{query}") as answer:

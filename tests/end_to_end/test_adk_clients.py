@@ -447,7 +447,9 @@ REFUSED = [
     Refused("unknown app", {"appName": "nobody"}, 404),
     Refused("nothing to do", {"newMessage": {"role": "user", "parts": []}}, 422),
     Refused("no message", {"newMessage": None}, 422),
-    Refused("a call of the user's", {"newMessage": {"parts": [{"functionCall": {"name": "x"}}]}}, 422),
+    Refused(
+        "a call of the user's", {"newMessage": {"parts": [{"functionCall": {"name": "x"}}]}}, 422
+    ),
     Refused(
         "text and an answer",
         {"newMessage": {"parts": [{"text": "x"}, {"functionResponse": {"id": "x", "name": "x"}}]}},

@@ -81,7 +81,9 @@ async def test_a_continuation_resumes_at_every_position(http: httpx.AsyncClient)
 
 def question(stream: str) -> tuple[str, str]:
     """Return the call and the approval that a stream asks about."""
-    chunks = [json.loads(line[6:]) for line in stream.splitlines() if '"type":"tool-approval' in line]
+    chunks = [
+        json.loads(line[6:]) for line in stream.splitlines() if '"type":"tool-approval' in line
+    ]
     return chunks[0]["toolCallId"], chunks[0]["approvalId"]
 
 

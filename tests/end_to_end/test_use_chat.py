@@ -7,6 +7,7 @@ Every stream that a client is sent passes the judges of all releases that have t
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,9 +86,7 @@ ALL_THREE = "Your device: city Rome. The invoice was sent. The weather is sunny.
 
 CASES = [
     Case("approve", "approval", (APPROVE,), "The invoice was sent.", {"send_invoice": DONE}),
-    Case(
-        "deny", "approval", (DENY,), "The invoice was not approved.", {"send_invoice": DENIED}
-    ),
+    Case("deny", "approval", (DENY,), "The invoice was not approved.", {"send_invoice": DENIED}),
     Case(
         "two at once",
         "two approvals",
@@ -218,6 +217,26 @@ def test_a_kept_answer_cannot_be_changed(play: Player, server: Server) -> None:
     assert ran(server, chat) == ["erase one", "erase two"]
 
 
+def test_a_kept_answer_goes_with_one_that_comes_another_way(play: Player, server: Server) -> None:
+    """The other question is answered by a client of ADK's routes: both answers count."""
+    chat = new_id()
+    kept = play(
+        send("erase one two"), FIRST, CONTINUE, app="diary", id=chat, auto=[], allowed=UNANSWERED
+    )
+    asked = [part["approval"]["id"] for part in kept.messages[-1]["parts"] if "approval" in part]
+    statuses = [decide_by_adk(server, chat, approval) for approval in asked]
+    assert statuses == [409, 200]
+    assert ran(server, chat) == ["erase one", "erase two"]
+
+
+def decide_by_adk(server: Server, chat: str, approval: str) -> int:
+    """Approve a call over ADK's `/run`; return the status."""
+    response = {"id": approval, "name": "adk_request_confirmation", "response": {"confirmed": True}}
+    body = {"appName": "diary", "userId": "user", "sessionId": chat}
+    body["newMessage"] = {"parts": [{"functionResponse": response}]}
+    return httpx.post(f"{server.url}/run", json=body).status_code
+
+
 def decided(message: Json, client: Client) -> Json:
     """Return a message as both the open page and a later one tell it.
 
@@ -267,12 +286,38 @@ def test_a_question_is_answered_by_typing(play: Player) -> None:
     assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
 
 
-def test_a_long_running_tool(play: Player) -> None:
-    """Its first answer is a ticket, and the message is over; the result comes later."""
-    result = play(send("long-running tool"))
-    assert result.call("order_print")["output"]["ticket"] == "print-1"
-    assert result.finishes[-1]["finishReason"] == "stop"
-    assert len(result.posts) == 1
+def test_a_question_is_answered_by_a_form(play: Player, server: Server) -> None:
+    """A page with a form of its own sends the value under the question's id."""
+    chat = new_id()
+    asked = play(send("input request"), id=chat).data
+    question = next(part["data"] for part in asked if part["type"] == "data-input-request")
+    value = {"id": question["id"], "response": {"result": {"guests": 7}}}
+    message = {
+        "id": "form",
+        "role": "user",
+        "parts": [{"type": "data-input-response", "data": value}],
+    }
+    answer = httpx.post(server.chat(), json={"id": chat, "messages": [message]})
+    assert answer.status_code == 200
+    assert "'guests': 7" in play(RELOAD, id=chat).text
+
+
+def test_a_long_running_tool(play: Player, server: Server) -> None:
+    """Its first answer is a ticket, and the message is over. The result, which some backend sends
+    later, goes on with the message."""
+    chat = new_id()
+    result = play(send("long-running tool"), id=chat)
+    call = result.call("order_print")
+    assert call["output"]["ticket"] == "print-1"
+    assert (result.finishes[-1]["finishReason"], len(result.posts)) == ("stop", 1)
+    response = {"id": call["toolCallId"], "name": "order_print", "response": {"status": "done"}}
+    body = {"appName": "tour", "userId": "user", "sessionId": chat}
+    body["newMessage"] = {"parts": [{"functionResponse": response}]}
+    assert httpx.post(f"{server.url}/run", json=body).status_code == 200
+    later = play(RELOAD, id=chat)
+    assert later.call("order_print")["output"] == {"status": "done"}
+    assert later.text.endswith("The print is done: status done.")
+    assert [m["id"] for m in later.messages] == [m["id"] for m in result.messages]
 
 
 # ------------------------------------------------------------------ answers that nobody asked for
@@ -329,6 +374,18 @@ def test_a_second_answer_is_refused(play: Player, server: Server) -> None:
     assert ran(server, chat) == ["erase page"]
 
 
+def test_of_many_answers_at_once_one_counts(play: Player, server: Server) -> None:
+    """Ten pages that approve in the same moment run the tool once."""
+    chat = new_id()
+    asked = play(ERASE, app="diary", id=chat)
+    body = play(APPROVE, app="diary", id=new_id(), messages=asked.messages).posts[-1]["body"]
+    url, body = server.chat("diary"), {**body, "id": chat}
+    with ThreadPoolExecutor(10) as pool:
+        statuses = list(pool.map(lambda _: httpx.post(url, json=body).status_code, range(10)))
+    assert sorted(statuses) == [200] + [409] * 9
+    assert ran(server, chat) == ["erase page"]
+
+
 def test_a_new_message_expires_the_question(play: Player, server: Server) -> None:
     """The person types something else; an answer that comes then is refused and runs nothing."""
     chat = new_id()
@@ -349,7 +406,9 @@ def test_an_answer_while_the_next_run_goes_on_is_refused(play: Player, server: S
     late = {"do": "fetch", "path": "../../diary", "method": "POST"}
     body = play(APPROVE, app="diary", id=new_id(), messages=asked.messages).posts[-1]["body"]
     late["body"] = {**body, "id": chat}
-    result = play(held, late, open_gate(gate), RELEASE, app="diary", id=chat, messages=asked.messages)
+    result = play(
+        held, late, open_gate(gate), RELEASE, app="diary", id=chat, messages=asked.messages
+    )
     assert next(r for r in result.requests[1:] if r["method"] == "POST")["status"] == 409
     assert result.text == f"You said: hello [{gate}] there"
     assert ran(server, chat) == []
@@ -446,7 +505,11 @@ def test_stop(play: Player, server: Server) -> None:
     stop = {"do": "fetch", "method": "POST", "path": "stop"}
     held = send(f"hello [{gate}] there", hold={"chunks": 5})
     result = play(held, stop, {"do": "stop"}, stop, RELOAD, app="diary", id=chat)
-    stops = [json.loads(r["text"]) for r in result.requests if r["url"].partition("?")[0].endswith("stop")]
+    stops = [
+        json.loads(r["text"])
+        for r in result.requests
+        if r["url"].partition("?")[0].endswith("stop")
+    ]
     assert stops == [{"stopped": True}, {"stopped": False}]
     assert text_of(result.messages[-1]).startswith("You said: hello")
     assert last_run(server, chat)["outcome"] == "cancelled"
@@ -479,6 +542,22 @@ def test_a_second_message_interrupts_the_first(play: Player, server: Server) -> 
     assert texts[1] == f"You said: first [{gate}] "
     runs = httpx.get(f"{server.url}/api/runs?session={chat}").json()
     assert [run["outcome"] for run in runs] == ["cancelled", "finished"]
+
+
+def test_many_messages_at_once(server: Server) -> None:
+    """Each is answered or interrupted, none fails, and nothing of them is mixed."""
+    chat, url = new_id(), server.chat("diary")
+    bodies = [chat_body(chat, f"number {number}") for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda body: httpx.post(url, json=body), bodies))
+    assert {answer.status_code for answer in answers} == {200}
+    runs = httpx.get(f"{server.url}/api/runs?session={chat}").json()
+    assert len(runs) == 8
+    assert {run["outcome"] for run in runs} <= {"cancelled", "finished"}
+    assert runs[-1]["outcome"] == "finished"
+    stored = httpx.get(f"{url}/{chat}/messages").json()
+    for asked, answered in zip(stored[::2], stored[1::2], strict=True):
+        assert f"You said: {text_of(asked)}".startswith(text_of(answered))
 
 
 # ------------------------------------------------------------------ coming back

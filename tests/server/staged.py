@@ -168,5 +168,6 @@ async def staging(
 
 
 def texts(message: Json) -> str:
-    """Return what a UI message says."""
-    return "".join(part.get("text", "") for part in message["parts"])
+    """Return what a UI message says, each text once: the scripted model streams a space too many."""
+    said = (part["text"].strip() for part in message["parts"] if "text" in part)
+    return " ".join(dict.fromkeys(said))

@@ -40,6 +40,12 @@ IN_MEMORY = Settings(log="memory:", sessions="memory://", artifacts="memory://")
 schema = schemathesis.openapi.from_dict(create_app(AGENTS, IN_MEMORY).openapi())
 
 
+@schemathesis.serializer("application/jsonl", "application/x-ndjson")
+def as_bytes(_: schemathesis.SerializationContext, value: bytes) -> bytes:
+    """Send a drawn file as it is."""
+    return value
+
+
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of a running server that keeps its files, as the default one does."""

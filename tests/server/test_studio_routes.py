@@ -210,6 +210,7 @@ REFUSED: tuple[tuple[str, Any, int], ...] = (
     ("two things at once", {"input": "x", "answers": [{"id": "a", "approved": True}]}, 422),
     ("answers that are no list", {"answers": {"id": "a"}}, 422),
     ("an answer that says nothing", {"answers": [{"id": "a"}]}, 422),
+    ("an answer to nothing", {"answers": [{"result": 1}]}, 422),
     ("a decision that is none", {"answers": [{"id": "a", "approved": "yes"}]}, 422),
     (
         "an approval that nobody asked for",
@@ -257,19 +258,23 @@ async def test_apps_that_are_not_there(
 # --------------------------------------------------------------------------- questions
 
 
-async def test_an_approval_is_answered_and_the_run_goes_on(tour: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "node", "tool"),
+    [("approval", "tour", "send_invoice"), ("sub-agent approval", "clerk", "issue_refund")],
+)
+async def test_an_approval_is_answered_and_the_run_goes_on(
+    tour: httpx.AsyncClient, prompt: str, node: str, tool: str
+) -> None:
     """By what the interrupt carried; the node that asked is resumed. A second answer finds nothing."""
-    asked = events(await say(tour, "approval", session_id="s"))
+    asked = events(await say(tour, prompt, session_id="s"))
     interrupt = json.loads(next(event.data for event in asked if event.event == "interrupt"))
     given = {"id": interrupt["data"]["id"], "call": interrupt["data"]["call"], "approved": True}
     answer = await tour.post(STREAM, json={"session_id": "s", "answers": [given]})
     assert names(answer)[:2] == ["session", "resume"]
     resumed = json.loads(events(answer)[1].data)
-    assert resumed["node_id"] == interrupt["node_id"] == "tour"
+    assert resumed["node_id"] == interrupt["node_id"] == node
     results = [json.loads(event.data) for event in events(answer) if event.event == "tool_result"]
-    assert [(result["name"], result.get("status")) for result in results] == [
-        ("send_invoice", None)
-    ]
+    assert (results[0]["name"], results[0].get("status")) == (tool, None)
     again = await tour.post(STREAM, json={"session_id": "s", "answers": [given]})
     assert again.status_code == 409
 
@@ -281,6 +286,18 @@ async def test_a_denial_is_told_with_its_reason(tour: httpx.AsyncClient) -> None
     answer = await tour.post(STREAM, json={"session_id": "s", "answers": [given]})
     [result] = [json.loads(event.data) for event in events(answer) if event.event == "tool_result"]
     assert (result["status"], result["error"]) == ("denied", "no")
+
+
+async def test_the_client_gives_the_result_of_a_tool_that_it_ran(tour: httpx.AsyncClient) -> None:
+    """By the call alone: nobody was asked."""
+    asked = events(await say(tour, "client tool", session_id="s"))
+    call = json.loads(next(event.data for event in asked if event.event == "tool_call"))
+    assert json.loads(asked[-2].data)["status"] == "waiting"
+    given = {"call": call["id"], "result": {"city": "Rome"}}
+    answer = await tour.post(STREAM, json={"session_id": "s", "answers": [given]})
+    [result] = [json.loads(event.data) for event in events(answer) if event.event == "tool_result"]
+    assert (result["id"], result["result"]) == (call["id"], {"city": "Rome"})
+    assert json.loads(events(answer)[1].data)["node_id"] == "tour"
 
 
 @pytest.mark.parametrize("typed", [False, True])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import os
 import secrets
 import sys
+import warnings
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adk_prism.cli import FAILURE
+from adk_prism.cli import FAILURE, fail
 from adk_prism.cli.readable import Readable
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
@@ -108,7 +110,9 @@ async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Outp
     await log.open()
     async with _conversations(args, log) as (conversations, start):
         start = msgspec.structs.replace(start, state_delta=state)
-        content = {"role": "user", "parts": [{"text": args.message}]}
+        # A shell may hand over bytes that are no text; Python keeps them as half surrogate pairs.
+        message = args.message.encode(errors="replace").decode()
+        content = {"role": "user", "parts": [{"text": message}]}
         run = await conversations.run_adk(start, to_raw(content), "")
         failed = False
         async with aclosing(log.read(run, follow=True)) as batches:
@@ -129,18 +133,19 @@ async def _conversations(
     from adk_prism.pipeline.conversation import Conversations, Start
     from adk_prism.pipeline.gate import Gate
     from adk_prism.pipeline.runs import Runs
-    from adk_prism.server.diagnostics_sink import route_logging
     from adk_prism.source.apps import Apps
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
-    route_logging(_tell)
+    tell = _Teller()
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory
     services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=_tell)
+    apps = Apps.of_folder(folder, services, report=tell)
+    if args.app not in apps.names():
+        raise UsageError(f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}.")
     gate = Gate()
-    conversations = Conversations(apps, Runs(log, gate, _tell), gate, Chats(log), _tell)
+    conversations = Conversations(apps, Runs(log, gate, tell), gate, Chats(log), tell)
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:
@@ -151,10 +156,21 @@ async def _conversations(
         await close_services(services)
 
 
-def _tell(diagnostic: Diagnostic) -> None:
-    """Say in one line what an operator should know: here that is whoever typed the command."""
-    cause = diagnostic.cause.rstrip().rpartition("\n")[2]
-    words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
-    line = ": ".join(word for word in words if word)
-    shown = "".join(c if c.isprintable() else " " for c in line)
-    print(f"adk-prism: {shown}", file=sys.stderr)
+class _Teller:
+    """Says in one line each what an operator should know: here that is whoever typed the command."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+        """References of what has been said: a failed agent is also a failed run."""
+        # Of its own accord ADK says on stderr what comes as a diagnostic, stack and all, and advises.
+        logging.getLogger("google_adk").setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
+
+    def __call__(self, diagnostic: Diagnostic) -> None:
+        if diagnostic.correlation in self._told:
+            return
+        self._told |= {diagnostic.correlation} - {""}
+        cause = diagnostic.cause.rstrip().rpartition("\n")[2]
+        words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
+        line = ": ".join(word for word in words if word)
+        fail("".join(c if c.isprintable() else " " for c in line))

@@ -344,13 +344,13 @@ function isBroken(data: string): boolean {
 // ------------------------------------------------------------------------------ the store
 
 export interface Answer {
-  /** `data.id` of the interrupt. */
-  id: string;
-  /** For an approval: `data.call` of the interrupt. */
+  /** `data.id` of the interrupt; none for a tool that this client ran. */
+  id?: string;
+  /** For an approval `data.call` of the interrupt; for a tool that this client ran, its call. */
   call?: string;
   approved?: boolean;
   reason?: string;
-  /** For an input or credential request. */
+  /** Of an input or credential request, or of the tool. */
   result?: unknown;
 }
 

@@ -10,7 +10,7 @@ Whatever is looked up per event has an index: ten thousand open calls cost an ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Raw
 
@@ -22,7 +22,16 @@ from adk_prism.runlog.entry import Continues, Decision, Outcome
 class OpenCall:
     """A call without an answer."""
 
-    __slots__ = ("adk_id", "awaits", "call", "delegates", "name", "provider", "requested")
+    __slots__ = (
+        "adk_id",
+        "awaits",
+        "call",
+        "delegates",
+        "in_doubt",
+        "name",
+        "provider",
+        "requested",
+    )
 
     def __init__(
         self, call: str, adk_id: str, name: str, *, requested: bool = True, provider: bool = False
@@ -39,6 +48,8 @@ class OpenCall:
         """Its answer comes from a person or from the client."""
         self.delegates = False
         """It runs an agent whose output is in the stream."""
+        self.in_doubt = False
+        """Whoever went on with the run may have run it, or not: an answer may come, nobody owes it."""
 
     def is_hopeless(self, outcome: Outcome) -> bool:
         """Tell whether nobody will answer the call any more, now that its run is over.
@@ -46,6 +57,8 @@ class OpenCall:
         A waiting run goes on: with the person's answer, and with the agents it was delegated to. Of a
         finished run a client may answer calls; of any other one only what a person was asked stays.
         """
+        if self.in_doubt:
+            return True
         if outcome == "finished":
             return self.provider or not self.requested
         return not self.awaits and not (self.delegates and outcome == "waiting")
@@ -143,6 +156,13 @@ class Calls:
     def delegate(self, call: OpenCall) -> None:
         """Note that a call runs an agent: whatever it waited for has come."""
         call.delegates, call.awaits = True, False
+
+    def doubt(self, calls: Iterable[str]) -> None:
+        """Note that the run went on without these calls, or ran them anew."""
+        for name in calls:
+            call = self._open.get(name)
+            if call is not None:
+                call.in_doubt, call.awaits = True, False
 
     def by_id(self, call: str) -> OpenCall | None:
         """Find an open call by the id clients know."""

@@ -3,13 +3,14 @@
 ADK's events name neither starts nor ends, so both are inferred from who speaks, and marked `derived`:
 - a speaker's node begins with the first thing it says, and so do the nodes on its path that have said
   nothing themselves. Its state is what the events so far add up to;
-- it ends when the node around it speaks again, or another node begins there in the same branch (side
-  by side run only nodes of different branches), when it hands over, fails or, at last, with the run.
-  Whoever speaks after that begins anew, as the next iteration;
+- it ends when the node around it speaks again, or another node begins there that does not run side by
+  side with it (their branches tell), when it hands over, fails or, at last, with the run. Whoever
+  speaks after that begins anew, as the next iteration. A loop around a single agent is not seen;
 - a tool begins with its call and ends with the answer. An agent that a call runs, known by the call's id
   in its path or branch, stands below the tool and ends no later;
 - a turn of the user ends everything.
-What a node is cannot always be told: one that only others speak for is a `node`.
+What a node is cannot always be told: one that only others speak for is a `node`, and who says nothing
+at all is not seen.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
 from adk_prism.runlog.entry import Agent, NodeKind, NodeStatus, Outcome
 
 USER = "user"
+
+_Key = tuple[str, str]
+"""A path and the call that runs it, or for lack of a path an author and a branch."""
 
 _SPOKEN = (
     fact.BlockBegan,
@@ -53,6 +57,8 @@ class _Place(Protocol):
 
     inside: dict[str, _Node]
     """Those that run now, by id, in the order of their starts."""
+    speakers: dict[str, _Node]
+    """Of those inside, all that are no tools: looked through at each word that is said."""
     starts: dict[str, int]
     """How many have started, by name."""
 
@@ -68,10 +74,6 @@ class _Start:
         self.path = path
         self.branch = branch
         self.call = call
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return (self.path, "") if self.path else (self.name, self.branch)
 
     def began(self, node: str, parent: str, iteration: int) -> NodeBegan:
         return NodeBegan(
@@ -100,6 +102,7 @@ class _Node:
         self.place = place
         self.is_open = True
         self.inside: dict[str, _Node] = {}
+        self.speakers: dict[str, _Node] = {}
         self.starts: dict[str, int] = {}
 
 
@@ -108,6 +111,7 @@ class _Root:
 
     def __init__(self) -> None:
         self.inside: dict[str, _Node] = {}
+        self.speakers: dict[str, _Node] = {}
         self.starts: dict[str, int] = {}
 
 
@@ -119,10 +123,12 @@ class DerivedNodes:
         self._agents = {agent.name for agent in agents}
         self._root = _Root()
         self._count = 0
-        self._seen: dict[tuple[str, str], _Node] = {}
-        """The last node of each path, or of each author and branch."""
+        self._seen: dict[_Key, _Node] = {}
+        """The last node of each."""
         self._tools: dict[str, _Node] = {}
-        """By the call's id, ours and ADK's."""
+        """Those without an answer, by the call's id, ours and ADK's."""
+        self._calls: set[str] = set()
+        """Every call's id."""
         self._speaking: Speaker | None = None
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
@@ -157,7 +163,7 @@ class DerivedNodes:
             case fact.AgentTransferred():
                 self._hand_over(answered, out)
             case fact.ErrorRaised():
-                node = self._seen.get(_key(item.speaker))
+                node = self._seen.get(self._key(item.speaker))
                 if node is not None:
                     self._finish(node, "failed", out, item.code)
             case fact.UserSpoke():
@@ -170,61 +176,75 @@ class DerivedNodes:
 
     def _speak(self, speaker: Speaker, out: list[Fact]) -> None:
         self._speaking = speaker
-        node = self._seen.get(_key(speaker))
+        node = self._seen.get(self._key(speaker))
         if node is None or not node.is_open:
             node = self._begin_speaker(speaker, out)
-        said = (inner for inner in node.inside.values() if inner.kind != "tool")
-        self._end_all(said, "finished", out)
+        self._end_all(node.speakers.values(), "finished", out)
+
+    def _key(self, speaker: Speaker) -> _Key:
+        """Return what tells a speaker from others: two runs of one path are told by their calls."""
+        if not speaker.path:
+            return speaker.author, speaker.branch
+        return speaker.path, self._call_in(speaker.branch)
+
+    def _call_in(self, branch: str) -> str:
+        """Return the innermost call that a branch is named after."""
+        numbers = (step.rpartition("@")[2] for step in reversed(branch.split(".")))
+        return next((number for number in numbers if number in self._calls), "")
 
     def _begin_speaker(self, speaker: Speaker, out: list[Fact]) -> _Node:
         """Begin a speaker's node, and those around it that have not been heard of."""
+        key = self._key(speaker)
         place: _Place = self._root
-        for path in _paths(speaker.path):
-            name = path.rpartition("/")[2].partition("@")[0]
-            node = self._seen.get((path, ""))
-            is_speaker = path == speaker.path
-            if node is None or (is_speaker and not node.is_open):
-                kind = self._kind(name, speaker, is_speaker)
-                place = self._tool_around(path, speaker) or place
-                node = self._begin(_Start(name, kind, path, speaker.branch), place, out)
-            place = node
-        if speaker.path:
-            return self._seen[speaker.path, ""]
-        around = self._tool_around("", speaker) or self._root
-        kind = self._kind(speaker.author, speaker, True)
-        return self._begin(_Start(speaker.author, kind, "", speaker.branch), around, out)
+        for path in _paths_above(speaker.path):
+            node = self._seen.get((path, key[1])) or self._seen.get((path, ""))
+            place = node or self._begin_silent(path, speaker, place, out)
+        name = _name_of(speaker.path) or speaker.author
+        kind: NodeKind = "node"
+        if name == speaker.author and (not self._agents or name in self._agents):
+            kind = "agent"
+        place = self._tool_around(speaker, place) or place
+        start = _Start(name, kind, speaker.path, speaker.branch)
+        node = self._seen[key] = self._begin(start, place, out)
+        return node
 
-    def _kind(self, name: str, speaker: Speaker, is_speaker: bool) -> NodeKind:
-        if name != speaker.author:
-            return "node"
-        if not is_speaker:
-            return "workflow"  # it speaks for the nodes in it
-        return "agent" if not self._agents or name in self._agents else "node"
+    def _begin_silent(self, path: str, speaker: Speaker, place: _Place, out: list[Fact]) -> _Node:
+        """Begin a node around a speaker that has said nothing itself."""
+        name = _name_of(path)
+        # A workflow is named as the author of what the nodes in it give.
+        kind: NodeKind = "workflow" if name == speaker.author else "node"
+        place = self._tools.get(_number_of(path)) or place
+        start = _Start(name, kind, path, speaker.branch)
+        node = self._seen[path, ""] = self._begin(start, place, out)
+        return node
 
-    def _tool_around(self, path: str, speaker: Speaker) -> _Node | None:
-        """Find the tool whose call runs the node: its id numbers the node's path, or the branch."""
-        own = path.rpartition("@")[2]
-        steps = [own] if path != speaker.path or own in self._tools else []
-        if path == speaker.path:
-            steps += [step.rpartition("@")[2] for step in speaker.branch.split(".")][-1:]
-        return next((self._tools[step] for step in steps if step in self._tools), None)
+    def _tool_around(self, speaker: Speaker, place: _Place) -> _Node | None:
+        """Find the tool that runs a speaker: its call numbers the path, or names the branch."""
+        tool = self._tools.get(_number_of(speaker.path))
+        if tool is not None:
+            return tool
+        tool = self._tools.get(self._call_in(speaker.branch))
+        # Further down inside the tool, the branch is still named after its call.
+        is_caller = tool is not None and (not speaker.path or tool.place is place)
+        return tool if is_caller else None
 
     # -------------------------------------------------------------- tools and hand-overs
 
     def _call(self, item: fact.CallRequested, out: list[Fact]) -> None:
-        around = self._seen.get(_key(item.speaker))
+        around = self._seen.get(self._key(item.speaker))
         place: _Place = around if around is not None else self._root
         start = _Start(item.name, "tool", "", item.speaker.branch, item.call)
         tool = self._begin(start, place, out)
-        self._tools[item.call] = tool
-        if item.adk_id:
-            self._tools[item.adk_id] = tool
+        for name in (item.call, item.adk_id):
+            if name:
+                self._tools[name] = tool
+                self._calls.add(name)
 
     def _hand_over(self, answered: _Node | None, out: list[Fact]) -> None:
         """End the agent that handed over: the one whose tool said so, else the last speaker."""
         node: _Place | None = answered.place if answered is not None else None
         if node is None and self._speaking is not None:
-            node = self._seen.get(_key(self._speaking))
+            node = self._seen.get(self._key(self._speaking))
         if isinstance(node, _Node):
             self._finish(node, "finished", out)
 
@@ -232,14 +252,14 @@ class DerivedNodes:
 
     def _begin(self, start: _Start, place: _Place, out: list[Fact]) -> _Node:
         if start.kind != "tool":
-            done = (n for n in place.inside.values() if _is_succeeded(n, start.branch))
+            done = (n for n in place.speakers.values() if _is_succeeded(n, start.branch))
             self._end_all(done, "finished", out)
-            self._seen[start.key] = node = self._new(start, place)
-        else:
-            node = self._new(start, place)
         parent = place if isinstance(place, _Node) else None
         if parent is not None and parent.kind == "tool":
             start.call = parent.call
+        place.starts[start.name] = place.starts.get(start.name, 0) + 1
+        # Below an agent that has handed over and ended, a node is its own.
+        node = self._new(start, self._root if parent is not None and not parent.is_open else place)
         out.append(start.began(node.id, parent.id if parent else "", place.starts[start.name]))
         return node
 
@@ -247,7 +267,8 @@ class DerivedNodes:
         self._count += 1
         node = _Node(f"d{self._count}", start, place)
         place.inside[node.id] = node
-        place.starts[start.name] = place.starts.get(start.name, 0) + 1
+        if start.kind != "tool":
+            place.speakers[node.id] = node
         return node
 
     def _end_all(self, nodes: Iterable[_Node], status: NodeStatus, out: list[Fact]) -> None:
@@ -260,25 +281,30 @@ class DerivedNodes:
         self._end_all(node.inside.values(), status, out)
         node.is_open = False
         node.place.inside.pop(node.id, None)
+        node.place.speakers.pop(node.id, None)
         out.append(NodeFinished(node.id, status, error, {}, [], True))
 
 
-def _key(speaker: Speaker) -> tuple[str, str]:
-    return (speaker.path, "") if speaker.path else (speaker.author, speaker.branch)
-
-
-def _paths(path: str) -> Iterator[str]:
-    """Yield the path of each node on a path, outermost first."""
+def _paths_above(path: str) -> Iterator[str]:
+    """Yield the paths of the nodes around a node, outermost first."""
     end = path.find("/")
     while end >= 0:
         yield path[:end]
         end = path.find("/", end + 1)
-    if path:
-        yield path
+
+
+def _name_of(path: str) -> str:
+    return path.rpartition("/")[2].partition("@")[0]
+
+
+def _number_of(path: str) -> str:
+    return path.rpartition("/")[2].partition("@")[2]
 
 
 def _is_succeeded(node: _Node, branch: str) -> bool:
-    """Tell whether a node is over when another begins beside it in a branch."""
-    if node.kind == "tool":
-        return False
-    return not branch or node.branch == branch or node.branch.startswith(f"{branch}.")
+    """Tell whether a node is over when another begins beside it in a branch.
+
+    Side by side run only branches of which neither grew from the other.
+    """
+    older, newer = sorted((node.branch, branch), key=len)
+    return not older or newer == older or newer.startswith(f"{older}.")

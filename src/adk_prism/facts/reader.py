@@ -65,8 +65,10 @@ class Reader:
                 return self._nodes.feed([_finished(record)])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
-            case ApprovalAsked() | ApprovalGiven() | RunTakenOver():
-                return []  # written by live runs and by takeovers only
+            case RunTakenOver():
+                return self._go_on(record)
+            case ApprovalAsked() | ApprovalGiven():
+                return []  # written by live runs only
             case AgentEvent():
                 raise AssertionError("handled above")
             case _:
@@ -104,6 +106,12 @@ class Reader:
         out.append(MessageEnded(self._message, self._events.ending.finish, waits))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
+
+    def _go_on(self, record: RunTakenOver) -> list[Fact]:
+        """Somebody else goes on: what stopped the run before is not its end."""
+        self._events.calls.doubt(record.in_doubt)
+        self._events.ending.aborted = False
+        return []
 
     def _begin_node(self, record: NodeStarted) -> list[Fact]:
         inferred: list[Fact] = []

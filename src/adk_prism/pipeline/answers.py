@@ -89,14 +89,19 @@ def match_adk(pending: Pending, given: Sequence[tuple[str, Decision | Raw]]) -> 
 
 
 def _answerable(pending: Pending) -> dict[str, PendingCall]:
-    return pending.late_calls | pending.client_calls
+    calls = pending.late_calls | pending.client_calls
+    return {name: call for name, call in calls.items() if name not in pending.held_answers}
+
+
+def held(pending: Pending) -> Answers:
+    """Return the answers that were given before and not yet passed on."""
+    return Answers(dict(pending.held_decisions), dict(pending.held_answers))
 
 
 def with_held(pending: Pending, answers: Answers) -> Answers:
     """Add the answers that were held before."""
-    return Answers(
-        pending.held_decisions | answers.decisions, pending.held_answers | answers.outputs
-    )
+    before = held(pending)
+    return Answers(before.decisions | answers.decisions, before.outputs | answers.outputs)
 
 
 def is_complete(pending: Pending, answers: Answers) -> bool:

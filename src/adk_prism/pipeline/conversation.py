@@ -210,23 +210,32 @@ class Conversations:
         """Run as ADK's `/run` and `/run_sse` ask. Raise `Conflict` for answers nobody waits for."""
         async with self._alone(start):
             content = read_content(message) if bytes(message) else None
-            going_on = None
             given = _adk_answers(message)
-            if given:
-                turns = await self._chats.turns(start.origin)
-                if not turns:
-                    raise Conflict("Nothing in this session waits for an answer.")
-                pending = await self._chats.pending(turns[-1])
-                answers = matching.match_adk(pending, given)
-                going_on = matching.continues(turns[-1].message, pending, answers)
+            about = await self._adk_continuation(start.origin, given) if given else {}
 
             def make(run: RunId) -> EventSource:
-                request = self._request(
-                    start, run, message=content, invocation=invocation, continues=going_on
-                )
+                request = self._request(start, run, message=content, invocation=invocation, **about)
                 return self._source(start, request)
 
             return await self._runs.start(start.origin, start.policy, make, start.run)
+
+    async def _adk_continuation(
+        self, origin: Origin, given: Sequence[tuple[str, Decision | Raw]]
+    ) -> dict[str, Any]:
+        """Return what a request goes on with: its own answers, and those that were held before."""
+        turns = await self._chats.turns(origin)
+        if not turns:
+            raise Conflict("Nothing in this session waits for an answer.")
+        pending = await self._chats.pending(turns[-1])
+        answers = matching.match_adk(pending, given)
+        held = matching.held(pending)
+        return {
+            "continues": matching.continues(
+                turns[-1].message, pending, matching.with_held(pending, answers)
+            ),
+            "answers": matching.call_answers(pending, held),
+            "decisions": matching.approval_answers(held),
+        }
 
     async def update_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""

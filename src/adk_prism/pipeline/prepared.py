@@ -1,13 +1,13 @@
-"""Sources made of other sources: with something done first, or nothing done at all."""
+"""Sources made of other sources: with something done first, after a past, or nothing done at all."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from msgspec import structs
 
-from adk_prism.runlog.entry import Continues, Origin, Record, RunStarted
+from adk_prism.runlog.entry import Continues, Entry, Origin, Record, RunStarted
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.version import VERSION
 
@@ -30,13 +30,38 @@ class Prepared:
         self._before = before
         self._digest = digest
 
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Prepare, then yield what the source yields."""
         await self._before()
         async with aclosing(self._inner.records(emit)) as records:
             async for record in records:
                 if isinstance(record, RunStarted) and self._digest:
                     record = structs.replace(record, digest=self._digest)
+                yield record
+
+    def cancel(self) -> None:
+        self._inner.cancel()
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation
+
+
+class GoingOn:
+    """A source that goes on with a run of the past: its log begins with what happened there."""
+
+    def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
+        """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
+        self._inner = inner
+        self._past = past
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
+        async with aclosing(self._inner.records(emit)) as records:
+            await anext(records)
+            for told in self._past:
+                yield told
+            async for record in records:
                 yield record
 
     def cancel(self) -> None:

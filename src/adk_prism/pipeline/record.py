@@ -71,8 +71,11 @@ class Recorder:
         correlation = self._tell(code) if outcome == "failed" else ""
         return RunEnded(outcome=outcome, code=code, correlation=correlation)
 
-    async def _write(self, record: Record) -> None:
-        receipt = await self._log.append(self._run, [record])
+    async def _write(self, record: Record | Entry) -> None:
+        times = None
+        if isinstance(record, Entry):
+            times, record = [record.time], record.record
+        receipt = await self._log.append(self._run, [record], times=times)
         self._reader.feed(Entry(receipt.cursor, 0.0, record))
         if type(record) is AgentEvent:
             if _PARTIAL not in record.event:

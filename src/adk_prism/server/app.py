@@ -23,9 +23,12 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
+from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.history import Histories
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.open import open_log
 from adk_prism.server import home
@@ -42,6 +45,8 @@ from adk_prism.server.routes import (
     adk_meta,
     adk_sessions,
     chat,
+    forks,
+    recordings,
     run,
     runs,
     studio,
@@ -63,6 +68,8 @@ ROUTERS: Sequence[Routes] = (
     chat.routes,
     runs.routes,
     views.routes,
+    forks.routes,
+    recordings.routes,
     studio.routes,
 )
 
@@ -117,6 +124,7 @@ def make_context(
     follower = Follower(log, settings.keep_alive)
     lifecycle.on_drain(_leaving(follower))
     chats = Chats(log)
+    conversations = Conversations(apps, runs, gate, chats, report)
     return Context(
         settings=settings,
         apps=apps,
@@ -125,9 +133,11 @@ def make_context(
         runs=runs,
         follower=follower,
         chats=chats,
-        conversations=Conversations(apps, runs, gate, chats, report),
+        conversations=conversations,
         rewinds=Rewinds(apps, runs, chats, report),
+        forks=Forks(log, apps, runs, gate, Histories(log, chats), conversations, report),
         films=Films(log),
+        uploads=Uploads(log),
         idempotency=Idempotency(log),
         report=report,
         lifecycle=lifecycle,
@@ -159,10 +169,12 @@ def assemble(context: Context) -> FastAPI:
         app.include_router(routes(context))
     add_problems(app, context.report)
     # The last one added is met first.
-    app.add_middleware(BodyLimit, limit=context.settings.body_limit)
+    settings = context.settings
+    uploads = {recordings.PATH: ("--upload-limit", settings.upload_limit)}
+    app.add_middleware(BodyLimit, limit=settings.body_limit, other=uploads)
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
     app.add_middleware(ProblemEdge, report=context.report)
-    app.add_middleware(Guard, settings=context.settings)
+    app.add_middleware(Guard, settings=settings)
     return app
 
 

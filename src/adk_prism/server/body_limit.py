@@ -2,10 +2,13 @@
 
 With a Content-Length the refusal comes before the first byte; without one (chunked), the bytes are
 counted as they come and the request ends at the first one too many. No body is ever decompressed
-here, so a compressed one is refused rather than read as if it were plain.
+here, so a compressed one is refused rather than read as if it were plain. A path may have a limit of
+its own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,9 +19,13 @@ from adk_prism.errors import TooLarge, UsageError
 class BodyLimit:
     """Bounds the body of every request; raises `TooLarge` where the body is read."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(
+        self, app: ASGIApp, limit: int, other: Mapping[str, tuple[str, int]] | None = None
+    ) -> None:
+        """`other`: path → the option that sets its limit, and the limit."""
         self._app = app
-        self._limit = limit
+        self._limit = ("--body-limit", limit)
+        self._other = other or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -30,26 +37,32 @@ class BodyLimit:
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit():
             raise UsageError("Content-Length is not a number.")
+        limit = self._limit_of(scope)
         # Longer than any number of bytes there is: not worth turning into an integer.
-        if len(declared) > 20 or int(declared) > self._limit:
-            raise self._too_large()
-        await self._app(scope, self._counted(receive), send)
+        if len(declared) > 20 or int(declared) > limit[1]:
+            raise _too_large(*limit)
+        await self._app(scope, _counted(receive, *limit), send)
 
-    def _counted(self, receive: Receive) -> Receive:
-        read = 0
+    def _limit_of(self, scope: Scope) -> tuple[str, int]:
+        """Return the limit of a request's path, without the prefix that the server is mounted under."""
+        path: str = scope.get("path", "")
+        return self._other.get(path.removeprefix(scope.get("root_path", "")), self._limit)
 
-        async def receive_counted() -> Message:
-            nonlocal read
-            message = await receive()
-            if message["type"] == "http.request":
-                read += len(message.get("body", b""))
-                if read > self._limit:
-                    raise self._too_large()
-            return message
 
-        return receive_counted
+def _counted(receive: Receive, option: str, limit: int) -> Receive:
+    read = 0
 
-    def _too_large(self) -> TooLarge:
-        return TooLarge(
-            f"The body is larger than {self._limit} bytes; the operator sets it with --body-limit."
-        )
+    async def receive_counted() -> Message:
+        nonlocal read
+        message = await receive()
+        if message["type"] == "http.request":
+            read += len(message.get("body", b""))
+            if read > limit:
+                raise _too_large(option, limit)
+        return message
+
+    return receive_counted
+
+
+def _too_large(option: str, limit: int) -> TooLarge:
+    return TooLarge(f"The body is larger than {limit} bytes; the operator sets it with {option}.")

@@ -13,9 +13,11 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
+from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.lifecycle import Lifecycle
@@ -36,7 +38,9 @@ class Context:
     chats: Chats
     conversations: Conversations
     rewinds: Rewinds
+    forks: Forks
     films: Films
+    uploads: Uploads
     idempotency: Idempotency
     report: Report
     lifecycle: Lifecycle

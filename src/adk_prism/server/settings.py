@@ -91,6 +91,9 @@ class Settings:
     ] = False
     workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
+    upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
+        64 * 1024**2
+    )
     chat_busy: Annotated[Busy, Option(_BUSY, "what a chat message does while its session runs")] = (
         "interrupt"
     )

@@ -75,6 +75,19 @@ class Answers:
             await service.append_event(session, group.event())
 
 
+def answer_events(
+    events: Sequence[Event], responses: Sequence[types.FunctionResponse]
+) -> list[Event]:
+    """Return the user's events that answer calls, as they are stored. Raise `Conflict` as `find` does."""
+    made = [_matched(events, response) for response in responses]
+    inputs = [(event, response) for event, response in made if response.name == _INPUT]
+    asked = [
+        Event(invocation_id=event.invocation_id, author="user", content=_content([response]))
+        for event, response in inputs
+    ]
+    return [*(group.event() for group in _grouped(made)), *asked]
+
+
 def _matched(
     events: Sequence[Event], response: types.FunctionResponse
 ) -> tuple[Event, types.FunctionResponse]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
-from adk_prism.runlog.entry import Record
+from adk_prism.runlog.entry import Entry, Record
 
 Emit = Callable[[Record], Awaitable[None]]
 """Records something at once. What it raises is raised again by whoever yields the records."""
@@ -18,8 +18,10 @@ Emit = Callable[[Record], Awaitable[None]]
 class EventSource(Protocol):
     """Yields the records of one run, in order."""
 
-    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+    def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Start the run and yield what happens. Raise whatever ended it badly.
+
+        What happened before, in another run, comes as an entry: it keeps its time, not its cursor.
 
         What a source sees between the records that it yields, it may `emit`: such a record comes
         after those yielded before, and before those yielded later. Without `emit` it is not seen.

@@ -23,7 +23,12 @@ except ImportError as error:  # pragma: no cover - only with another google-adk
 
 def live_events(session: Session) -> list[Event]:
     """Return the events that no rewind has taken back."""
-    return _apply_rewinds(session.events)
+    return apply_rewinds(session.events)
+
+
+def apply_rewinds(events: Sequence[Event]) -> list[Event]:
+    """Return the events that none among them has taken back."""
+    return _apply_rewinds(list(events))
 
 
 def paused_task_invocation(session: Session) -> str:

@@ -82,8 +82,12 @@ class Node:
         around.inside.pop(id(self), None)
         if status == "waiting":
             around.waits = True
-        elif status == "failed" and self.kind != "tool" and around.is_signalled:
+        elif status == "failed" and around.is_signalled and self._takes_down():
             around.failure = error
+
+    def _takes_down(self) -> bool:
+        """Tell whether its failure is its surroundings'; a tool of an agent is answered for."""
+        return self.is_signalled or self.kind != "tool"
 
     def enclosing(self) -> Iterator[Node]:
         """Yield the node and those around it, innermost first."""

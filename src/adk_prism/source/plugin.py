@@ -260,9 +260,8 @@ def _tool_ended(scope: Scope, tool: BaseTool, context: ToolContext, result: obje
         node.run.deferred[call] = node
         return
     status = _status_of(tool, context, result)
-    if node.is_signalled:
+    if node.is_signalled:  # a workflow's node: what it answers is what it gives on
         node.waits = status == "waiting"
-        node.failure = "" if status == "failed" else None
         return
     scope.tap.close(node, context.state.to_dict(), status)
 

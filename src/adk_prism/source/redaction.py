@@ -54,11 +54,22 @@ _SUSPICIOUS = (
 """Every key or name on which `_redact_credential_secrets`, `public_event` or we act. A false alarm
 costs one slow walk; the list is held complete by a test that compares with ADK's walk."""
 
+_FOREIGN_SUSPICION = re.compile(
+    rb"""\\u00[2-7]
+    | "auth_?[tT]ype" | "adk_request_credential" | AuthCredential" | _auth_credential"
+    | "requested(?:AuthConfigs|_auth_configs)" \s* : \s* [{\[] \s* [^\s}\]]
+    | "__adk_internal_ | "temp:""",
+    re.VERBOSE,
+)
+"""The same for JSON that somebody else wrote: any spacing, and letters written as escapes, which could
+spell any of the words."""
+
 _PLAIN_COUNT = Event().model_dump_json(by_alias=True, exclude_none=True).count("uth")
 """How often `uth` is in ADK's own keys of every event (`author`, `requestedAuthConfigs`). Each
 suspicious word holds it once more, or `adk_`, or `temp:`: a few looks instead of ten."""
 
 _TEMP = "temp:"
+_INTERNAL = "__adk_internal_"
 _EXPLAINED = frozenset(
     [reason.value for reason in types.FinishReason]
     + [reason.value for reason in types.BlockedReason]
@@ -142,6 +153,36 @@ def answer_json(name: str, response: Raw) -> Raw:
     """Return the answer to a call as it may enter a log."""
     called = {"name": name, "response": msgspec.json.decode(response)}
     return Raw(encode_strictly(_redact_credential_secrets(called)["response"]))
+
+
+def foreign_json(data: bytes) -> bytes:
+    """Return the JSON of a record that was written elsewhere as it may enter a log.
+
+    Credentials, ADK's internal metadata and `temp:` state go, as from our own. The texts of exceptions
+    stay: whoever sends them has seen them.
+    """
+    if _FOREIGN_SUSPICION.search(data) is None:
+        return data
+    value = _redact_credential_secrets(pydantic_core.from_json(data))
+    for holder in (value, value.get("event")):
+        if isinstance(holder, dict):
+            _drop_internal(holder)
+    return encode_strictly(value)
+
+
+def _drop_internal(value: dict[str, Any]) -> None:
+    """Take out what a record, or the event in it, should not have: in place, at the known places."""
+    actions = value.get("actions")
+    delta = ("stateDelta", "state_delta")
+    places = [
+        *((actions, key, _TEMP) for key in delta if isinstance(actions, dict)),
+        (value, "state", _TEMP),
+        (value, "customMetadata", _INTERNAL),
+        (value, "custom_metadata", _INTERNAL),
+    ]
+    for holder, key, prefix in places:
+        if isinstance(holder.get(key), dict):
+            holder[key] = {k: v for k, v in holder[key].items() if not k.startswith(prefix)}
 
 
 def session_json(session: Session) -> bytes:

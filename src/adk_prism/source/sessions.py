@@ -10,7 +10,7 @@ Nothing here locks: whoever runs agents keeps writers of one session apart (`Sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
@@ -33,8 +33,9 @@ from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
 from adk_prism.source.redaction import state_json
 
-_SHARED = ("app:", "user:", "temp:")
-_RESERVED = (*_SHARED, "_adk")
+SHARED = ("app:", "user:", "temp:")
+"""How keys begin that are not the session's own."""
+_RESERVED = (*SHARED, "_adk")
 _NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
@@ -110,11 +111,11 @@ class Sessions:
         found = await self._service.list_sessions(app_name=app, user_id=user)
         return found.sessions
 
-    async def invocations_from(self, origin: Origin, invocation: str) -> list[str]:
+    async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
         """Return an invocation and those after it that no rewind has taken back. Raise `NotFound`."""
         events = live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
-        return list(dict.fromkeys(event.invocation_id for event in after))
+        return tuple(dict.fromkeys(event.invocation_id for event in after))
 
     async def rewind(
         self,
@@ -149,7 +150,7 @@ class Sessions:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
         after = await self._existing(origin, _NO_EVENTS)
-        extra = [key for key in after.state if not key.startswith(_SHARED) and key not in wanted]
+        extra = [key for key in after.state if not key.startswith(SHARED) and key not in wanted]
         if recorded is None:
             extra = [key for key in extra if after.state[key] is None]
         delta = {
@@ -210,20 +211,25 @@ def _check_invocation(session: Session, invocation: str) -> None:
 
 
 def _wanted(before: Session, recorded: Mapping[str, Raw] | None) -> dict[str, Any]:
-    """Return the session-scoped state to have after the rewind, as far as it is known.
+    """Return the session-scoped state to have after the rewind, as far as it is known."""
+    if recorded is not None:
+        return recorded_state(before.state, recorded)
+    changed = {key for event in before.events for key in event.actions.state_delta}
+    kept = (key for key in before.state if not key.startswith(SHARED) and key not in changed)
+    return {key: before.state[key] for key in kept}
+
+
+def recorded_state(state: Mapping[str, Any], recorded: Mapping[str, Raw]) -> dict[str, Any]:
+    """Return the session-scoped part of a recorded state, with its secrets as far as they are known.
 
     A recorded value is redacted. Where the state still shows the same, its own value is taken, so
     that a credential survives.
     """
-    state = {key: value for key, value in before.state.items() if not key.startswith(_SHARED)}
-    if recorded is None:
-        changed = {key for event in before.events for key in event.actions.state_delta}
-        return {key: value for key, value in state.items() if key not in changed}
-    shown = state_json(state)
+    wanted = {key: raw for key, raw in recorded.items() if not key.startswith(SHARED)}
+    shown = state_json({key: value for key, value in state.items() if key in wanted})
     return {
         key: state[key] if key in shown and _equal(shown[key], raw) else msgspec.json.decode(raw)
-        for key, raw in recorded.items()
-        if not key.startswith(_SHARED)
+        for key, raw in wanted.items()
     }
 
 

@@ -310,6 +310,13 @@ WORDLESS = (
 )
 
 
+def test_a_result_of_code_that_nobody_saw() -> None:
+    """It has a call, made up for it: nothing is answered that was not asked."""
+    result = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}}
+    names = [name for name, _ in said(event(result))]
+    assert names == ["tool_call", "tool_result"]
+
+
 @pytest.mark.parametrize("case", WORDLESS, ids=lambda case: case.id)
 def test_what_the_protocol_has_no_word_for(case: Wordless) -> None:
     """It is told as a log, or as a tool, and never dropped."""

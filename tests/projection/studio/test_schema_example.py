@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.projection.studio.logs import begins, ended, ends, event, log, started, told
 
+from adk_prism.errors import BadPosition
+from adk_prism.pipeline.project import project
 from adk_prism.pipeline.replay import replay
+from adk_prism.projection.contract import Payload
 from adk_prism.projection.registry import protocol
-from adk_prism.runlog.entry import Agent
+from adk_prism.runlog.entry import Agent, run_of_position
+from adk_prism.server.event_stream import _unplaced
 
 RESEARCHER = Agent(name="researcher", model="gemini-2.5-flash", tools=2)
 
@@ -121,3 +126,44 @@ def test_keys_come_in_the_order_of_the_schema() -> None:
     )
     assert '{"type":"done","total_steps":1,"state_snapshot":' in stream
     assert '{"name":"search","args":{"query":"test"},' in stream
+
+
+def test_project_names_the_run_in_its_positions() -> None:
+    """A frame's position is what a server would send as its id."""
+    events = [{"author": "agent", "content": {"role": "model", "parts": [{"text": "Hello"}]}}]
+    frames = list(project(events, as_="studio"))
+    assert [frame.event for frame in frames] == [
+        "session",
+        "trace",
+        "chunk",
+        "trace",
+        "trace",
+        "end",
+    ]
+    assert all(frame.position.startswith("run-") for frame in frames)
+    assert frames[0].position.endswith(":1.1")
+
+
+POSITIONS = (
+    ("run-1:12.3", "run-1"),
+    ("run-1:12", "run-1"),
+    ("12.3", None),
+    ("run 1:2.3", None),
+    ("", None),
+)
+
+
+@pytest.mark.parametrize(("text", "run"), POSITIONS)
+def test_a_position_tells_its_run(text: str, run: str | None) -> None:
+    """Or is none that one could go on with, having nothing else."""
+    if run is not None:
+        assert run_of_position(text) == run
+        return
+    with pytest.raises(BadPosition):
+        run_of_position(text)
+
+
+def test_a_frame_of_no_entry_has_a_name_and_no_id() -> None:
+    """Told to a client whose stream broke off: it must not move the place that it goes on from."""
+    assert _unplaced(Payload(b"{}", "error")) == b"event: error\ndata: {}\n\n"
+    assert _unplaced(Payload(b"[DONE]")) == b"data: [DONE]\n\n"

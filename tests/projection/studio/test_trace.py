@@ -152,9 +152,12 @@ def test_a_loop_tells_its_iterations() -> None:
 
 
 def test_tools_are_calls_and_no_nodes() -> None:
-    """A tool's record is passed over; an agent that it runs stands below the agent that called it."""
+    """A tool's record is passed over; an agent that it runs stands below the agent that called it.
+
+    Its model may count calls from the same number again: the ids are not the same.
+    """
     call = {"functionCall": {"id": "c1", "name": "ask", "args": {"request": "?"}}}
-    inner = {"functionCall": {"id": "c2", "name": "look", "args": {}}}
+    inner = {"functionCall": {"id": "c1", "name": "look", "args": {}}}
     said = list(
         frames(
             log(
@@ -167,7 +170,7 @@ def test_tools_are_calls_and_no_nodes() -> None:
                 child("c1", inner, node="2"),
                 child(
                     "c1",
-                    {"functionResponse": {"id": "c2", "name": "look", "response": {"result": 1}}},
+                    {"functionResponse": {"id": "c1", "name": "look", "response": {"result": 1}}},
                     node="2",
                 ),
                 ends("3"),
@@ -189,8 +192,8 @@ def test_tools_are_calls_and_no_nodes() -> None:
     assert [data for name, data in said if data and "within" in data] == [
         {"message": "Calling m (tools: 1)", "node": "child", "within": "c1"},
         {"message": "Calling m (tools: 1)", "node": "child", "within": "c1"},
-        {"name": "look", "args": {}, "id": "c2", "node": "child", "within": "c1"},
-        {"name": "look", "result": 1, "id": "c2", "within": "c1"},
+        {"name": "look", "args": {}, "id": "c1/c1", "node": "child", "within": "c1"},
+        {"name": "look", "result": 1, "id": "c1/c1", "within": "c1"},
     ]
 
 

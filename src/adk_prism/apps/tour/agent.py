@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from google.adk.agents import LlmAgent
+from google.adk.agents.context_cache_config import ContextCacheConfig
 from google.adk.apps import App, ResumabilityConfig
 
 from adk_prism.models import model_from_environment, offline_delay
@@ -45,7 +46,11 @@ def tour_app(delay: float) -> App:
     # Without it ADK 2.13 calls the model after the first of several answers (two approvals, or a
     # client tool beside an approval), and a run whose process died could not go on.
     resumable = ResumabilityConfig(is_resumable=True)
-    return App(name="tour", root_agent=root, resumability_config=resumable)
+    # Offline it changes nothing; with Gemini, each agent keeps its own cached prefix over transfers.
+    cached = ContextCacheConfig()
+    return App(
+        name="tour", root_agent=root, resumability_config=resumable, context_cache_config=cached
+    )
 
 
 def _workflow_tools(delay: float) -> list[Any]:

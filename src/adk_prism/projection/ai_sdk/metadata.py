@@ -156,6 +156,6 @@ def _joined(before: Any, news: Any) -> Any:
 
 def _shift(support: Any, base: int) -> Any:
     indices = _items(support.get("groundingChunkIndices")) if isinstance(support, dict) else []
-    if not base or not all(isinstance(index, int) for index in indices):
+    if not base or not indices or not all(isinstance(index, int) for index in indices):
         return support
     return {**support, "groundingChunkIndices": [index + base for index in indices]}

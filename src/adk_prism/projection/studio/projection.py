@@ -49,6 +49,7 @@ from adk_prism.runlog.entry import Agent, Entry
 CODE = "code_execution"
 UNANSWERED = "The run ended before this call was answered."
 _NULL = Raw(b"null")
+_EMPTY_OBJECT = Raw(b"{}")
 _WRAPPED = b'{"result":'
 _read_object = msgspec.json.Decoder(dict[str, Raw]).decode
 
@@ -71,6 +72,8 @@ class StudioProjection:
         self._calls: dict[str, fact.CallRequested] = {}
         """Calls without an answer."""
         self._codes = 0
+        self._running: dict[fact.Speaker, str] = {}
+        """The code whose result is not there yet."""
         self._within = ""
         """The call inside which all this happens, while a nested fact is shown."""
 
@@ -191,21 +194,25 @@ class StudioProjection:
 
     def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
-        self._calls[item.call] = item
+        self._calls[self._id(item.call)] = item
         out.append(
             ToolCall(
                 name=item.name,
                 args=safe(item.input),
-                id=item.call,
+                id=self._id(item.call),
                 node=item.speaker.node,
                 within=self._within or UNSET,
             )
         )
 
     def _result(self, item: Any, result: Raw, out: list[Frame], **about: Any) -> None:
-        self._calls.pop(item.call, None)
-        within = self._within or UNSET
-        out.append(ToolResult(name=item.name, result=result, id=item.call, within=within, **about))
+        call, within = self._id(item.call), self._within or UNSET
+        self._calls.pop(call, None)
+        out.append(ToolResult(name=item.name, result=result, id=call, within=within, **about))
+
+    def _id(self, call: str) -> str:
+        """Return a call's id: models that count their calls begin anew inside a tool."""
+        return f"{self._within}/{call}" if self._within else call
 
     def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
         self._result(item, safe(_bare(item.output)), out)
@@ -237,14 +244,18 @@ class StudioProjection:
 
     def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
+        self._run_code(item.speaker, safe(item.code), out)
+
+    def _run_code(self, speaker: fact.Speaker, code: Raw, out: list[Frame]) -> None:
         self._codes += 1
-        call = ToolCall(
-            name=CODE, args=safe(item.code), id=f"code-{self._codes}", node=item.speaker.node
-        )
-        out.append(call)
+        call = self._running[speaker] = f"code-{self._codes}"
+        out.append(ToolCall(name=CODE, args=code, id=call, node=speaker.node))
 
     def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
-        out.append(ToolResult(name=CODE, result=safe(item.result), id=f"code-{self._codes}"))
+        if item.speaker not in self._running:
+            self._run_code(item.speaker, _EMPTY_OBJECT, out)  # it was not shown what ran
+        call = self._running.pop(item.speaker)
+        out.append(ToolResult(name=CODE, result=safe(item.result), id=call))
 
     # -------------------------------------------------------------- no word of its own
 

@@ -3,9 +3,11 @@
     {"input": "…", "session_id": "…", "user_id": "…"}
     {"session_id": "…", "answers": [{"id": …, "call": …, "approved": true, "reason": "…"}]}
     {"session_id": "…", "answers": [{"id": …, "result": …}]}
+    {"session_id": "…", "answers": [{"call": …, "result": …}]}
 
-`id` and `call` are those in an `interrupt`'s `data`. Whether anybody waits for an answer is decided
-where the pending calls are. Unknown keys are passed over.
+`id` and `call` are those in an `interrupt`'s `data`; a `call` alone is one that the client itself ran.
+Whether anybody waits for an answer is decided where the pending calls are. Unknown keys are passed
+over.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ class StudioRequest(Struct, frozen=True, kw_only=True):
     """Empty: a new one."""
     user: str
     approvals: list[Approval]
+    outputs: dict[str, Raw]
+    """Results of tools that the client ran, by call."""
     results: dict[str, Raw]
     """Answers to input and credential requests, by request id."""
 
@@ -45,24 +49,34 @@ class StudioRequest(Struct, frozen=True, kw_only=True):
 def read_request(body: Json) -> StudioRequest:
     """Read a request body. Raise `Unprocessable` for one that asks for nothing, or for two things."""
     approvals: list[Approval] = []
+    outputs: dict[str, Raw] = {}
     results: dict[str, Raw] = {}
     for answer in _answers(body):
-        name = _text(answer, "id")
+        name, call = _text(answer, "id"), _text(answer, "call")
         if "approved" in answer:
-            approvals.append(_approval(name, answer))
-        elif "result" in answer:
+            approvals.append(_approval(name, call, answer))
+        elif "result" not in answer or not (name or call):
+            raise Unprocessable(
+                "An answer has no `id` or `call`, or neither `approved` nor `result`."
+            )
+        elif name:
             results[name] = to_raw(answer["result"])
         else:
-            raise Unprocessable("An answer has neither `approved` nor `result`.")
+            outputs[call] = to_raw(answer["result"])
     said = _text(body, "input")
-    if bool(said) + bool(approvals) + bool(results) != 1:
+    if bool(said) + bool(approvals or outputs) + bool(results) != 1:
         raise Unprocessable(
-            "Send one of these: `input`, or `answers` that approve, or that give results."
+            "Send one of these: `input`; `answers` about calls; `answers` to requests."
         )
     user = _text(body, "user_id") or USER
     session = _text(body, "session_id")
     return StudioRequest(
-        input=said, session=session, user=user, approvals=approvals, results=results
+        input=said,
+        session=session,
+        user=user,
+        approvals=approvals,
+        outputs=outputs,
+        results=results,
     )
 
 
@@ -73,12 +87,12 @@ def _answers(body: Json) -> list[Json]:
     return answers
 
 
-def _approval(name: str, answer: Json) -> Approval:
+def _approval(name: str, call: str, answer: Json) -> Approval:
     if not isinstance(answer["approved"], bool):
         raise Unprocessable("An answer's `approved` is neither true nor false.")
     return Approval(
         id=name,
-        call=_text(answer, "call"),
+        call=call,
         approved=answer["approved"],
         reason=_text(answer, "reason"),
     )

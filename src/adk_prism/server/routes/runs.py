@@ -44,11 +44,11 @@ class _RunsRoutes:
     async def list_runs(self, app: str = "", user: str = "", session: str = "") -> list[Any]:
         """Return runs, oldest first; each filter may be left out."""
         found = await self._context.log.list(app=app, user=user, session=session)
-        return [_shown(summary) for summary in found]
+        return [shown_run(summary) for summary in found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
         """Return one run."""
-        return _shown(await self._context.log.summary(run))
+        return shown_run(await self._context.log.summary(run))
 
     async def stream(
         self,
@@ -68,7 +68,7 @@ class _RunsRoutes:
 
     async def cancel(self, run: Run) -> dict[str, Any]:
         """Stop a run and return it; one that is over stays as it is."""
-        return _shown(await self._context.runs.cancel(run))
+        return shown_run(await self._context.runs.cancel(run))
 
     async def recording(self, run: Run) -> Response:
         """Return the run as a recording: JSON lines, one entry each."""
@@ -96,7 +96,8 @@ def _after(run: RunId, after: str, last_event_id: str) -> Position:
     return parse_position(given, run) if given else BEGINNING
 
 
-def _shown(summary: RunSummary) -> dict[str, Any]:
+def shown_run(summary: RunSummary) -> dict[str, Any]:
+    """Return a run as it is answered."""
     return {
         "run": summary.run,
         "app": summary.origin.app,

@@ -120,8 +120,8 @@ class _StudioRoutes:
         async def begin(run: RunId | None, digest: str) -> RunId:
             policy = self._context.settings.chat_busy
             start = Start(origin=origin, policy=policy, run=run, digest=digest)
-            if asked.approvals:
-                return await self._context.conversations.answer(start, _decisions(asked))
+            if asked.approvals or asked.outputs:
+                return await self._context.conversations.answer(start, _answers(asked))
             return await self._context.conversations.submit(start, _message(asked))
 
         scope = f"studio {app} {user} {asked.session}"
@@ -134,15 +134,17 @@ def _message(asked: StudioRequest) -> NewMessage:
     return NewMessage(message_id="", content=content, text=asked.input, responses=asked.results)
 
 
-def _decisions(asked: StudioRequest) -> Continuation:
-    return Continuation(
-        message_id="",
-        answers=[
-            ToolAnswer(
-                call=given.call,
-                input=NOTHING,
-                decision=Decision(approval=given.id, approved=given.approved, reason=given.reason),
-            )
-            for given in asked.approvals
-        ],
-    )
+def _answers(asked: StudioRequest) -> Continuation:
+    decisions = [
+        ToolAnswer(
+            call=given.call,
+            input=NOTHING,
+            decision=Decision(approval=given.id, approved=given.approved, reason=given.reason),
+        )
+        for given in asked.approvals
+    ]
+    outputs = [
+        ToolAnswer(call=call, input=NOTHING, output=result)
+        for call, result in asked.outputs.items()
+    ]
+    return Continuation(message_id="", answers=[*decisions, *outputs])

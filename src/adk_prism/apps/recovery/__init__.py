@@ -1,0 +1,1 @@
+"""After a wildfire: four specialists, one briefing, and the proof behind each number."""

@@ -1,0 +1,56 @@
+"""Rows with their origin: what a skill computes with, and what it cites, are one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from adk_prism.proof import Citation, fingerprint
+
+from .records import Reference, SourceNote
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet(Generic[T]):
+    """The rows of one file and what `sources.json` says of it."""
+
+    file: str
+    rows: tuple[T, ...]
+    note: SourceNote
+
+    @property
+    def synthetic(self) -> bool:
+        """Whether the file, or any row of it, was made up."""
+        return self.note.synthetic or any(getattr(row, "synthetic", False) for row in self.rows)
+
+    def citation(self, rows: Sequence[T] | None = None) -> Citation:
+        """Return the citation of some rows, or of all; its hash changes with any of their values.
+
+        What is synthetic says so, whatever its owner wrote.
+        """
+        used = self.rows if rows is None else rows
+        mark = " (synthetic)" if self.synthetic and "synthetic" not in self.note.source else ""
+        reference = f"{self.file}, {len(used)} rows, {self.note.dated}: {self.note.reference}"
+        return Citation(
+            source=self.note.source + mark,
+            reference=reference,
+            uri=self.note.uri,
+            hash=fingerprint(plain(used)),
+        )
+
+
+def plain(value: Any) -> Any:
+    """Return rows as JSON values."""
+    return msgspec.to_builtins(value)
+
+
+def cite(reference: Reference, used: Iterable[Any] = ()) -> Citation:
+    """Return the citation of a reference, with a hash of the entries that were used."""
+    entries = [plain(entry) for entry in used]
+    mark = fingerprint(entries) if entries else ""
+    return Citation(reference.source, reference.reference, reference.uri, hash=mark)

@@ -1,0 +1,17 @@
+"""The names of the agents, in the order in which a briefing speaks of their subjects."""
+
+COORDINATOR = "coordinator"
+BURN_ANALYST = "burn_analyst"
+TRAIL_ASSESSOR = "trail_assessor"
+CRUISING_ASSISTANT = "cruising_assistant"
+NEPA_ADVISOR = "nepa_advisor"
+
+SPECIALISTS = (BURN_ANALYST, TRAIL_ASSESSOR, CRUISING_ASSISTANT, NEPA_ADVISOR)
+
+SUBJECTS = {
+    BURN_ANALYST: "Fire severity",
+    TRAIL_ASSESSOR: "Infrastructure damage",
+    CRUISING_ASSISTANT: "Timber salvage",
+    NEPA_ADVISOR: "NEPA pathway",
+}
+"""What a briefing calls each specialist's part."""

@@ -1,0 +1,140 @@
+"""One briefing from what the specialists found in this run, and what is still to be asked.
+
+The overall confidence is the lowest of the specialists', and a specialist's the lowest of its
+findings: a chain holds as its weakest link does. The mean stands beside it for comparison only. A
+finding without a confidence (a date that is not known, data that cannot be read) is named, and
+takes no part. Nothing is computed here that a finding does not already say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adk_prism.proof import Citation, Factor, Proof
+
+from ..finding import Need
+from ..roster import SPECIALISTS, SUBJECTS
+
+Brief = Mapping[str, Any]
+Briefs = Mapping[str, Brief]
+
+# One more round of questions is asked; more at once than this would bury the answer.
+MOST_FOLLOW_UPS = 4
+_RIBBON = "Sector, trail, plot and proposal data are synthetic; the incident's facts are sourced."
+
+
+def compose_briefing(incident: Brief | None, briefs: Briefs) -> dict[str, Any]:
+    """Put the briefs of a run together as a tool's answer; keys are `specialist.skill`."""
+    known = incident or {}
+    sections = [_section(name, found) for name in SPECIALISTS if (found := _of(name, briefs))]
+    stated = [item["confidence"] for item in sections if item["confidence"] is not None]
+    needs = _needs(briefs)
+    again = [need for need in needs if _answerable(need, briefs)][:MOST_FOLLOW_UPS]
+    data = {
+        "fire": known.get("title", ""),
+        "incident": known.get("headline", ""),
+        "as_of": known.get("as_of", ""),
+        "sections": sections,
+        "overall_confidence": min(stated, default=None),
+        "mean_confidence": round(sum(stated) / len(stated), 4) if stated else None,
+        "follow_ups": [_follow_up(need, briefs) for need in again],
+        "open_questions": [need.question for need in needs if need not in again],
+        "actions": [action for brief in briefs.values() for action in brief.get("actions", [])],
+        "synthetic": any(brief.get("synthetic") for brief in briefs.values()),
+        "closing": next((str(b["closing"]) for b in briefs.values() if b.get("closing")), ""),
+    }
+    proof = Proof(
+        factors=tuple(_factor(item) for item in sections if item["confidence"] is not None),
+        citations=_citations([known, *briefs.values()]),
+        reasoning=tuple(f"{item['specialist']}: {_all(item)}" for item in sections),
+        rule="lowest",
+    )
+    return {"result": _text(data), "data": data, "proof_layer": proof.layer()}
+
+
+def _of(specialist: str, briefs: Briefs) -> list[Brief]:
+    return [brief for key, brief in briefs.items() if key.partition(".")[0] == specialist]
+
+
+def _section(specialist: str, briefs: list[Brief]) -> dict[str, Any]:
+    stated = [brief["confidence"] for brief in briefs if brief.get("confidence") is not None]
+    return {
+        "specialist": specialist,
+        "subject": SUBJECTS[specialist],
+        "headlines": [str(brief["headline"]) for brief in briefs if brief.get("headline")],
+        "problems": [str(brief["problem"]) for brief in briefs if brief.get("problem")],
+        "confidence": min(stated, default=None),
+        "synthetic": any(brief.get("synthetic") for brief in briefs),
+    }
+
+
+def _all(item: Mapping[str, Any]) -> str:
+    return " ".join([*item["headlines"], *(f"No answer: {text}" for text in item["problems"])])
+
+
+def _needs(briefs: Briefs) -> list[Need]:
+    layers = [need for brief in briefs.values() for need in brief.get("needs", [])]
+    needs = dict.fromkeys(Need(**layer) for layer in layers)
+    return [need for need in needs if need.met_by not in briefs]
+
+
+def _answerable(need: Need, briefs: Briefs) -> bool:
+    """Tell whether asking again would help: nothing is missing, or another skill has given it."""
+    if not need.request:
+        return False
+    return not need.source or bool(briefs.get(need.source, {}).get("gives"))
+
+
+def _follow_up(need: Need, briefs: Briefs) -> dict[str, str]:
+    request = need.request
+    for name, value in briefs.get(need.source, {}).get("gives", {}).items():
+        shown = f"{value:g}" if isinstance(value, float) else str(value)
+        request = request.replace(f"{{{name}}}", shown)
+    return {"specialist": need.of, "request": request, "question": need.question}
+
+
+def _factor(item: Mapping[str, Any]) -> Factor:
+    why = f"the lowest of its findings on {item['subject'].lower()}; the lowest specialist counts"
+    return Factor(item["specialist"], item["confidence"], item["confidence"], why)
+
+
+def _citations(briefs: list[Brief]) -> tuple[Citation, ...]:
+    layers = [layer for brief in briefs for layer in brief.get("citations", [])]
+    return tuple(dict.fromkeys(Citation(**layer) for layer in layers))
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    """Return the briefing as Markdown, from its data alone."""
+    title = f"Recovery briefing: {data['fire']}" if data["fire"] else "Recovery briefing"
+    parts = [f"**{title}** (as of {data['as_of']})" if data["as_of"] else f"**{title}**"]
+    parts += [_RIBBON] if data["synthetic"] else []
+    parts += [f"**Incident:** {data['incident']}"] if data["incident"] else []
+    parts += [_section_text(item) for item in data["sections"]]
+    parts += [_overall_text(data)] if data["sections"] else []
+    parts += _list_text("Recommended actions", data["actions"])
+    parts += _list_text("Open questions", data["open_questions"])
+    parts += [data["closing"]] if data["closing"] else []
+    return "\n\n".join(parts)
+
+
+def _section_text(item: Mapping[str, Any]) -> str:
+    mark = " (synthetic)" if item["synthetic"] else ""
+    value = item["confidence"]
+    end = f" (Confidence: {value:.0%})" if value is not None else ""
+    return f"**{item['subject']}{mark}:** {_all(item)}{end}"
+
+
+def _overall_text(data: Mapping[str, Any]) -> str:
+    overall, mean = data["overall_confidence"], data["mean_confidence"]
+    if overall is None or mean is None:
+        return "No specialist could state a confidence."
+    rule = f"It is the lowest of the specialists'; their mean would be {mean:.0%}."
+    return f"**Overall confidence:** {overall:.0%}\n{rule}"
+
+
+def _list_text(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    lines = "\n".join(f"{number}. {item}" for number, item in enumerate(items, start=1))
+    return [f"**{title}:**\n{lines}"]

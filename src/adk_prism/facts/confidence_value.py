@@ -1,0 +1,254 @@
+"""A confidence as it is written: a number on some scale, a range, a word, or several of these at once.
+
+Decides what a number means. With a sign (`92 %`, `92 per cent`) or a scale (`9/10`) that is plain; a bare
+one is a share up to 1 if it has decimals, a percentage above 10, and without a scale in between: nobody
+knows whether 8 is of ten or of a hundred. What is not between 0 and 100 % is no confidence, and is never
+bent into one. A word has no number. Of two words or two numbers in a range, both are kept or the lower
+one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from adk_prism.facts.proof_model import Bound, Level
+
+OUT_OF_RANGE = "not between 0 and 100 %"
+NO_SCALE = "a number without a scale"
+
+LEVELS: Final[tuple[Level, ...]] = ("very low", "low", "medium", "high", "very high")
+"""From the lowest to the highest."""
+
+_LEVEL_WORDS: dict[Level, str] = {
+    "very high": "very high|extremely high|very strong|sehr hoch|très élevée|très élevé|muy alta",
+    "very low": "very low|extremely low|very weak|sehr gering|sehr niedrig|très faible|muy baja",
+    "high": "high|strong|hoch|élevée|élevé|haute|alta|alto|elevata|高い|高",
+    "medium": "medium|moderate|fair|mittel|moyenne|moyen|moderada|media|medio|moderata|中",
+    "low": "low|weak|poor|limited|gering|niedrig|faible|baja|bassa|低い|低",
+}
+_LEVEL_OF = {word: level for level, words in _LEVEL_WORDS.items() for word in words.split("|")}
+_BOUND_WORDS: dict[Bound, str] = {
+    "about": "about|around|approximately|approx.|roughly|circa|ca.|nearly|almost|some|~|≈|etwa|environ",
+    "at least": "at least|over|above|more than|greater than|better than|>=|≥|>|mindestens",
+    "at most": "at most|up to|under|below|less than|<=|≤|<|höchstens",
+}
+_BOUND_OF = {word: bound for bound, words in _BOUND_WORDS.items() for word in words.split("|")}
+
+_UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen""".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
+_NUMBER_OF = dict(zip(_UNITS, range(20), strict=True)) | {
+    word: 10 * number for number, word in enumerate(_TENS, 2)
+}
+
+
+def _either(words: Iterable[str]) -> str:
+    """Return a pattern for one of some words, longer ones first."""
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_PERCENT = (
+    r"\s{0,2}(?:%|٪|(?:percent|per\s?cent|pct|prozent|procent|pour\s?cent|por\s?ciento|por\s?cento"
+    r"|per\s?cento)\b)"
+)
+_DIGITS = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)"
+_SPELLED = rf"(?:{_either(_TENS)})(?:[-\s](?:{_either(_UNITS[1:10])}))?|{_either(_UNITS)}"
+_NUMBER = re.compile(
+    rf"(?P<sign>[-\u2212]\s?)?(?:(?P<digits>{_DIGITS})|(?P<words>{_SPELLED})\b)", re.I
+)
+_SCALE = re.compile(
+    r"\s{0,2}(?:/|out of\s|of\s|von\s|sur\s)\s{0,2}(?P<of>100|20|10|5|4|1(?:\.0+)?|ten|five|hundred)"
+    r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-zA-Z]{3})",
+    re.I,
+)
+_SIGN = re.compile(_PERCENT, re.I)
+_TO = re.compile(r"\s{0,2}(?:-|–|—|to\s|bis\s|and\s|und\s)\s{0,2}", re.I)
+_BETWEEN = re.compile(r"(?:between|zwischen)\s+", re.I)
+_GIVE_OR_TAKE = re.compile(rf"\s{{0,2}}(?:±|\+/-|\+-)\s{{0,2}}{_DIGITS}(?:{_PERCENT})?", re.I)
+_MORE = re.compile(r"\s?\+(?![\w/-])")
+_BOUND = re.compile(rf"(?P<bound>{_either(_BOUND_OF)})(?=[\s\d.])\s{{0,2}}(?:a\s)?", re.I)
+_LEVEL = re.compile(rf"(?P<level>{_either(_LEVEL_OF)})(?!\w)", re.I)
+_NEXT_LEVEL = re.compile(
+    rf"\s{{0,2}}(?:-|–|/|to\s|bis\s)\s{{0,2}}(?P<level>{_either(_LEVEL_OF)})(?!\w)", re.I
+)
+_BESIDE = re.compile(r"\s{0,2}(?:[(\[,:–—-]|at\s)\s{0,2}", re.I)
+_CLOSE = re.compile(r"\s{0,2}[)\]]")
+
+BEGINNING = re.compile(
+    rf"(?<![\w.,])(?:{_either(_BOUND_OF)}|{_either(_LEVEL_OF)}|between|[-\u2212]\s?\d|[.,]?\d|{_SPELLED})",
+    re.I,
+)
+"""Where a value may begin."""
+
+
+class Value(Struct, frozen=True, gc=False):
+    """What was written, and how much of the text it took."""
+
+    end: int
+    value: float | None = None
+    level: Level | Literal[""] = ""
+    low: float | None = None
+    high: float | None = None
+    bound: Bound | Literal[""] = ""
+    scaled: bool = False
+    """It says what it is a number of: it is no bare count."""
+    fault: str = ""
+    """Why it is none."""
+
+    @property
+    def is_number(self) -> bool:
+        return self.value is not None or self.low is not None or bool(self.fault)
+
+
+def read_value(text: str, at: int) -> Value | None:
+    """Read the value that begins at a place; None if there is none."""
+    level = _LEVEL.match(text, at)
+    if level is not None:
+        return _with_number(text, _read_level(text, level))
+    number = _read_range(text, at)
+    return None if number is None else _with_level(text, number)
+
+
+# --------------------------------------------------------------------------- words
+
+
+def _read_level(text: str, match: re.Match[str]) -> Value:
+    level = _LEVEL_OF[match["level"].lower()]
+    other = _NEXT_LEVEL.match(text, match.end())
+    if other is None:
+        return Value(match.end(), level=level)
+    lower = min(level, _LEVEL_OF[other["level"].lower()], key=LEVELS.index)
+    return Value(other.end(), level=lower)
+
+
+def _with_number(text: str, word: Value) -> Value:
+    """Add the number that stands beside a word: `High (95%)`."""
+    beside = _BESIDE.match(text, word.end)
+    number = _read_range(text, beside.end()) if beside is not None else None
+    if beside is None or number is None or not number.scaled:
+        return word
+    end = number.end
+    if beside[0].strip() in ("(", "["):
+        close = _CLOSE.match(text, end)
+        if close is None:
+            return word
+        end = close.end()
+    return replace(number, level=word.level, end=end)
+
+
+def _with_level(text: str, number: Value) -> Value:
+    """Add the word that stands in brackets behind a number: `95% (High)`."""
+    beside = _BESIDE.match(text, number.end)
+    if beside is None or beside[0].strip() not in ("(", "["):
+        return number
+    word = _LEVEL.match(text, beside.end())
+    close = _CLOSE.match(text, word.end()) if word is not None else None
+    if word is None or close is None:
+        return number
+    return replace(number, level=_LEVEL_OF[word["level"].lower()], end=close.end())
+
+
+# --------------------------------------------------------------------------- numbers
+
+
+class _Number(Struct, frozen=True, gc=False):
+    """A number and the scale that stands behind it."""
+
+    end: int
+    amount: float
+    decimals: bool
+    of: float
+    """1 without a scale."""
+
+
+def _read_range(text: str, at: int) -> Value | None:
+    bound = _BOUND.match(text, at)
+    start = bound.end() if bound else at
+    between = _BETWEEN.match(text, start)
+    first = _read_number(text, between.end() if between else start)
+    if first is None:
+        return None
+    dash = _TO.match(text, first.end)
+    second = _read_number(text, dash.end()) if dash is not None else None
+    if second is not None and dash is not None and (between or "and" not in dash[0].lower()):
+        ranged = _range(first, second)
+        if ranged is not None:
+            return ranged
+    return _single(text, first, _BOUND_OF[bound["bound"].lower()] if bound else "")
+
+
+def _read_number(text: str, at: int) -> _Number | None:
+    match = _NUMBER.match(text, at)
+    if match is None:
+        return None
+    amount, decimals = _amount(match)
+    sign = _SIGN.match(text, match.end())
+    if sign is not None:
+        return _Number(sign.end(), amount, decimals, 100)
+    scale = _SCALE.match(text, match.end())
+    if scale is not None:
+        of = scale["of"].lower()
+        return _Number(scale.end(), amount, decimals, float(_NUMBER_OF.get(of, 0) or of))
+    if match["words"] and abs(amount) <= 10:
+        return None  # "one", "two": words of every sentence
+    return _Number(match.end(), amount, decimals, 1)
+
+
+def _amount(match: re.Match[str]) -> tuple[float, bool]:
+    digits = match["digits"]
+    if digits is None:
+        tens, _, unit = match["words"].lower().replace("-", " ").partition(" ")
+        amount = float(_NUMBER_OF[tens] + (_NUMBER_OF[unit.strip()] if unit.strip() else 0))
+        return (-amount if match["sign"] else amount), False
+    whole, comma, thousands = digits.partition(",")
+    if comma and len(thousands) == 3 and whole not in ("", "0"):
+        digits = whole + thousands
+    digits = digits.replace(",", ".")
+    amount = float(digits)
+    return (-amount if match["sign"] else amount), "." in digits
+
+
+def _share(number: _Number) -> tuple[float | None, str]:
+    """Return a number as a share of 1, or why it is none."""
+    amount, of = number.amount, number.of
+    if of == 1 and not (number.decimals and amount <= 1) and amount != 0:
+        if 0 < amount <= 10:
+            return None, NO_SCALE
+        of = 100
+    share = amount / of
+    # Twelve digits: more than anybody states, few enough that 0.92 is what 92 % gives.
+    return (round(share, 12), "") if 0 <= share <= 1 else (None, OUT_OF_RANGE)
+
+
+def _is_scaled(number: _Number) -> bool:
+    return number.of != 1 or (number.decimals and 0 <= number.amount <= 1)
+
+
+def _single(text: str, number: _Number, bound: Bound | Literal[""]) -> Value:
+    share, fault = _share(number)
+    end = number.end
+    more = _MORE.match(text, end)
+    give = _GIVE_OR_TAKE.match(text, end)
+    if give is not None:
+        end = give.end()
+    elif more is not None:
+        end, bound = more.end(), "at least"
+    return Value(end, share, "", None, None, bound, _is_scaled(number), fault)
+
+
+def _range(first: _Number, second: _Number) -> Value | None:
+    """Return a range; None where the two are not one: the sign may stand behind the second only."""
+    if first.of == 1:
+        first = replace(first, of=second.of)
+    (low, fault), (high, other) = _share(first), _share(second)
+    scaled = _is_scaled(second)
+    if fault or other:
+        return Value(second.end, scaled=scaled, fault=fault or other) if scaled else None
+    assert low is not None
+    assert high is not None
+    return Value(second.end, None, "", low, high, "", scaled) if low < high else None

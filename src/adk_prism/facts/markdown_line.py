@@ -1,0 +1,106 @@
+"""One line of Markdown without its markup: what it is, and what stands in it.
+
+Tolerant by construction: markup is taken away where it stands, never matched with its other half, so
+broken Markdown reads as well as sound Markdown. Every pattern is anchored or bounded, and none is
+repeated inside another: a line costs as much as it is long.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+
+from msgspec import Struct
+
+_PREFIX = re.compile(r"[\s>]*(?:(?P<marks>#{1,6})\s*|[-*+•·▪◦]\s+|\|)?\s*(?:\[[ xX]\]\s+)?")
+_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s+")
+_MARKUP = re.compile(
+    r"\*+|`+|~~|(?<![^\W_])_{1,3}(?=\w)|(?<=[\w:.%)])_{1,3}(?!\w)"
+    r"|</?[A-Za-z][A-Za-z0-9]{0,9}(?:\s[^<>]{0,80})?/?>"
+)
+_ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦]\s+|\(?\d{1,3}[.)]\s+)")
+_BOLD_LEAD = re.compile(
+    r"[\s>]*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<lead>[^*_\n]{1,80})(?:\*\*|__)"
+)
+_RULE_CELL = re.compile(r"\s*:?-{1,100}:?\s*")
+_UNDERLINE = re.compile(r"\s{0,3}(?:=+|-{3,})\s*")
+FENCE = re.compile(r"[\s>]*(?:```+|~~~+)\s*(?P<language>[\w+-]*)")
+
+
+class Line(Struct, frozen=True, gc=False):
+    """A line without its markup."""
+
+    text: str
+    marks: list[int]
+    """Where emphasis began or ended, as places in the text."""
+    heading: int
+    """Its level; 0 for what is no heading."""
+    is_item: bool
+
+    def mark_before(self, place: int) -> int:
+        """Return the last place of emphasis up to `place`; 0 without one."""
+        index = bisect_right(self.marks, place) - 1
+        return self.marks[index] if index >= 0 else 0
+
+
+def read_line(raw: str) -> Line:
+    """Take the markup off a line."""
+    if not raw.isascii():
+        raw = unicodedata.normalize("NFKC", raw)
+    prefix = _PREFIX.match(raw)
+    assert prefix is not None, "every part of the pattern is optional"
+    start = prefix.end()
+    numbered = _NUMBERED.match(raw, start)
+    text, marks = _plain(raw[numbered.end() if numbered else start :])
+    heading = len(prefix["marks"] or "")
+    return Line(text, marks, heading, not heading and _ITEM.match(raw) is not None)
+
+
+def _plain(text: str) -> tuple[str, list[int]]:
+    """Return text without emphasis, code marks and tags, and the places where they were."""
+    pieces: list[str] = []
+    marks: list[int] = []
+    copied = length = 0
+    for match in _MARKUP.finditer(text):
+        piece = text[copied : match.start()]
+        pieces.append(piece)
+        length += len(piece)
+        marks.append(length)
+        copied = match.end()
+    pieces.append(text[copied:])
+    return "".join(pieces).rstrip(), marks
+
+
+def heading_level(raw: str) -> int:
+    """Return the level of a `#` heading, without reading the line; 0 for what is none."""
+    prefix = _PREFIX.match(raw)
+    return len(prefix["marks"] or "") if prefix else 0
+
+
+def bold_lead(raw: str) -> tuple[str, bool]:
+    """Return the bold words that a line begins with, and whether nothing follows them."""
+    match = _BOLD_LEAD.match(raw)
+    if match is None:
+        return "", False
+    lead, rest = match["lead"].strip(), raw[match.end() :].strip()
+    if not lead.endswith(":") and rest[:1] not in (":", ""):
+        return "", False
+    return lead.rstrip(" :"), rest in ("", ":")
+
+
+def cells_of(raw: str) -> list[str]:
+    """Return the cells of a table's row."""
+    return [cell.strip() for cell in raw.strip().lstrip("> ").strip("|").split("|")]
+
+
+def is_rule(raw: str) -> bool:
+    """Tell the line of dashes below a table's head."""
+    if "-" not in raw or "|" not in raw:
+        return False
+    return all(_RULE_CELL.fullmatch(cell) for cell in raw.strip().strip("|").split("|"))
+
+
+def is_underline(raw: str) -> bool:
+    """Tell the line that makes the one above it a heading."""
+    return _UNDERLINE.fullmatch(raw) is not None

@@ -1,0 +1,168 @@
+"""What a proof is made of: confidence, citations and reasoning, each with the entry it came from.
+
+A proof belongs to a subject: a specialist, a tool that returned one, or the whole answer. It is
+*computed* (given as data: a tool's `proof_layer`, the model provider's own sources), *parsed* (read
+from text) or *absent*. No number in it is a default: where none was given, there is none.
+
+These structures are written to clients as they are, so a field that is not there is left out; what a
+proof always says (`confidence`, `citations`, `reasoning_chain`) has no default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, dataclass_transform
+
+from msgspec import Struct
+
+ProofOrigin = Literal["computed", "parsed", "absent"]
+SubjectKind = Literal["specialist", "tool", "answer"]
+Level = Literal["very high", "high", "medium", "low", "very low"]
+Bound = Literal["about", "at least", "at most"]
+Relation = Literal["higher", "within", "lower", "nobody's"]
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=False)
+class _Piece(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Base of all pieces."""
+
+
+class Subject(_Piece):
+    """Whose proof it is."""
+
+    kind: SubjectKind
+    name: str
+    calls: list[str] = []
+    """The calls that it answered, as clients know them."""
+    path: str = ""
+    """Where it spoke, if it did."""
+
+
+class Reading(_Piece):
+    """One statement of confidence, and what it belongs to."""
+
+    value: float | None
+    """0 to 1; None for a level in words and for a range."""
+    text: str
+    """The words that it was read from, or the tool that computed it."""
+    origin: ProofOrigin = "parsed"
+    cursor: int = 0
+    level: Level | Literal[""] = ""
+    low: float | None = None
+    high: float | None = None
+    bound: Bound | Literal[""] = ""
+    """The number is only near, or an end of, what was meant."""
+    overall: bool = False
+    """Said of everything, not of one part."""
+    about: str = ""
+    section: str = ""
+    """The part of the text in which it stands."""
+    reason: str = ""
+    """Given right beside the number."""
+
+    @property
+    def least(self) -> float | None:
+        """The lowest number that the statement allows; None for a word."""
+        return self.value if self.value is not None else self.low
+
+
+class Citation(_Piece):
+    """What a statement rests on."""
+
+    source: str
+    reference: str = ""
+    uri: str = ""
+    excerpt: str = ""
+    hash: str = ""
+    """Identifies the data that was read."""
+    label: str = ""
+    """What the text called it: `Regulatory Basis`."""
+    section: str = ""
+    origin: ProofOrigin = "parsed"
+    cursor: int = 0
+    details: dict[str, Any] = {}
+    """Whatever else a tool said of it."""
+
+
+class Factor(_Piece):
+    """One named reason why a computed confidence is what it is."""
+
+    name: str
+    cursor: int = 0
+    value: Any = None
+    effect: Any = None
+    why: str = ""
+    by: str = ""
+    """The tool that named it."""
+
+
+class Step(_Piece):
+    """One link of a chain of reasoning."""
+
+    text: str
+    kind: Literal["stated", "call", "answer"]
+    """Said by a tool or in text; or read from the sequence of calls and answers itself."""
+    cursor: int = 0
+    origin: ProofOrigin = "computed"
+    call: str = ""
+
+
+class Unread(_Piece):
+    """Text that seems to be about confidence or sources, and could not be read."""
+
+    text: str
+    reason: str
+    cursor: int = 0
+
+
+class Claim(_Piece):
+    """A sentence of the answer with a figure in it and no citation."""
+
+    text: str
+    section: str = ""
+
+
+class Disagreement(_Piece):
+    """Two numbers that should be one."""
+
+    stated: float
+    """In the text."""
+    relation: Relation
+    """How it lies to the numbers that it should rest on."""
+    text: str
+    """The statement."""
+    about: str = ""
+    low: float | None = None
+    high: float | None = None
+    """Between which those numbers lie."""
+
+
+class Brief(_Piece):
+    """One specialist, in the proof of the whole."""
+
+    name: str
+    origin: ProofOrigin
+    confidence: float | None
+    level: Level | Literal[""] = ""
+
+
+class Proof(_Piece):
+    """What stands behind one subject's answer."""
+
+    subject: Subject
+    origin: ProofOrigin
+    confidence: float | None
+    """0 to 1; None where no number was given."""
+    derivation: str
+    """How that number came about, in words."""
+    readings: list[Reading]
+    citations: list[Citation]
+    reasoning_chain: list[Step]
+    level: Level | Literal[""] = ""
+    """The lowest level that was given in words."""
+    factors: list[Factor] = []
+    unread: list[Unread] = []
+    disagreements: list[Disagreement] = []
+    uncited: list[Claim] = []
+    specialists: list[Brief] = []
+    omitted: int = 0
+    """Pieces beyond the bounds, which only the log still has."""

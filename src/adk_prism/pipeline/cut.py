@@ -1,0 +1,185 @@
+"""A run cut at a cursor: what of it counts, and how it can go on from there. Pure.
+
+ADK keeps whole events only, so the cut is after the last whole one at or before the cursor: a sentence
+that was being spoken is not in the history, and is said anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Raw, Struct, structs
+
+from adk_prism.errors import BadPosition
+from adk_prism.facts.adk_event import AdkEvent, read_event
+from adk_prism.facts.pending import Pending
+from adk_prism.facts.reader import Reader
+from adk_prism.facts.state import StateFold
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ChildEvent,
+    Entry,
+    NodeEnded,
+    NodeStarted,
+    Record,
+    RunEnded,
+    RunStarted,
+    RunTakenOver,
+)
+
+Further = Literal["again", "resume", "nothing"]
+"""How a run goes on from a cut without a new message: it is started again, since nothing of it had
+happened; its invocation is resumed; or there was nothing left to do."""
+
+
+class Cut(Struct, frozen=True):
+    """A run up to a cursor."""
+
+    head: RunStarted
+    entries: Sequence[Entry]
+    """What counts, the run's end not included."""
+    until: float
+    """The time at the cursor."""
+    further: Further
+    ended: RunEnded | None
+    """The run's end, if nothing was left to do at the cursor."""
+    later: frozenset[str]
+    """Ids of whole events after the cut."""
+    invocation: str
+    """Of the last event that counts."""
+
+    @property
+    def whole(self) -> list[bytes]:
+        """The whole events that count."""
+        return [data for data, event in _events(self.entries) if not event.partial]
+
+    def state(self) -> dict[str, Raw]:
+        """Return the state at the cut, all scopes."""
+        reader, fold = Reader(), StateFold()
+        for entry in self.entries:
+            for fact in reader.feed(entry):
+                fold.feed(fact)
+        return dict(fold)
+
+    def closed(self) -> list[Record]:
+        """Return the records that end what was running at the cut, and the run itself."""
+        return [*_node_ends(self.entries), self.ended or RunEnded(outcome="cancelled")]
+
+    def continued(self, now: float) -> list[Entry]:
+        """Return what counts as the beginning of a run that goes on now: its nodes are of the past.
+
+        The times are moved, so that the past ends now and its durations stay. The last entry is the
+        seam. Calls without an answer are in doubt there: resumed, ADK runs them or does not.
+        """
+        moved = now - self.until
+        past = [Entry(e.cursor, e.time + moved, _of_the_past(e.record)) for e in self.entries]
+        seam = [*_node_ends(past), RunTakenOver(epoch=0, in_doubt=_open_calls(past))]
+        return [*past, *(Entry(0, now, record) for record in seam)]
+
+
+def cut_run(entries: Sequence[Entry], at: int) -> Cut:
+    """Cut a run, given whole, at a cursor. Raise `BadPosition` for one that it does not have."""
+    if not 1 <= at <= len(entries):
+        raise BadPosition(f"Cursor {at} is not in this run, which has entries 1 to {len(entries)}.")
+    head, last = entries[0].record, entries[-1].record
+    assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+    ended = last if isinstance(last, RunEnded) else None
+    is_past_end = ended is not None and at == len(entries)
+    end = len(entries) - 1 if is_past_end else _last_whole(entries[:at])
+    rest = [event for _, event in _events(entries[end:]) if not event.partial]
+    kept = entries[:end] if is_past_end else _without_unfinished(entries[:end])
+    told = [event for _, event in _events(kept) if not event.partial]
+    is_over = (
+        ended is not None
+        and ended.outcome in ("finished", "waiting")
+        and not any(map(_says_something, rest))
+    )
+    return Cut(
+        head=head,
+        entries=kept,
+        until=entries[at - 1].time,
+        further=_further(head, begun=bool(told) or is_past_end, over=is_over),
+        ended=ended if is_over or is_past_end else None,
+        later=frozenset(event.id for event in rest),
+        invocation=told[-1].invocation_id if told else head.invocation,
+    )
+
+
+def _says_something(event: AdkEvent) -> bool:
+    """Tell a step of the run from ADK's own marks, such as the end of an agent."""
+    return event.content is not None or bool(event.error_code) or bool(bytes(event.output))
+
+
+def _further(head: RunStarted, *, begun: bool, over: bool) -> Further:
+    if head.kind != "turn":
+        return "nothing"
+    if not begun:
+        return "again"
+    return "nothing" if over else "resume"
+
+
+def _events(entries: Iterable[Entry]) -> Iterable[tuple[bytes, AdkEvent]]:
+    for entry in entries:
+        if isinstance(entry.record, AgentEvent):
+            yield entry.record.event, read_event(entry.record.event)
+
+
+def _last_whole(entries: Sequence[Entry]) -> int:
+    """Return the cursor of the last whole event, of the start if there is none."""
+    for entry in reversed(entries):
+        record = entry.record
+        if isinstance(record, AgentEvent) and not read_event(record.event).partial:
+            return entry.cursor
+    return 1
+
+
+def _without_unfinished(entries: Sequence[Entry]) -> list[Entry]:
+    """Return entries without pieces of what was never said to its end."""
+    whole = {event.id for _, event in _events(entries) if not event.partial}
+    return [entry for entry in entries if not _is_piece_of_other(entry.record, whole)]
+
+
+def _is_piece_of_other(record: Record, whole: set[str]) -> bool:
+    if not isinstance(record, AgentEvent):
+        return False
+    event = read_event(record.event)
+    return bool(event.partial) and event.id not in whole
+
+
+def _node_ends(entries: Iterable[Entry]) -> list[Record]:
+    """Return an end for each node that has none, innermost first."""
+    running: dict[str, None] = {}
+    for entry in entries:
+        if isinstance(entry.record, NodeStarted):
+            running[entry.record.node] = None
+        elif isinstance(entry.record, NodeEnded):
+            running.pop(entry.record.node, None)
+    return [NodeEnded(node=node, status="cancelled", derived=True) for node in reversed(running)]
+
+
+def _of_the_past(record: Record) -> Record:
+    """Return a record whose nodes have other ids than those that a run gives."""
+    match record:
+        case NodeStarted():
+            return structs.replace(record, node=_past(record.node), parent=_past(record.parent))
+        case NodeEnded() | ChildEvent():
+            return structs.replace(record, node=_past(record.node))
+        case _:
+            return record  # names no node
+
+
+def _past(node: str) -> str:
+    return f"past-{node}" if node else ""
+
+
+def _open_calls(entries: Iterable[Entry]) -> list[str]:
+    """Return the calls that neither have an answer nor wait for a person or the client."""
+    reader, pending = Reader(), Pending()
+    for entry in entries:
+        pending.feed(reader.feed(entry))
+    return [
+        name
+        for name, call in pending.open_calls.items()
+        if not call.long_running and pending.approval_of(name) is None
+    ]

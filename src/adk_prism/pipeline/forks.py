@@ -1,0 +1,302 @@
+"""A conversation that goes on elsewhere from a cursor: a new session, its history, and a run.
+
+The original is only read. The fork is built under its own name, step by step, and taken away again if a
+step fails: nobody finds half of one. How it goes on:
+- *turn*: with a new message. What the cut run had not finished is there as a turn that was stopped;
+- *resume*: without one, the cut run itself goes on. Its log begins with what had happened, and its
+  invocation is resumed by ADK's means;
+- *again*: nothing of the run had happened, so it is started again with the same message or answers;
+- *nothing*: nothing was left to do. The run is a state-only update, and no model is called.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import Conflict, Unprocessable
+from adk_prism.pipeline.conversation import Conversations, Start
+from adk_prism.pipeline.cut import Further
+from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.history import Histories, History, as_copy
+from adk_prism.pipeline.prepared import GoingOn, Prepared
+from adk_prism.pipeline.runs import Runs, new_run
+from adk_prism.projection.ai_sdk.requests import NewMessage
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunId, is_absent
+from adk_prism.source.apps import Apps
+from adk_prism.source.artifact_copies import ArtifactCopies
+from adk_prism.source.contract import EventSource
+from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_past
+from adk_prism.source.rebuilding import answers_of, rebuild
+from adk_prism.source.redaction import serialise, state_json
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
+
+_SHARED = ("user:", "app:")
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What a client wants."""
+
+    run: RunId
+    at: int
+    message: Raw
+    """Empty: none."""
+    state_delta: Mapping[str, Any] = {}
+    session: str = ""
+    """Empty: one is drawn."""
+    streaming: bool = True
+
+
+class Forked(Struct, frozen=True, kw_only=True):
+    """What became of it."""
+
+    run: RunId
+    origin: Origin
+    goes_on: Literal["turn", "resume", "again", "nothing"]
+    differing: Sequence[str]
+    """Keys of the user's and the app's state that have another value today."""
+    missing: Sequence[str]
+    """Artifacts that the history mentions, and that cannot be found any more."""
+
+
+class _Fork(Struct, frozen=True):
+    """A fork on its way."""
+
+    history: History
+    start: Start
+    run: RunId
+    message: Raw
+    ids: Mapping[str, str]
+
+    @property
+    def goes_on(self) -> Literal["turn"] | Further:
+        return self.history.cut.further if is_absent(self.message) else "turn"
+
+
+class Forks:
+    """Makes forks."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        apps: Apps,
+        runs: Runs,
+        gate: Gate,
+        histories: Histories,
+        conversations: Conversations,
+        report: Report,
+    ) -> None:
+        self._log = log
+        self._apps = apps
+        self._runs = runs
+        self._gate = gate
+        self._histories = histories
+        self._conversations = conversations
+        self._report = report
+
+    async def fork(self, wish: Wish, run: RunId | None = None, digest: str = "") -> Forked:
+        """Make a fork and start its run.
+
+        Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
+        `Conflict` for a session that is there already or an app that cannot go on without a message.
+        """
+        history = await self._histories.of(wish.run, wish.at)
+        self._apps.runner(history.origin.app)
+        fork = self._planned(wish, history, run or new_run(), digest)
+        target = fork.start.origin
+        if wish.session:
+            await self._check_free(target)
+        async with self._gate.quiet(target):
+            missing = await self._build(fork)
+        try:
+            differing = await self.differing(history, target)
+            await self._begin(fork)
+        except Exception:
+            await self._discard(target)
+            raise
+        return Forked(
+            run=fork.run, origin=target, goes_on=fork.goes_on, differing=differing, missing=missing
+        )
+
+    def _planned(self, wish: Wish, history: History, run: RunId, digest: str) -> _Fork:
+        target = structs.replace(history.origin, session=wish.session or str(uuid4()))
+        start = Start(
+            origin=target,
+            policy="wait",
+            run=run,
+            digest=digest,
+            streaming=wish.streaming,
+            state_delta=wish.state_delta,
+        )
+        fork = _Fork(history, start, run, wish.message, {})
+        is_same_run = fork.goes_on in ("resume", "again")
+        return structs.replace(fork, ids=history.new_ids(run if is_same_run else None))
+
+    async def _check_free(self, target: Origin) -> None:
+        """Raise `Conflict` for a session that is there, or of which the log still has runs."""
+        runs = await self._log.list(app=target.app, user=target.user, session=target.session)
+        if runs or await self._apps.sessions(target.app).exists(target):
+            raise Conflict(f"The session {target.session[:60]!r} exists already.")
+
+    async def differing(self, history: History, target: Origin) -> list[str]:
+        """Return the shared keys whose value is not what it was at the cursor."""
+        recorded = history.cut.state()
+        now = state_json(await self._apps.sessions(target.app).state(target))
+        known = recorded.keys() if history.cut.head.derived else recorded.keys() | now.keys()
+        return sorted(
+            key
+            for key in known
+            if key.startswith(_SHARED) and _value(recorded.get(key)) != _value(now.get(key))
+        )
+
+    # -------------------------------------------------------------- building
+
+    async def _build(self, fork: _Fork) -> list[str]:
+        """Make the session with its artifacts and its runs; return which artifacts are missing."""
+        target = fork.start.origin
+        runner = self._apps.runner(target.app)
+        said = fork.goes_on != "again"
+        past = await self._histories.past(fork.history, said=said)
+        cuttings = await self._cuttings(fork.history, past, said)
+        events = cuttings.events
+        if fork.goes_on == "resume":
+            events = resumable_past(runner, events)
+        await plant(runner, target, events)
+        try:
+            artifacts = self._artifacts(fork)
+            missing = await artifacts.copy(cuttings, past.until) if artifacts is not None else []
+            ends = fork.goes_on in ("turn", "nothing")
+            await self._histories.copy(fork.history, target, fork.ids, with_cut=ends)
+        except BaseException:
+            await self._discard(target)
+            raise
+        return missing
+
+    async def _cuttings(self, history: History, past: Past, said: bool) -> Cuttings:
+        """Return the history: from the session if it is there, else from the log."""
+        sessions = self._apps.sessions(history.origin.app)
+        if not history.is_upload and await sessions.exists(history.origin):
+            found = cut_session(await sessions.get(history.origin), past)
+            if found is not None:
+                return found
+        return rebuild(await self._histories.chapters(history, said=said))
+
+    def _artifacts(self, fork: _Fork) -> ArtifactCopies | None:
+        target = fork.start.origin
+        service = self._apps.runner(target.app).artifact_service
+        if service is None:
+            return None
+        source = None if fork.history.is_upload else fork.history.origin
+        return ArtifactCopies(service, source, target)
+
+    async def _discard(self, target: Origin) -> None:
+        """Take a fork away that did not come to be."""
+        await self._log.delete_session(target)
+        await self._apps.sessions(target.app).delete(target)
+        service = self._apps.runner(target.app).artifact_service
+        if service is not None:
+            await ArtifactCopies(service, None, target).discard()
+
+    # -------------------------------------------------------------- going on
+
+    async def _begin(self, fork: _Fork) -> None:
+        head = fork.history.cut.head
+        match fork.goes_on:
+            case "turn":
+                await self._conversations.run_adk(fork.start, fork.message, "")
+            case "nothing":
+                await self._conversations.update_state(fork.start)
+            case "resume":
+                await self._resume(fork)
+            case "again" if head.continues is not None:
+                await self._answer_again(fork)
+            case "again":
+                await self._say_again(fork)
+
+    async def _say_again(self, fork: _Fork) -> None:
+        head = fork.history.cut.head
+        if is_absent(head.message):
+            raise Unprocessable("Nothing had been said at this cursor; send `newMessage`.")
+        message = NewMessage(
+            message_id=head.message_id,
+            content=head.message,
+            text=_text(head.message),
+            responses={},
+        )
+        await self._conversations.submit(fork.start, message)
+
+    async def _answer_again(self, fork: _Fork) -> None:
+        head = as_copy(fork.history.cut.head, fork.start.origin, fork.ids)
+        results, decisions = answers_of(head.continues) if head.continues is not None else ([], [])
+        request = RunRequest(
+            run=fork.run,
+            origin=fork.start.origin,
+            continues=head.continues,
+            answers=results,
+            decisions=decisions,
+            streaming=fork.start.streaming,
+            state_delta=fork.start.state_delta,
+        )
+
+        def make(_: RunId) -> EventSource:
+            return Prepared(self._source(request), digest=fork.start.digest)
+
+        await self._runs.start(fork.start.origin, "wait", make, fork.run)
+
+    async def _resume(self, fork: _Fork) -> None:
+        target = fork.start.origin
+        past: list[Record | Entry] = [*self._past(fork), *await self._state_change(fork)]
+        request = RunRequest(
+            run=fork.run,
+            origin=target,
+            invocation=fork.history.cut.invocation,
+            streaming=fork.start.streaming,
+        )
+
+        def make(_: RunId) -> EventSource:
+            return GoingOn(self._source(request), past)
+
+        await self._runs.start(target, "wait", make, fork.run)
+
+    def _past(self, fork: _Fork) -> list[Entry]:
+        """Return the beginning of the cut run as that of the new one."""
+        target = fork.start.origin
+        first, *rest = fork.history.cut.continued(time.time())
+        head = structs.replace(
+            as_copy(fork.history.cut.head, target, fork.ids),
+            agents=self._apps.agents(target.app),
+            digest=fork.start.digest,
+        )
+        return [Entry(1, first.time, head), *rest]
+
+    async def _state_change(self, fork: _Fork) -> list[AgentEvent]:
+        """Change the state between past and future: an event of the session, and of the run."""
+        delta = fork.start.state_delta
+        if not delta:
+            return []
+        sessions = self._apps.sessions(fork.start.origin.app)
+        event = await sessions.append_state(fork.start.origin, delta)
+        return [AgentEvent(serialise(event, self._report))]
+
+    def _source(self, request: RunRequest) -> RunnerSource:
+        app = request.origin.app
+        return RunnerSource(
+            self._apps.runner(app), request, agents=self._apps.agents(app), report=self._report
+        )
+
+
+def _value(raw: Raw | None) -> Any:
+    return None if raw is None else msgspec.json.decode(raw)
+
+
+def _text(message: Raw) -> str:
+    parts = msgspec.json.decode(bytes(message)).get("parts") or []
+    return "".join(part.get("text") or "" for part in parts)

@@ -1,0 +1,78 @@
+"""Upload of recordings: a file of a run from anywhere becomes a run of this server.
+
+The body is the file as it is: a recording (`GET /api/runs/{run}/recording`), JSON lines of ADK events,
+a body of `/run_sse`, or a JSON list or session. It is written to disk as it comes, bounded by a setting
+of its own; only then it is read. A body of a type that a foreign web page could send without asking
+(text, forms) is refused, as on every other route.
+"""
+
+from __future__ import annotations
+
+from tempfile import TemporaryFile
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
+
+from adk_prism.errors import PrismError
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.context import Context
+from adk_prism.server.names import check_app, check_user
+from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.server.routes.runs import shown_run
+from adk_prism.source.recording import UNNAMED
+
+PATH = "/api/recordings"
+TYPES = (
+    "application/jsonl",
+    "application/x-ndjson",
+    "text/event-stream",
+    "application/json",
+    "application/octet-stream",
+)
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of recordings."""
+    router = APIRouter(tags=["runs"])
+
+    async def upload(request: Request, response: Response) -> dict[str, Any]:
+        """Take a recording or capture into the log; answer the run that it is now."""
+        context.lifecycle.check_open()
+        _check_type(request)
+        with TemporaryFile() as file:
+            async for chunk in request.stream():
+                file.write(chunk)
+            summary = await context.uploads.store(file, _named)
+        response.headers[RUN_HEADER] = summary.run
+        response.headers["location"] = (
+            f"{request.scope.get('root_path', '')}/api/runs/{summary.run}"
+        )
+        return shown_run(summary)
+
+    content = {kind: {"schema": {"type": "string", "format": "binary"}} for kind in TYPES}
+    body = {"requestBody": {"required": True, "content": content}}
+    router.post(PATH, status_code=201, openapi_extra=body)(upload)
+    return router
+
+
+def _check_type(request: Request) -> None:
+    given = request.headers.get("content-type", "")
+    if given.partition(";")[0].strip().lower() not in TYPES:
+        known = ", ".join(TYPES)
+        raise HTTPException(
+            415, f"The body is {ascii(given)[:60]}; expected Content-Type: one of {known}."
+        )
+
+
+def _named(origin: Origin) -> Origin:
+    """Return the origin's app and user, or those of a capture that says nothing, if they are no names."""
+    try:
+        app = check_app(origin.app)
+    except PrismError:
+        app = UNNAMED.app
+    try:
+        user = check_user(origin.user)
+    except PrismError:
+        user = UNNAMED.user
+    return Origin(app=app, user=user, session=origin.session)

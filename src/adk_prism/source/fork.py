@@ -1,0 +1,165 @@
+"""A session's past up to a moment, and a new session that begins with it.
+
+google-adk 2.13 knows no fork; what a copy must be so that a Runner goes on in it as in the original
+(all of it tried on ADK's in-memory, SQLite and database services):
+- **ids stay**: of events, invocations and calls, and the times. Rewind, approvals and resuming depend
+  on them, and the services keep events per session;
+- **shared state is left alone**: an appended event writes its `user:` and `app:` changes for every
+  session, so the copies are without them. The fork sees the values of today;
+- **initial state is an event**, the first one, so that a rewind in the fork keeps it;
+- **only what counts**: turns that a rewind had taken back by then are left out;
+- **in the order of the log**: a persistent service reloads events by their times, which parallel agents
+  mix up; the last writer of a key is the one that wrote last.
+
+The session that is copied is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions.session import Session
+from msgspec import Raw, Struct
+
+from adk_prism.runlog.entry import Origin
+from adk_prism.source.agents import root_kind
+from adk_prism.source.history import apply_rewinds
+from adk_prism.source.sessions import SHARED, Sessions, new_state_event, recorded_state
+
+EARLIER = 0.001
+"""Seconds by which an event that was not there is put before the first one that was."""
+
+
+class Past(Struct, frozen=True, kw_only=True):
+    """Where a session is cut, as the logs of its runs tell it."""
+
+    invocation: str
+    """Of the run that is cut."""
+    places: Mapping[str, int]
+    """Events up to the cut, by id: their order."""
+    later: frozenset[str]
+    """Events of the cut run that come after."""
+    started: float
+    """When the cut run began."""
+    until: float
+    """When the cut was."""
+    said_before: float
+    """Messages and answers of the cut run's invocation count that are older than this."""
+    state: Mapping[str, Raw]
+    """The state before the cut run, as it was recorded."""
+
+
+class Cuttings(Struct, frozen=True):
+    """What a new session is made of."""
+
+    events: Sequence[Event]
+    saved: Mapping[str, int]
+    """Artifacts that had been saved: the highest version of each."""
+    unsaved: Mapping[str, int]
+    """Those that were saved only later: the lowest version of each."""
+
+
+def cut_session(session: Session, past: Past) -> Cuttings | None:
+    """Return what a session was at the cut; None if it is not the one that the log tells of."""
+    if past.places and not any(event.id in past.places for event in session.events):
+        return None
+    before = [event for event in session.events if _was_there(event, past)]
+    kept = {id(event) for event in before}
+    after = [event for event in session.events if id(event) not in kept]
+    live = _in_order(apply_rewinds(before), past.places)
+    return Cuttings(
+        [*_initial(session.state, past, live), *map(copied, live)],
+        versions(before, highest=True),
+        versions(after, highest=False),
+    )
+
+
+def _was_there(event: Event, past: Past) -> bool:
+    if event.id in past.places:
+        return True
+    if event.id in past.later:
+        return False
+    if event.invocation_id == past.invocation:
+        # What the log does not have is the user's: the message, answers to calls.
+        limit = past.said_before if event.author == "user" else past.started
+        return event.timestamp < limit
+    return event.timestamp <= past.until
+
+
+def _in_order(events: Sequence[Event], places: Mapping[str, int]) -> list[Event]:
+    """Return events with those of the log in its order, the others where they stood."""
+    told = iter(sorted((e for e in events if e.id in places), key=lambda e: places[e.id]))
+    return [next(told) if event.id in places else event for event in events]
+
+
+def _initial(state: Mapping[str, Any], past: Past, live: Sequence[Event]) -> list[Event]:
+    """Return the event that holds the state which no event before the run had written."""
+    written = {k for e in live if e.timestamp < past.started for k in e.actions.state_delta}
+    recorded = {key: value for key, value in past.state.items() if key not in written}
+    first = min((event.timestamp for event in live), default=past.started)
+    return state_events(recorded_state(state, recorded), first - EARLIER)
+
+
+def state_events(delta: Mapping[str, Any], time: float) -> list[Event]:
+    """Return one event that sets state at a time, or none if there is nothing to set."""
+    if not delta:
+        return []
+    return [new_state_event(delta).model_copy(update={"timestamp": time})]
+
+
+def copied(event: Event) -> Event:
+    """Return a copy that writes to its own session only."""
+    copy = event.model_copy(deep=True)
+    delta = copy.actions.state_delta
+    copy.actions.state_delta = {k: v for k, v in delta.items() if not k.startswith(SHARED)}
+    return copy
+
+
+def versions(events: Sequence[Event], *, highest: bool) -> dict[str, int]:
+    """Return the highest or lowest version of each artifact that events saved."""
+    found: dict[str, int] = {}
+    for event in events:
+        for name, version in event.actions.artifact_delta.items():
+            known = found.get(name, version)
+            found[name] = max(known, version) if highest else min(known, version)
+    return found
+
+
+async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None:
+    """Make a session of events. Raise `Conflict` if there is one of that name, with it untouched.
+
+    Whatever else is raised, there is no such session afterwards.
+    """
+    sessions = Sessions(runner.session_service)
+    session = await sessions.create(origin)
+    try:
+        for event in events:
+            await runner.session_service.append_event(session, event)
+    except BaseException:
+        await sessions.delete(origin)
+        raise
+
+
+def resumable_past(runner: Runner, events: Sequence[Event]) -> list[Event]:
+    """Return a past in which ADK goes on where it ends.
+
+    A workflow takes a node whose last event is an unanswered call for one that is done, so the call is
+    taken out there and the node asks its model again. Every other root deals with it itself: one that
+    is resumable runs the call, any other leaves it out and asks its model again.
+    """
+    if root_kind(runner.agent) != "workflow":
+        return list(events)
+    answered = {answer.id for event in events for answer in event.get_function_responses()}
+    return [event if _is_settled(event, answered) else _wordless(event) for event in events]
+
+
+def _is_settled(event: Event, answered: set[str | None]) -> bool:
+    waits = event.long_running_tool_ids or set()
+    return all(call.id in answered or call.id in waits for call in event.get_function_calls())
+
+
+def _wordless(event: Event) -> Event:
+    return event.model_copy(update={"content": None})

@@ -1,0 +1,254 @@
+"""Questions to a person and to the client: asked once, waited for, answered, denied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from tests.facts.telling import facts_of, told
+from tests.laws.events import Json, answer, call, confirmation, entries, event, placeholder, text
+
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.facts.pending import Pending
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.entry import Continues, Decision, Outcome, to_raw
+
+PAY = call("pay", "c1", {"amount": 5})
+GATED = event(PAY, partial=False)
+ASKED = event(confirmation(PAY, "a1"), longRunningToolIds=["a1"])
+WAITING = placeholder(PAY)
+PAID = event(answer("pay", "c1", {"paid": 5}))
+REJECTED = event(answer("pay", "c1", {"error": "This tool call is rejected."}))
+
+
+def decided(approved: bool, *, as_text: bool = False) -> Json:
+    """A person's decision, as ADK stores it in a session."""
+    response = f'{{"confirmed": {str(approved).lower()}}}'
+    given = {"response": response} if as_text else {"confirmed": approved}
+    return event(answer("adk_request_confirmation", "a1", given), author="user")
+
+
+def going_on(approved: bool, reason: str = "") -> Continues:
+    decision = Decision(approval="a1", approved=approved, reason=reason)
+    return Continues(message="run-0", open_calls={"c1": "pay"}, decisions={"c1": decision})
+
+
+CALL = 'call c1 pay {"amount": 5}'
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    events: list[Json]
+    told: list[str]
+    continues: Continues | None = None
+
+
+CASES = [
+    Case("asked, then the placeholder", [GATED, ASKED, WAITING], [CALL, "approve? a1 c1"]),
+    Case("the placeholder, then asked", [GATED, WAITING, ASKED], [CALL, "approve? a1 c1"]),
+    Case(
+        "the same words without ADK's mark are an ordinary failure",
+        [GATED, event(answer("pay", "c1", {"error": "This tool call requires confirmation."}))],
+        [CALL, "fail c1 This tool call requires confirmation."],
+    ),
+    Case(
+        "a hint and a payload are passed on",
+        [GATED, event(confirmation(PAY, "a1", "Five euros?", {"max": 9}))],
+        [CALL, 'approve? a1 c1 hint=Five euros? payload={"max":9}'],
+    ),
+    Case("asked twice under one id is asked once", [GATED, ASKED, ASKED], [CALL, "approve? a1 c1"]),
+    Case(
+        "a question about a call that nobody saw brings the call along",
+        [ASKED],
+        ['call c1 pay {"amount":5}', "approve? a1 c1"],
+    ),
+    Case(
+        "a question that cannot be read is still a question",
+        [event(call("adk_request_confirmation", "a1", {"odd": 1}))],
+        ["call a1 {}", "approve? a1 a1"],
+    ),
+    Case(
+        "approved inside a capture",
+        [GATED, ASKED, WAITING, decided(True), PAID],
+        [CALL, "approve? a1 c1", 'answer c1 {"paid": 5}'],
+    ),
+    *(
+        Case(
+            f"denied inside a capture, {form}",
+            [GATED, ASKED, WAITING, decided(False, as_text=as_text), REJECTED],
+            [CALL, "approve? a1 c1", "deny c1"],
+        )
+        for form, as_text in (("as an object", False), ("as text", True))
+    ),
+    Case(
+        "approved by what the run goes on with", [PAID], ['answer c1 {"paid": 5}'], going_on(True)
+    ),
+    Case(
+        "denied by what the run goes on with, whatever the answer says",
+        [event(answer("pay", "c1", {"anything": "else"}))],
+        ["deny c1 reason=Too much."],
+        going_on(False, "Too much."),
+    ),
+    Case(
+        "rejected in words, but approved: the tool itself said no",
+        [REJECTED],
+        ["fail c1 This tool call is rejected."],
+        going_on(True),
+    ),
+    Case(
+        "results of the client are shown at the start",
+        [event(text("Thanks."))],
+        [
+            'answer c1 {"city":"Rome"}',
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Thanks.'",
+            "end text-2.0",
+        ],
+        Continues(
+            message="run-0", open_calls={"c1": "locate"}, answers={"c1": to_raw({"city": "Rome"})}
+        ),
+    ),
+    Case(
+        "a call that goes on is known to ADK by another id",
+        [event(answer("pay", "late", 1))],
+        ["answer early 1"],
+        Continues(message="run-0", open_calls={"early": "pay"}, adk_ids={"early": "late"}),
+    ),
+    Case(
+        "input is asked for",
+        [event(call("adk_request_input", "i1", {"message": "How many?"}))],
+        ["input? i1"],
+    ),
+    Case(
+        "a credential is asked for, for a call",
+        [
+            GATED,
+            event(call("adk_request_credential", "k1", {"functionCallId": "c1", "authConfig": {}})),
+            event(answer("pay", "c1", None), actions={"requestedAuthConfigs": {"c1": {}}}),
+        ],
+        [CALL, "credential? k1 call=c1"],
+    ),
+    Case(
+        "a long-running call is pending until its tool says something",
+        [event(call("order", "c1"), longRunningToolIds=["c1"], partial=False)],
+        ["call c1 order {} long=True", "pending c1"],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_who_is_asked_what(case: Case) -> None:
+    """In either order; the placeholder by its mark alone, a denial by the decision alone."""
+    assert told(*case.events, continues=case.continues) == case.told
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome"),
+    [
+        ([GATED, ASKED, WAITING], "waiting"),
+        ([GATED, ASKED, WAITING, decided(True), PAID], "finished"),
+        ([event(call("adk_request_input", "i1"))], "waiting"),
+        (
+            [
+                event(call("adk_request_input", "i1")),
+                event(answer("adk_request_input", "i1", {"result": 4}), author="user"),
+            ],
+            "finished",
+        ),
+        ([event(call("order", "c1"), longRunningToolIds=["c1"])], "waiting"),
+        (
+            [
+                event(call("order", "c1"), longRunningToolIds=["c1"]),
+                event(answer("order", "c1", {"status": "pending"})),
+            ],
+            "finished",
+        ),
+        ([GATED], "finished"),
+    ],
+    ids=["asked", "decided", "input", "input given", "long-running", "interim answer", "open call"],
+)
+def test_a_run_waits_for_people_and_clients(events: list[Json], outcome: Outcome) -> None:
+    """Waiting is for somebody; a call that its own run left open is nobody's task."""
+    reader = Reader()
+    for entry in entries(events)[:-1]:
+        reader.feed(entry)
+    assert reader.outcome() == (outcome, "")
+
+
+@pytest.mark.parametrize(
+    ("continues", "outcome"),
+    [
+        (Continues(message="m", open_calls={"c1": "pay"}, held=True), "waiting"),
+        (Continues(message="m", open_calls={"c1": "pay", "c2": "pay"}, decisions={}), "waiting"),
+        (going_on(True), "finished"),
+    ],
+    ids=["held", "another is open", "decided"],
+)
+def test_what_was_open_goes_on_waiting(continues: Continues, outcome: Outcome) -> None:
+    """A run that answers some questions leaves the others as they were."""
+    ending = CaptureEnding()
+    for entry in entries([], "finished", continues)[:-1]:
+        ending.feed(entry)
+    assert ending.ended().outcome == outcome
+
+
+class TestPending:
+    """The table of open questions, read from the facts of a run."""
+
+    @staticmethod
+    def after(*events: Json, outcome: Outcome | None = None) -> Pending:
+        pending = Pending()
+        pending.feed(facts_of(entries(events, outcome)))
+        return pending
+
+    def test_it_holds_what_can_be_answered(self) -> None:
+        """Approvals by their id, requests by theirs, calls of the client by theirs."""
+        pending = self.after(
+            event(
+                PAY,
+                call("locate", "c2"),
+                call("search", "c3"),
+                longRunningToolIds=["c2"],
+                partial=False,
+            ),
+            ASKED,
+            WAITING,
+            event(answer("search", "c3", 1)),
+            event(call("adk_request_input", "i1")),
+        )
+        assert list(pending.approvals) == ["a1"]
+        assert pending.approval_of("c1") is pending.approvals["a1"]
+        assert pending.approval_of("c2") is None
+        assert list(pending.client_calls) == ["c2"]
+        assert list(pending.requests) == ["i1"]
+        assert pending.knows("c3")
+        assert not pending.knows("c4")
+
+    def test_an_answered_call_asks_nothing_more(self) -> None:
+        """With the call its approval goes; a long-running one may be answered again."""
+        pending = self.after(
+            event(PAY, call("order", "c2"), longRunningToolIds=["c2"], partial=False),
+            ASKED,
+            WAITING,
+            PAID,
+            event(answer("order", "c2", {"status": "pending"})),
+        )
+        assert pending.approvals == {}
+        assert pending.approval_of("c1") is None
+        assert list(pending.late_calls) == ["c2"]
+        assert pending.client_calls == {}
+
+    def test_answers_are_held_until_they_are_passed_on(self) -> None:
+        """What is held is no longer asked of the client; what is passed on is no longer held."""
+        pending = self.after(
+            event(PAY, call("locate", "c2"), longRunningToolIds=["c2"], partial=False),
+            ASKED,
+            WAITING,
+        )
+        decision = Decision(approval="a1", approved=True)
+        pending.hold([decision], {"c2": to_raw(1)})
+        assert pending.client_calls == {}
+        assert pending.held_decisions == {"a1": decision}
+        pending.pass_on([decision], ["c2"])
+        assert (pending.held_decisions, pending.held_answers, pending.approvals) == ({}, {}, {})

@@ -1,0 +1,5 @@
+"""The real clients, for frames."""
+
+from __future__ import annotations
+
+from tests.conformance.conftest import judge as judge

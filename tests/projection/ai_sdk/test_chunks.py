@@ -1,0 +1,553 @@
+"""What each thing an agent does is in the AI SDK's stream: every chunk type, key by key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import pytest
+from tests.laws.events import Json, answer, call, confirmation, event, placeholder, thought
+from tests.laws.events import text as said
+from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
+
+from adk_prism.projection.ai_sdk import frames
+from adk_prism.projection.ai_sdk.projection import Scope
+from adk_prism.runlog.entry import Continues, Decision
+
+START = {"type": "start", "messageId": "run-1", "messageMetadata": {"runId": "run-1"}}
+NO_USAGE: Json = {"usage": {}}
+PAY = call("pay", "c1", {"amount": 5})
+MADE = {
+    "type": "tool-input-available",
+    "toolCallId": "c1",
+    "toolName": "pay",
+    "input": {"amount": 5},
+    "providerMetadata": BY_AGENT,
+}
+ASKED = {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"}
+
+
+def finish(reason: str = "stop", **more: Any) -> list[Any]:
+    told = {"type": "finish", "finishReason": reason, "messageMetadata": {**NO_USAGE, **more}}
+    return [told, DONE]
+
+
+def data(name: str, value: Any, **more: Any) -> Json:
+    return {"type": f"data-{name}", "data": value, **more}
+
+
+def stepped(*inner: Any) -> list[Any]:
+    return [STEP, *inner, STEP_END]
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    events: list[Json | bytes]
+    chunks: list[Any]
+    how: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = [
+    Case("nothing at all has an empty step", [], [START, *stepped(), *finish()]),
+    Case("text", [event(said("Hi"))], [START, *stepped(*text("Hi")), *finish()]),
+    Case(
+        "text of an agent inside another, on a branch",
+        [event(said("Hi"), author="a", path="r@1/a@2", branch="b")],
+        [
+            START,
+            *stepped(*text("Hi", about={"adk": {"author": "a", "path": "r@1/a@2", "branch": "b"}})),
+            *finish(),
+        ],
+    ),
+    Case(
+        "thoughts, signed at their start and at their end",
+        [
+            event(thought("a", thoughtSignature="s1"), partial=True),
+            event(thought("b", thoughtSignature="s2"), partial=True),
+            event(thought("ab"), partial=False),
+        ],
+        [
+            START,
+            *stepped(
+                {
+                    "type": "reasoning-start",
+                    "id": "reasoning-2.0",
+                    "providerMetadata": {**BY_AGENT, "google": {"thoughtSignature": "s1"}},
+                },
+                {"type": "reasoning-delta", "id": "reasoning-2.0", "delta": "a"},
+                {"type": "reasoning-delta", "id": "reasoning-2.0", "delta": "b"},
+                {
+                    "type": "reasoning-end",
+                    "id": "reasoning-2.0",
+                    "providerMetadata": {**BY_AGENT, "google": {"thoughtSignature": "s2"}},
+                },
+            ),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a call and its answer, sealed by an empty step",
+        [event(PAY, partial=False), event(answer("pay", "c1", {"paid": 5}))],
+        [
+            START,
+            *stepped(
+                MADE,
+                {"type": "tool-output-available", "toolCallId": "c1", "output": {"paid": 5}},
+            ),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a failed call",
+        [event(PAY, partial=False), event(answer("pay", "c1", {"error": "no"}))],
+        [
+            START,
+            *stepped(MADE, {"type": "tool-output-error", "toolCallId": "c1", "errorText": "no"}),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "an answer that is not there is null",
+        [event(PAY, partial=False), event(answer("pay", "c1"))],
+        [
+            START,
+            *stepped(MADE, {"type": "tool-output-available", "toolCallId": "c1", "output": None}),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "streamed arguments",
+        [
+            event(call("pay", "c1", None, willContinue=True), partial=True),
+            event(
+                {
+                    "functionCall": {
+                        "id": "c1",
+                        "partialArgs": [{"jsonPath": "$.amount", "numberValue": 5}],
+                        "willContinue": True,
+                    }
+                },
+                partial=True,
+            ),
+            event(PAY, partial=False),
+            event(answer("pay", "c1", {})),
+        ],
+        [
+            START,
+            *stepped(
+                {"type": "tool-input-start", "toolCallId": "c1", "toolName": "pay"},
+                {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": '{"amount":5'},
+                MADE,
+                {"type": "tool-output-available", "toolCallId": "c1", "output": {}},
+            ),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a call that was never made is closed as one that failed",
+        [event(call("pay", "c1", None, willContinue=True), partial=True)],
+        [
+            START,
+            *stepped(
+                {"type": "tool-input-start", "toolCallId": "c1", "toolName": "pay"},
+                {
+                    "type": "tool-input-available",
+                    "toolCallId": "c1",
+                    "toolName": "pay",
+                    "input": {},
+                },
+                {
+                    "type": "tool-output-error",
+                    "toolCallId": "c1",
+                    "errorText": "The run ended before this call was answered.",
+                },
+            ),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a call left to the client",
+        [event(call("locate", "c1"), longRunningToolIds=["c1"], partial=False)],
+        [
+            START,
+            *stepped(
+                {**MADE, "toolName": "locate", "input": {}},
+                data("long-running", {"toolCallId": "c1", "toolName": "locate"}),
+            ),
+            *finish("tool-calls"),
+        ],
+    ),
+    Case(
+        "an approval",
+        [event(PAY, partial=False), event(confirmation(PAY)), placeholder(PAY)],
+        [START, *stepped(MADE, ASKED), *finish("tool-calls")],
+    ),
+    Case(
+        "an approval whose tool says why, and wants more than yes or no",
+        [event(PAY, partial=False), event(confirmation(PAY, "a1", "Sure?", {"max": 9}))],
+        [
+            START,
+            *stepped(
+                MADE,
+                ASKED,
+                data(
+                    "approval",
+                    {
+                        "approvalId": "a1",
+                        "toolCallId": "c1",
+                        "hint": "Sure?",
+                        "payload": {"max": 9},
+                    },
+                    id="a1",
+                ),
+            ),
+            *finish("tool-calls"),
+        ],
+    ),
+    Case(
+        "dialect 7 has a word for the reason",
+        [event(PAY, partial=False), event(confirmation(PAY, "a1", "Sure?"))],
+        [
+            START,
+            *stepped(
+                MADE,
+                {**ASKED, "reason": "Sure?"},
+                data(
+                    "approval", {"approvalId": "a1", "toolCallId": "c1", "hint": "Sure?"}, id="a1"
+                ),
+            ),
+            *finish("tool-calls"),
+        ],
+        {"dialect": "7"},
+    ),
+    Case(
+        "ADK's own hint is for programs",
+        [
+            event(PAY, partial=False),
+            event(confirmation(PAY, "a1", "Please approve or reject the tool call pay() by …")),
+        ],
+        [START, *stepped(MADE, ASKED), *finish("tool-calls")],
+    ),
+    Case(
+        "a denial, in the run that goes on",
+        [event(answer("pay", "c1", {"error": "rejected"}))],
+        [
+            {**START, "messageId": "run-0"},
+            {"type": "tool-output-denied", "toolCallId": "c1"},
+            *stepped(),
+            *finish(),
+        ],
+        {
+            "continues": Continues(
+                message="run-0",
+                open_calls={"c1": "pay"},
+                decisions={"c1": Decision(approval="a1", approved=False)},
+            )
+        },
+    ),
+    Case(
+        "a replayed denial in dialect 6, which has no word for decisions",
+        [event(answer("pay", "c1", {"error": "rejected"}))],
+        [
+            {"type": "message-metadata", "messageMetadata": {"runId": "run-1"}},
+            {"type": "tool-output-error", "toolCallId": "c1", "errorText": "Denied: Too much."},
+            *stepped(),
+            *finish(),
+        ],
+        {
+            "continues": Continues(
+                message="run-0",
+                open_calls={"c1": "pay"},
+                decisions={"c1": Decision(approval="a1", approved=False, reason="Too much.")},
+            ),
+            "scope": Scope(opens=False, replayed=True),
+        },
+    ),
+    Case(
+        "a replayed denial in dialect 7",
+        [event(answer("pay", "c1", {"error": "rejected"}))],
+        [
+            {"type": "message-metadata", "messageMetadata": {"runId": "run-1"}},
+            {
+                "type": "tool-approval-response",
+                "approvalId": "a1",
+                "approved": False,
+                "reason": "Too much.",
+            },
+            {"type": "tool-output-denied", "toolCallId": "c1"},
+            *stepped(),
+            *finish(),
+        ],
+        {
+            "continues": Continues(
+                message="run-0",
+                open_calls={"c1": "pay"},
+                decisions={"c1": Decision(approval="a1", approved=False, reason="Too much.")},
+            ),
+            "scope": Scope(opens=False, replayed=True),
+            "dialect": "7",
+        },
+    ),
+    Case(
+        "requests for input and for a credential",
+        [
+            event(call("adk_request_input", "i1", {"message": "How many?"})),
+            event(call("adk_request_credential", "k1", {"functionCallId": "c1"})),
+        ],
+        [
+            START,
+            data("input-request", {"id": "i1", "request": {"message": "How many?"}}, id="i1"),
+            data(
+                "credential-request",
+                {"id": "k1", "toolCallId": "c1", "request": {"functionCallId": "c1"}},
+                id="k1",
+            ),
+            *stepped(),
+            *finish("tool-calls"),
+        ],
+    ),
+    Case(
+        "a tool that the provider ran",
+        [
+            event(
+                {
+                    "toolCall": {"id": "p1", "toolType": "URL_CONTEXT", "args": {}},
+                    "thoughtSignature": "s",
+                },
+                {"toolResponse": {"id": "p1", "toolType": "URL_CONTEXT", "response": {"ok": 1}}},
+            )
+        ],
+        [
+            START,
+            *stepped(
+                {
+                    "type": "tool-input-available",
+                    "toolCallId": "p1",
+                    "toolName": "URL_CONTEXT",
+                    "input": {},
+                    "providerExecuted": True,
+                    "providerMetadata": {**BY_AGENT, "google": {"thoughtSignature": "s"}},
+                },
+                {
+                    "type": "tool-output-available",
+                    "toolCallId": "p1",
+                    "output": {"ok": 1},
+                    "providerExecuted": True,
+                },
+            ),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a picture",
+        [event({"inlineData": {"mimeType": "image/png", "data": "a-_b", "displayName": "a.png"}})],
+        [
+            START,
+            *stepped(
+                {
+                    "type": "file",
+                    "url": "data:image/png;base64,a+/b",
+                    "mediaType": "image/png",
+                    "providerMetadata": {"adk": {"author": "agent", "filename": "a.png"}},
+                }
+            ),
+            *finish(),
+        ],
+    ),
+    Case(
+        "sound is transient, and counted",
+        [event({"inlineData": {"mimeType": "audio/pcm;rate=8000", "data": "AAAA"}})],
+        [
+            START,
+            data(
+                "pcm",
+                {"content": "AAAA", "sampleRate": 8000, "channels": 1, "bitDepth": 16},
+                transient=True,
+            ),
+            *stepped(),
+            *finish(
+                audio={"chunks": 1, "bytes": 3, "sampleRate": 8000, "duration": round(3 / 16000, 6)}
+            ),
+        ],
+    ),
+    Case(
+        "code and its result",
+        [event({"executableCode": {"code": "1"}}, {"codeExecutionResult": {"output": "1"}})],
+        [
+            START,
+            *stepped(
+                data("executable-code", {"code": "1"}),
+                data("code-execution-result", {"output": "1"}),
+            ),
+            *finish(),
+        ],
+    ),
+    Case(
+        "what the user was heard to say is no text of the assistant",
+        [event(author="user", inputTranscription={"text": "Hi", "finished": True})],
+        [
+            START,
+            data("input-transcription", {"text": "Hi", "final": True}, id="input-2"),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "what the agent said aloud is",
+        [event(outputTranscription={"text": "Hi", "finished": True})],
+        [START, *stepped(*text("Hi", "transcript-2.0")), *finish()],
+    ),
+    Case(
+        "an interruption",
+        [event(interrupted=True)],
+        [START, data("interrupted", {"author": "agent"}), *stepped(), *finish()],
+    ),
+    Case(
+        "state, artifacts, a transfer, an output",
+        [
+            event(
+                output={"n": 1},
+                actions={
+                    "stateDelta": {"a": 1},
+                    "artifactDelta": {"f": 2},
+                    "transferToAgent": "b",
+                    "transferReason": "c",
+                },
+            )
+        ],
+        [
+            START,
+            data("state", {"a": 1}),
+            data("artifact", {"filename": "f", "version": 2}),
+            data("transfer", {"to": "b", "reason": "c"}),
+            data("output", {"author": "agent", "path": "", "output": {"n": 1}}),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "an error that the run survives",
+        [event(errorCode="ValueError", errorMessage="no"), event(said("Again."))],
+        [
+            START,
+            data("error", {"code": "ValueError", "author": "agent", "path": "", "message": "no"}),
+            *stepped(*text("Again.", "text-3.0")),
+            *finish(),
+        ],
+    ),
+    Case(
+        "what is not known yet",
+        [event({"hologram": 1})],
+        [
+            START,
+            data("unrecognised", {"kind": "part", "raw": {"hologram": 1}}),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a run that failed in the middle of a word",
+        [event(said("Hel"), partial=True)],
+        [
+            START,
+            *stepped(*text("Hel")),
+            {"type": "error", "errorText": "The run failed (ValueError)."},
+            DONE,
+        ],
+        {"outcome": "failed", "code": "ValueError"},
+    ),
+    Case(
+        "a run that was cancelled in the middle of a call",
+        [event(PAY, partial=False)],
+        [
+            START,
+            *stepped(
+                MADE,
+                {
+                    "type": "tool-output-error",
+                    "toolCallId": "c1",
+                    "errorText": "The run ended before this call was answered.",
+                },
+            ),
+            *stepped(),
+            {"type": "message-metadata", "messageMetadata": NO_USAGE},
+            {"type": "abort"},
+            DONE,
+        ],
+        {"outcome": "cancelled"},
+    ),
+    Case(
+        "an agent that asks back: its call is answered in a later message",
+        [
+            event(call("helper", "c1"), partial=False),
+            event(said("Which?"), author="helper", branch="helper@c1"),
+        ],
+        [
+            START,
+            *stepped({**MADE, "toolName": "helper", "input": {}}),
+            *stepped(
+                *text("Which?", "text-3.0", {"adk": {"author": "helper", "branch": "helper@c1"}}),
+                {"type": "tool-output-available", "toolCallId": "c1", "output": None},
+            ),
+            *finish(),
+        ],
+    ),
+    Case(
+        "a link and a document",
+        [
+            event(
+                groundingMetadata={
+                    "groundingChunks": [
+                        {"web": {"uri": "https://a", "title": "A"}},
+                        {"retrievedContext": {"uri": "gs://b/d.pdf", "title": "D"}},
+                    ]
+                }
+            )
+        ],
+        [
+            START,
+            *stepped(
+                {"type": "source-url", "sourceId": "source-1", "url": "https://a", "title": "A"},
+                {
+                    "type": "source-document",
+                    "sourceId": "source-2",
+                    "mediaType": "application/octet-stream",
+                    "title": "D",
+                    "filename": "d.pdf",
+                },
+            ),
+            *finish(
+                grounding={
+                    "groundingChunks": [
+                        {"web": {"uri": "https://a", "title": "A"}},
+                        {"retrievedContext": {"uri": "gs://b/d.pdf", "title": "D"}},
+                    ]
+                }
+            ),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_what_a_client_is_sent(case: Case) -> None:
+    """The whole stream, chunk by chunk."""
+    assert chunks(*case.events, **case.how) == case.chunks
+
+
+def test_every_frame_is_in_the_table() -> None:
+    """A frame type that no case shows is a frame type that nobody has looked at."""
+    shown = {chunk if chunk == DONE else chunk["type"] for case in CASES for chunk in case.chunks}
+    tags = {
+        frame.__struct_config__.tag
+        for frame in get_args(frames.Frame)
+        if frame.__struct_config__.tag
+    }
+    assert tags <= shown
+    assert DONE in shown

@@ -1,0 +1,194 @@
+"""Traces of runs that really happened, recorded with their nodes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from google.adk.agents import LlmAgent, LoopAgent
+from google.adk.apps import App
+from google.adk.artifacts import InMemoryArtifactService
+from google.adk.models.llm_request import LlmRequest
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
+from google.adk.tools import ToolContext, exit_loop
+from google.adk.workflow import BaseNode
+from google.genai import types
+from tests.projection.studio.logs import EXTRAS, Said, frames
+
+from adk_prism.apps.tour.agent import tour_app
+from adk_prism.diagnostics import ignore
+from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
+from adk_prism.pipeline.record import Recorder
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.memory import MemoryLog
+from adk_prism.source.graph import read_graph
+from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.sessions import Sessions
+from adk_prism.testing.laws import check_laws
+
+ORIGIN = Origin(app="app", user="user", session="abc123")
+RUN = RunId("run-1")
+
+
+async def recorded(
+    root: BaseNode, prompt: str = "go", state: dict[str, Any] | None = None
+) -> list[Entry]:
+    """Let an app run once, and return its log."""
+    sessions = InMemorySessionService()
+    runner = Runner(
+        app=App(name="app", root_agent=root),
+        session_service=sessions,
+        artifact_service=InMemoryArtifactService(),
+    )
+    await Sessions(sessions).create(ORIGIN, state)
+    log = MemoryLog()
+    await log.open()
+    request = RunRequest(run=RUN, origin=ORIGIN, message=types.UserContent(prompt))
+    await Recorder(log, RUN, RunnerSource(runner, request, nodes=True), ignore).record()
+    return [entry async for batch in log.read(RUN) for entry in batch]
+
+
+def traces(entries: list[Entry], kind: str) -> list[dict[str, Any]]:
+    return [data for name, data in frames(entries) if name == "trace" and data["type"] == kind]
+
+
+# --------------------------------------------------------------------------- the schema's example
+
+
+def search(query: str, tool_context: ToolContext) -> str:
+    """Search for something."""
+    tool_context.state["results"] = "..."
+    return "..."
+
+
+def cite(source: str) -> str:
+    """Cite a source."""
+    return source
+
+
+def respond(callback_context: Any) -> None:
+    """Write down what was said, when the agent is done."""
+    callback_context.state["response"] = "..."
+
+
+def researcher() -> LlmAgent:
+    def script(request: LlmRequest) -> Turn:
+        if read_conversation(request).answers:
+            return say("Based on my research...")
+        return Turn((Call("search", {"query": "test"}),))
+
+    return LlmAgent(
+        name="researcher",
+        model=ScriptedModel(model="gemini-2.5-flash", script=script),
+        tools=[search, cite],
+        after_agent_callback=respond,
+    )
+
+
+async def test_an_agent_like_the_one_of_the_schema_gives_its_stream() -> None:
+    """Field by field, but for the time it took; in between only changes of state and pieces of text."""
+    entries = await recorded(researcher(), state={"query": "test"})
+    said: list[Said] = []
+    for name, data in frames(entries):
+        if isinstance(data, dict):
+            hidden = EXTRAS - {"node"} if name == "trace" else EXTRAS
+            data = {key: value for key, value in data.items() if key not in hidden}
+            data.pop("duration_ms", None)
+        said.append((name, data))
+    calling = ("log", {"message": "Calling gemini-2.5-flash (tools: 2)"})
+    before, after = {"query": "test"}, {"query": "test", "results": "..."}
+    last = {**after, "response": "..."}
+    example = [
+        ("session", "abc123"),
+        ("trace", _trace("node_start", before, {}, node="researcher", step=1)),
+        calling,
+        ("tool_call", {"name": "search", "args": {"query": "test"}}),
+        ("tool_result", {"name": "search", "result": "..."}),
+        calling,
+    ]
+    kept = [item for item in said if not (item[0] == "trace" and item[1]["type"] == "state")]
+    assert kept[: len(example)] == example
+    assert "".join(data for name, data in said if name == "chunk") == "Based on my research..."
+    ended = next(data for name, data in kept if name == "trace" and data["type"] == "node_end")
+    assert ended["state_snapshot"]["input"] == before
+    assert ended["state_snapshot"]["output"].items() >= after.items()
+    assert kept[-2:] == [("trace", _trace("done", before, last, total_steps=1)), ("end", "")]
+
+
+def _trace(kind: str, before: Any, after: Any, **more: Any) -> dict[str, Any]:
+    snapshot = {"input": before, "output": after}
+    return {"type": kind, **more, "state_snapshot": snapshot, "state_keys": list(after or before)}
+
+
+# --------------------------------------------------------------------------- other shapes
+
+
+async def test_the_rounds_of_a_loop() -> None:
+    """Each is a step of its own, inside the loop, with its number."""
+
+    def script(request: LlmRequest) -> Turn:
+        said = sum(1 for content in request.contents if content.role == "model")
+        return say(f"Round {said + 1}.") if said < 2 else Turn((Call("exit_loop"),))
+
+    rounds = LlmAgent(name="rounds", model=ScriptedModel(script=script), tools=[exit_loop])
+    entries = await recorded(LoopAgent(name="circle", sub_agents=[rounds], max_iterations=5))
+    starts = traces(entries, "node_start")
+    assert [(data["node"], data["step"], data.get("iteration", 1)) for data in starts] == [
+        ("circle", 1, 1),
+        ("rounds", 2, 1),
+        ("rounds", 3, 2),
+        ("rounds", 4, 3),
+    ]
+    assert {data.get("parent") for data in starts[1:]} == {starts[0]["id"]}
+
+
+PROMPTS = (
+    "workflow",
+    "agent tool",
+    "parallel specialists",
+    "transfer",
+    "recovered error",
+    "exception",
+    "approval",
+)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+async def test_the_tour_keeps_the_laws_and_its_nodes_are_in_the_graph(
+    prompt: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it shows; each node is found by its path, or by its name where ADK nests no path."""
+    monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
+    root = tour_app(delay=0).root_agent
+    entries = await recorded(root, prompt)
+    assert check_laws(entries, {"studio": protocol("studio")}) == []
+    graph = read_graph(root)
+    ids, names = {node.id for node in graph.nodes}, {node.name for node in graph.nodes}
+    for data in traces(entries, "node_start"):
+        place = "/".join(step.partition("@")[0] for step in data["path"].split("/"))
+        assert place in ids or data["node"] in names
+        assert "derived" not in data
+        if "/" in place:
+            assert place in ids
+
+
+async def test_an_agent_inside_a_tool_shows_in_the_trace_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its words are the tool's result, and no part of the answer."""
+    monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
+    entries = await recorded(tour_app(delay=0).root_agent, "agent tool")
+    starts = {data["node"]: data for data in traces(entries, "node_start")}
+    assert starts["translator"]["parent"] == starts["tour"]["id"]
+    text = "".join(data for name, data in frames(entries) if name == "chunk")
+    assert text == "I ask the translator.The translator says: Bom dia (synthetic)"
+    inside = [
+        json.dumps(data)
+        for _, data in frames(entries)
+        if isinstance(data, dict) and "within" in data
+    ]
+    assert len(inside) == 1
+    assert "Calling tour-offline" in inside[0]
