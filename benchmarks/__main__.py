@@ -12,7 +12,7 @@ from importlib import import_module
 
 from benchmarks.table import Row, render
 
-NAMES = ("log_to_bytes", "studio", "stream_over_http", "long_runs", "viewers", "start_up")
+NAMES = ("log_to_bytes", "studio", "nodes", "stream_over_http", "long_runs", "viewers", "start_up")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import selectors
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 CHUNK = 256 * 1024
@@ -59,24 +59,34 @@ def read_all(connection: socket.socket) -> bytes:
         return b"".join(pieces)
 
 
-def drain(connections: Sequence[socket.socket]) -> list[int]:
-    """Read many answers to their ends, at once; return how many bytes each had."""
-    sizes = dict.fromkeys(connections, 0)
+def drain(streams: Mapping[socket.socket, bytes]) -> list[bytes]:
+    """Read many answers to their ends, at once, each after what came of it; return the bodies."""
+    pieces = {connection: [begun] for connection, begun in streams.items()}
     with selectors.DefaultSelector() as selector:
-        for connection in connections:
+        for connection in streams:
             selector.register(connection, selectors.EVENT_READ)
-        open_ones = len(connections)
-        while open_ones:
+        while selector.get_map():
             ready = selector.select(SILENCE)
             if not ready:
-                raise RuntimeError(f"{open_ones} streams have gone silent")
+                raise RuntimeError(f"{len(selector.get_map())} streams have gone silent")
             for key, _ in ready:
                 connection = key.fileobj
                 assert isinstance(connection, socket.socket)
-                size = len(connection.recv(CHUNK))
-                sizes[connection] += size
-                if not size:
+                piece = connection.recv(CHUNK)
+                pieces[connection].append(piece)
+                if not piece:
                     selector.unregister(connection)
                     connection.close()
-                    open_ones -= 1
-    return list(sizes.values())
+    return [_without_chunks(b"".join(found)) for found in pieces.values()]
+
+
+def _without_chunks(body: bytes) -> bytes:
+    """Take the transfer coding off a body: it says how the server cut, not what it said."""
+    plain, rest = [], body
+    while True:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size, 16)
+        if not length:
+            return b"".join(plain)
+        plain.append(rest[:length])
+        rest = rest[length + 2 :]

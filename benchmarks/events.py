@@ -8,9 +8,8 @@ words that fill a line of text each.
 
 from __future__ import annotations
 
-from google.adk.events.event import Event
+from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
-from google.adk.events.event import NodeInfo
 from google.genai import types
 
 AUTHOR = "speaker"

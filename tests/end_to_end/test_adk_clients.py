@@ -7,6 +7,7 @@ Events must be equal once ids and times are taken out; the differences that are 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import defaultdict
@@ -413,6 +414,36 @@ async def test_a_state_update_leaves_a_question_open(diary: Adk) -> None:
     assert "erased" in json.dumps(events)
 
 
+async def test_a_state_update_waits_for_the_run(diary: Adk, server: Server) -> None:
+    """It would make the run fail; so it comes after it, and not before."""
+    gate = new_id("gate")
+    async with client_of(server) as other:
+        body = diary.body(words(f"hello [{gate}]"), streaming=True)
+        running = asyncio.create_task(other.post("/run_sse", json=body))
+        await until_asked(server, diary)
+        updating = asyncio.create_task(diary.run(None, stateDelta={"count": 7}))
+        assert "count" not in (await diary.session_now())["state"]
+        await open_gate(server, gate)
+        events = events_of((await running).text)
+        (update,) = await updating
+    assert not any(event.get("errorCode") for event in events)
+    assert update["actions"]["stateDelta"] == {"count": 7}
+    assert (await diary.session_now())["events"][-1]["id"] == update["id"]
+
+
+async def until_asked(server: Server, adk: Adk) -> None:
+    """Wait until the diary's model has been asked something."""
+    async with asyncio.timeout(PATIENCE):
+        while not (server.folder / f"requests-{adk.session}.jsonl").exists():
+            await adk.http.get("/health")
+
+
+async def open_gate(server: Server, gate: str) -> None:
+    """Open a gate of the diary's."""
+    async with opened(client_of(server), "diary") as keeper:
+        await keeper.say(f"open {gate}")
+
+
 async def test_state_with_a_message_is_there_from_the_first_step(
     diary: Adk, server: Server
 ) -> None:
@@ -470,7 +501,7 @@ async def test_what_cannot_run_is_refused_before_it_begins(diary: Adk, case: Ref
     assert (await diary.http.get(f"/api/runs?session={diary.session}")).json() == []
 
 
-async def test_a_busy_session_is_refused(diary: Adk) -> None:
+async def test_a_busy_session_is_refused(diary: Adk, server: Server) -> None:
     """409 at once; the run that is on goes on, and afterwards the session is free."""
     gate = new_id("gate")
     async with diary.http.stream(
@@ -482,8 +513,7 @@ async def test_a_busy_session_is_refused(diary: Adk) -> None:
                 break
         assert (await diary.post("/run_sse", words("second"))).status_code == 409
         assert (await diary.post("/run", words("second"))).status_code == 409
-        async with opened(httpx.AsyncClient(base_url=diary.http.base_url), "diary") as keeper:
-            await keeper.say(f"open {gate}")
+        await open_gate(server, gate)
         rest = [line async for line in lines]
     assert any("You said" in line for line in rest)
     assert len(await diary.say("third")) > 0

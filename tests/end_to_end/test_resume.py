@@ -68,23 +68,22 @@ async def test_a_continuation_resumes_at_every_position(http: httpx.AsyncClient)
     """Its run is a run like any other."""
     chat = new_id()
     asked = await http.post("/api/chat/diary", json=chat_body(chat, "erase page"))
-    (call, approval) = question(asked.text)
-    part = {"type": "tool-erase", "toolCallId": call, "state": "approval-responded"}
-    part |= {"input": {"name": "page"}, "approval": {"id": approval, "approved": True}}
-    message = {"id": asked.headers["x-prism-run"], "role": "assistant", "parts": [part]}
-    answer = await http.post("/api/chat/diary", json={"id": chat, "messages": [message]})
+    answer = await http.post("/api/chat/diary", json=approve(chat, asked))
     run, whole = answer.headers["x-prism-run"], await read(http, answer.headers["x-prism-run"])
     assert without_comments(answer.content) == whole
     for frame in frames(whole):
         assert await read(http, run, f"as=ai-sdk&after={frame.id}") == whole[frame.end :]
 
 
-def question(stream: str) -> tuple[str, str]:
-    """Return the call and the approval that a stream asks about."""
-    chunks = [
-        json.loads(line[6:]) for line in stream.splitlines() if '"type":"tool-approval' in line
-    ]
-    return chunks[0]["toolCallId"], chunks[0]["approvalId"]
+def approve(chat: str, asked: httpx.Response) -> dict[str, Any]:
+    """Return the request that approves the call which a response asks about."""
+    lines = [line for line in asked.text.splitlines() if '"type":"tool-approval-request"' in line]
+    request = json.loads(lines[0].removeprefix("data: "))
+    part = {"type": "tool-erase", "state": "approval-responded", "input": {"name": "page"}}
+    part |= {"toolCallId": request["toolCallId"]}
+    part |= {"approval": {"id": request["approvalId"], "approved": True}}
+    message = {"id": asked.headers["x-prism-run"], "role": "assistant", "parts": [part]}
+    return {"id": chat, "messages": [message]}
 
 
 async def test_a_cursor_is_good_in_every_protocol(http: httpx.AsyncClient) -> None:
@@ -295,6 +294,21 @@ async def test_one_key_is_one_run(http: httpx.AsyncClient, route: Route) -> None
     assert other.status_code == 422
     state = await http.get(f"/apps/diary/users/user/sessions/{session}")
     assert state.json()["state"]["count"] == 1
+
+
+async def test_a_repeated_answer_with_its_key_is_one_answer(http: httpx.AsyncClient) -> None:
+    """A client that did not hear back sends its approval again, and gets the stream it missed; the
+    same for a regenerated message."""
+    chat, key = new_id(), new_id("key")
+    asked = await http.post(ROUTES[0].path, json=chat_body(chat, "erase page"))
+    answer = approve(chat, asked)
+    again = {"id": chat, "trigger": "regenerate-message", "messages": []}
+    for body in (answer, again):
+        key = new_id("key")
+        answers = [await post(http, ROUTES[0], key, body) for _ in range(3)]
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.headers["x-prism-run"] for answer in answers}) == 1
+    assert len((await http.get(f"/api/runs?session={chat}")).json()) == 3
 
 
 async def test_a_key_is_good_in_its_session_only(http: httpx.AsyncClient) -> None:

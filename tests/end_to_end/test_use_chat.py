@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.conformance.chat import ChatResult, text_of
+from tests.conformance.judge import SDKS, Judge
 from tests.end_to_end.clients import Client, Player, Step, chat_body, new_id, open_gate, send
 from tests.end_to_end.server import Server
 
@@ -58,6 +59,17 @@ def _shown_part(part: Json, client: Client) -> Json:
     if client.sdk == "ai-6.0.0":
         dropped["file"] = "providerMetadata"  # not read by the first release
     return {key: value for key, value in part.items() if key != dropped.get(part["type"])}
+
+
+PICTURE = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}
+PAGE = {"type": "file", "mediaType": "application/pdf", "url": "https://example.com/a.pdf"}
+
+
+def test_files_of_the_person_are_kept(play: Player) -> None:
+    """What was attached comes back with the message."""
+    result = play(send("text", files=[PICTURE, PAGE]), MESSAGES)
+    assert json.loads(result.requests[-1]["text"])[0] == result.messages[0]
+    assert result.messages[0]["parts"][:2] == [PICTURE, PAGE]
 
 
 # ------------------------------------------------------------------ answers
@@ -252,6 +264,20 @@ def decided(message: Json, client: Client) -> Json:
 def _undecided(part: Json) -> Json:
     part = {key: value for key, value in part.items() if key not in ("approval", "errorText")}
     return {**part, "state": FAILED} if part.get("state") == DENIED else part
+
+
+def test_a_client_tool_that_answers_at_once(play: Player) -> None:
+    """As `onToolCall` does: before the stream with the call has ended."""
+    result = play(send("client tool"), clientTools={"get_location": {"output": ROME}})
+    assert result.text.endswith("Your device answered: city Rome.")
+    assert len(result.posts) == 2
+
+
+@pytest.mark.parametrize("client", [Client("ai-6"), Client("ai-7", "7")], ids=str)
+def test_the_chat_of_react(play: Player) -> None:
+    """The Chat of @ai-sdk/react asks, answers and goes on just as well."""
+    result = play(send("mixed batch"), LOCATION, APPROVE, RELOAD, client="react")
+    assert result.text.endswith(ALL_THREE)
 
 
 def test_the_model_sees_why_it_was_denied(play: Player) -> None:
@@ -496,22 +522,35 @@ def test_state_that_was_there_before_survives(play: Player, server: Server) -> N
     assert session(server, chat)["state"] == {"count": 41, "seen_41": True, "mood": "good"}
 
 
+def test_a_message_that_was_never_stored_is_taken_back(play: Player) -> None:
+    """The run failed before ADK had the message: there is nothing to rewind, and it can be edited."""
+    steps = (
+        send("please sing"),
+        send("sing"),
+        {"do": "edit", "message": 2, "text": "please dance"},
+    )
+    result = play(*steps, RELOAD, app="moody", fails=True)
+    texts = ["please sing", "Gladly: please sing", "please dance", "Gladly: please dance"]
+    assert [text_of(m) for m in result.messages] == texts
+
+
 # ------------------------------------------------------------------ stopping
 
 
-def test_stop(play: Player, server: Server) -> None:
-    """The stop button, with the server's stop route: the run ends, what was said is kept."""
-    chat, gate = new_id(), new_id("gate")
-    stop = {"do": "fetch", "method": "POST", "path": "stop"}
-    held = send(f"hello [{gate}] there", hold={"chunks": 5})
-    result = play(held, stop, {"do": "stop"}, stop, RELOAD, app="diary", id=chat)
-    stops = [
-        json.loads(r["text"])
-        for r in result.requests
-        if r["url"].partition("?")[0].endswith("stop")
-    ]
-    assert stops == [{"stopped": True}, {"stopped": False}]
+STOP = {"do": "fetch", "method": "POST", "path": "stop"}
+
+
+def test_stop(play: Player, client: Client, server: Server) -> None:
+    """The server's stop route ends the run: what was said is kept, in the page and in the chat, and
+    the next message is answered. Stopping again, or nothing, is no error."""
+    chat = new_id()
+    held = send(f"hello [{new_id('gate')}] there", hold={"chunks": 5})
+    result = play(held, STOP, RELEASE, STOP, MESSAGES, app="diary", id=chat)
+    stops = [r for r in result.requests if r["url"].partition("?")[0].endswith("/stop")]
+    assert [json.loads(r["text"]) for r in stops] == [{"stopped": True}, {"stopped": False}]
     assert text_of(result.messages[-1]).startswith("You said: hello")
+    stored = json.loads(result.requests[-1]["text"])
+    assert [shown(m, client) for m in stored] == [shown(m, client) for m in result.messages]
     assert last_run(server, chat)["outcome"] == "cancelled"
     after = play(RELOAD, send("again"), app="diary", id=chat)
     assert after.text == "You said: again"
@@ -544,13 +583,15 @@ def test_a_second_message_interrupts_the_first(play: Player, server: Server) -> 
     assert [run["outcome"] for run in runs] == ["cancelled", "finished"]
 
 
-def test_many_messages_at_once(server: Server) -> None:
+def test_many_messages_at_once(server: Server, judge: Judge) -> None:
     """Each is answered or interrupted, none fails, and nothing of them is mixed."""
     chat, url = new_id(), server.chat("diary")
     bodies = [chat_body(chat, f"number {number}") for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda body: httpx.post(url, json=body), bodies))
-    assert {answer.status_code for answer in answers} == {200}
+    for answer in answers:
+        verdicts = [judge(answer.text, sdk) for sdk in SDKS]
+        assert "".join(verdict.why for verdict in verdicts if not verdict.ok) == ""
     runs = httpx.get(f"{server.url}/api/runs?session={chat}").json()
     assert len(runs) == 8
     assert {run["outcome"] for run in runs} <= {"cancelled", "finished"}

@@ -116,7 +116,7 @@ BROKEN = _same(
         "never closed": "**Confidence: 92%",
         "closed with one star": "**Confidence:* 92%",
         "opened too late": "Confidence:** 92%**",
-        "stars inside": "**Confi**dence: 92%",
+        "stars everywhere": "**Confidence**:** 92%**",
         "fence without end": "```\n**Confidence:** 92%\nand on it goes",
         "fence of a language without end": "```python\n**Confidence:** 92%\nand on it goes",
         "heading without a space": "###Confidence: 92%",

@@ -13,6 +13,7 @@ from adk_prism.runlog.entry import (
     Entry,
     Origin,
     Outcome,
+    Record,
     RunEnded,
     RunStarted,
 )
@@ -72,7 +73,7 @@ def placeholder(gated: Json, **fields: Any) -> Json:
 
 
 def entries(
-    events: Iterable[Json | bytes],
+    events: Iterable[Json | bytes | Record],
     outcome: Outcome | None = None,
     continues: Continues | None = None,
     code: str = "",
@@ -83,11 +84,16 @@ def entries(
     )
     run = [Entry(1, 0.0, started)]
     for item in events:
-        data = item if isinstance(item, bytes) else json.dumps(item).encode()
-        run.append(Entry(len(run) + 1, float(len(run)), AgentEvent(data)))
+        run.append(Entry(len(run) + 1, float(len(run)), _record(item)))
     ending = CaptureEnding()
     for entry in run:
         ending.feed(entry)
     ended = RunEnded(outcome=outcome, code=code) if outcome is not None else ending.ended()
     run.append(Entry(len(run) + 1, float(len(run)), ended))
     return run
+
+
+def _record(item: Json | bytes | Record) -> Record:
+    if isinstance(item, dict):
+        return AgentEvent(json.dumps(item).encode())
+    return AgentEvent(item) if isinstance(item, bytes) else item

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import Raw
 from tests.laws.events import (
     Json,
     answer,
@@ -22,7 +23,19 @@ from tests.laws.events import (
     thought,
 )
 
-from adk_prism.runlog.entry import Continues, Decision, Entry, Outcome, to_raw
+from adk_prism.runlog.entry import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ChildEvent,
+    Continues,
+    Decision,
+    Entry,
+    NodeEnded,
+    NodeStarted,
+    Outcome,
+    RunTakenOver,
+    to_raw,
+)
 
 Draw = st.DrawFn
 
@@ -363,6 +376,7 @@ def _odd_events(draw: Draw, others: list[Any]) -> Any:
             st.just(event() | {"content": {"parts": None}}),
             st.just(event(usageMetadata={"totalTokenCount": "12"}, groundingMetadata=[1])),
             st.sampled_from(_UNREADABLE),
+            st.sampled_from(_RECORDS),
         )
     )
 
@@ -371,6 +385,18 @@ def _decided(approved: bool) -> Json:
     response = {"confirmed": approved}
     return event(answer("adk_request_confirmation", "a3", response), author="user")
 
+
+_RECORDS = (
+    NodeStarted(node="n1", name="root", kind="agent", path="root@1"),
+    NodeEnded(node="n1", status="finished"),
+    NodeEnded(node="n9", status="failed", error="ValueError"),
+    ChildEvent(call="c1", event=Raw(b'{"author":"child","content":{"parts":[{"text":"x"}]}}')),
+    ChildEvent(call="c1", event=Raw(b"[]")),
+    ApprovalAsked(approval="a9", call="c1", name="search"),
+    ApprovalGiven(approval="a9", approved=False),
+    RunTakenOver(epoch=2, in_doubt=["c1"]),
+)
+"""Records besides events, in no order that a source would give them."""
 
 _UNREADABLE = (
     b"",

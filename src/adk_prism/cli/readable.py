@@ -1,8 +1,8 @@
 """A run as text for a person at a terminal: what is said as it comes, the rest as short lines.
 
 Decides how each fact reads, and nothing of what it means. One block of text streams at a time; what
-agents beside it say is held until it ends, so that sentences stay whole. Control characters never reach
-the terminal: a model or a tool may say anything.
+agents beside it say and do is held until it ends, so that sentences stay whole. Control characters never
+reach the terminal: a model or a tool may say anything.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Readable:
         """Those not yet written to their end; the first one streams."""
         self._author = ""
         """Who spoke last."""
+        self._lines: list[str] = []
+        """Of what was done while a block streams."""
         self._in_line = False
 
     def show(self, item: fact.Fact) -> str:
@@ -55,8 +57,11 @@ class Readable:
     # -------------------------------------------------------------- lines
 
     def _line(self, text: str, style: str = "") -> Iterator[str]:
-        yield from self._break()
-        yield self._styled(_clean(text).replace("\n", " "), style) + "\n"
+        line = self._styled(_clean(text).replace("\n", " "), style) + "\n"
+        if self._blocks:
+            self._lines.append(line)
+        else:
+            yield line
 
     def _break(self) -> Iterator[str]:
         if self._in_line:
@@ -79,7 +84,7 @@ class Readable:
     def _announce(self, block: _Block) -> Iterator[str]:
         yield from self._break()
         if self._author and block.author != self._author:
-            yield from self._line(f"[{block.author}]", _BOLD)
+            yield self._styled(_clean(f"[{block.author}]"), _BOLD) + "\n"
         self._author = block.author
         if block.kind == "reasoning":
             self._in_line = True
@@ -103,6 +108,8 @@ class Readable:
                 return
             del self._blocks[name]
             yield from self._break()
+            yield from self._lines
+            self._lines.clear()
             yield from self._turn_of_next()
 
     def _turn_of_next(self) -> Iterator[str]:

@@ -12,7 +12,7 @@ The rules, each found on real runs of google-adk 2.13:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -67,13 +67,13 @@ class Batch(Struct, frozen=True):
     def of(cls, event: AdkEvent) -> Batch:
         """Read it from an event."""
         parts = (event.content.parts if event.content is not None else None) or ()
-        calls = (part.function_call for part in parts)
-        asked: set[str] = set()
-        if event.actions is not None:
-            asked |= event.actions.requested_tool_confirmations.keys()
-            asked |= event.actions.requested_auth_configs.keys()
+        calls = [part.function_call for part in parts if part.function_call is not None]
+        actions = event.actions
+        asked: Iterable[str] = ()
+        if actions is not None:
+            asked = (*actions.requested_tool_confirmations, *actions.requested_auth_configs)
         return cls(
-            frozenset(call.id for call in calls if call is not None and call.id),
+            frozenset([call.id for call in calls if call.id]),
             frozenset(event.long_running_tool_ids or ()),
             frozenset(asked),
             event.error_code == ABORTED,

@@ -191,7 +191,7 @@ class EventReader:
         assert event.content is not None
         parts = event.content.parts or []
         batch = Batch.of(event)
-        remainder = call.remainder(whole_text(parts), out)
+        remainder = call.remainder(whole_text(parts), out) if call.streamed else Remainder({})
         for index, part in enumerate(parts):
             place = (cursor, index)
             signature = part.thought_signature or ""

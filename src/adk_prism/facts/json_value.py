@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.entry import NOTHING
 
 
 def read_value(raw: Raw | bytes) -> Any:
@@ -35,4 +36,4 @@ def read_object(raw: Raw | bytes) -> dict[str, Any]:
 
 def is_given(raw: Raw) -> bool:
     """Tell a value from an absent one: some writers leave it out, others write null."""
-    return bytes(raw) not in (b"", b"null")
+    return raw is not NOTHING and bytes(raw) not in (b"", b"null")

@@ -87,6 +87,11 @@ class ModelCall:
 
     # -------------------------------------------------------------- fragments and aggregate
 
+    @property
+    def streamed(self) -> bool:
+        """Whether fragments of a text have been shown."""
+        return bool(self._said)
+
     def stream(
         self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
     ) -> None:

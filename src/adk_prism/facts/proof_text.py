@@ -13,12 +13,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from msgspec import Struct
-
-from adk_prism.facts import citation_text, confidence_text
-from adk_prism.facts.confidence_item import Item
-from adk_prism.facts.confidence_text import Fault, Statement, read_below, read_statements
-from adk_prism.facts.markdown_line import (
+from adk_prism.facts.prose import citation_text, claims, confidence_text
+from adk_prism.facts.prose.confidence_item import Item
+from adk_prism.facts.prose.confidence_text import Statement, read_below, read_statements
+from adk_prism.facts.prose.markdown_line import (
     FENCE,
     Line,
     bold_lead,
@@ -28,59 +26,46 @@ from adk_prism.facts.markdown_line import (
     is_underline,
     read_line,
 )
-from adk_prism.facts.proof_model import Citation, Reading, Unread
+from adk_prism.facts.prose.markdown_section import BOLD_HEADING, Section
+from adk_prism.facts.prose.text_pieces import ProofText, TextPieces
 
-MOST = 256
-"""Pieces of each kind that are read from one text. A person reads fewer; the text itself has them all."""
-LONGEST = 400
-"""Characters of a quoted piece."""
+LABELS = 4_096
+"""Labels that are looked at in one text; a text with more of them states nothing that a person could
+follow, and a hostile one costs no more than this."""
 
 _REASON_STEMS = ("reason", "rationale", "justif", "begründung", "razonamiento", "methodology")
-STEMS = (*confidence_text.STEMS, *citation_text.STEMS, *_REASON_STEMS)
+_STEMS = (*confidence_text.STEMS, *citation_text.STEMS, *_REASON_STEMS)
 _REASON = re.compile(
     r"(?:the\s)?(?P<label>(?:chain of\s)?reasoning(?:\s(?:chain|steps))?|rationale|justification|reasons?"
-    r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}",
-    re.I,
+    r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}"
 )
 _DATA_FENCES = frozenset(("", "json", "yaml", "yml", "toml", "text", "txt", "md", "markdown"))
 
 Announced = Literal["confidence", "source", "reason", ""]
 
 
-class ProofText(Struct, frozen=True, gc=False):
-    """What was read from one text."""
-
-    readings: list[Reading]
-    citations: list[Citation]
-    reasons: list[str]
-    unread: list[Unread]
-    omitted: int = 0
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.readings or self.citations or self.reasons or self.unread)
-
-
-NOTHING_READ = ProofText([], [], [], [])
+NOTHING_READ = ProofText([], [], [], [], [])
 
 
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
-    lowered = text.lower()
-    return any(stem in lowered for stem in STEMS)
+    return _has(text.lower(), _STEMS) or _has(text, citation_text.LAWS)
 
 
-def read_proof_text(text: str, cursor: int = 0) -> ProofText:
-    """Read a text; each piece is traced to the entry at `cursor`. Never raises."""
-    if not may_hold_proof(text):
+def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
+    """Read a text; each piece is traced to the entry at `cursor`. Never raises.
+
+    With `figures`, return as well the sentences that hold one and cite nothing.
+    """
+    if not figures and not may_hold_proof(text):
         return NOTHING_READ
-    reader = _TextReader(cursor)
+    reader = _TextReader(cursor, figures)
     lines = text.splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
         reader.take(raw, following, number in closed)
-    return reader.result()
+    return reader.pieces.result()
 
 
 def _closed_fences(lines: list[str]) -> frozenset[int]:
@@ -91,62 +76,23 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
     return frozenset(fences[: len(fences) - len(fences) % 2])
 
 
-class _Section:
-    """Where in the text a line stands."""
-
-    def __init__(self) -> None:
-        self._headings: list[tuple[int, str]] = []
-        self._lead = ""
-
-    @property
-    def name(self) -> str:
-        if self._lead:
-            return self._lead
-        return next((name for _, name in reversed(self._headings) if name), "")
-
-    def open(self, level: int, name: str) -> None:
-        """Begin a section; one without a name belongs to the one around it."""
-        while self._headings and self._headings[-1][0] >= level:
-            self._headings.pop()
-        self._headings.append((level, name))
-        self._lead = ""
-
-    def lead(self, name: str) -> None:
-        self._lead = name
-
-
-_BOLD_HEADING = 7
-"""The level of a bold line that stands for a heading: below every real one."""
-
-
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int) -> None:
-        self._cursor = cursor
-        self._readings: list[Reading] = []
-        self._citations: dict[tuple[str, str, str], Citation] = {}
-        self._reasons: list[str] = []
-        self._unread: dict[tuple[str, str], Unread] = {}
-        self._omitted = 0
-        self._section = _Section()
+    def __init__(self, cursor: int, figures: bool) -> None:
+        self.pieces = TextPieces(cursor)
+        self._wants_figures = figures
+        self._section = Section()
         self._announced: Announced = ""
         self._label = ""
         """The word by which sources were announced."""
         self._until_blank = False
         self._in_code = False
         self._is_data = True
+        self._looked = 0
+        """How many labels have been looked at."""
         self._columns: list[Announced] = []
         self._heads: list[str] = []
-
-    def result(self) -> ProofText:
-        return ProofText(
-            self._readings,
-            list(self._citations.values()),
-            self._reasons,
-            list(self._unread.values()),
-            self._omitted,
-        )
 
     # -------------------------------------------------------------- lines
 
@@ -185,7 +131,7 @@ class _TextReader:
         lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
         if lead and not _announces(lead):
             if alone:
-                self._section.open(_BOLD_HEADING, lead)
+                self._section.open(BOLD_HEADING, lead)
                 self._announced = ""
                 return
             self._section.lead(lead)
@@ -198,57 +144,71 @@ class _TextReader:
         self._announced, self._until_blank = announced, False
         self._label = citation_text.label_of(line.text) if announced == "source" else ""
         if announced:
-            self._statements(line)
+            self._statements(line, [])
 
     def _text(self, raw: str) -> None:
-        lowered = raw.lower()
-        if not self._announced and not any(stem in lowered for stem in STEMS):
-            return
-        line = read_line(raw)
-        if not self._labelled(line):
-            self._below(line)
+        stated: list[str] = []
+        if self._announced or may_hold_proof(raw):
+            line = read_line(raw)
+            if self._labelled(line, stated):
+                return
+            if not stated:
+                self._below(line)
+        if self._wants_figures and not self._announced:
+            for sentence in claims.figures(read_line(raw).text, stated):
+                self.pieces.figure(sentence, self._section.name)
 
     # -------------------------------------------------------------- labels
 
-    def _labelled(self, line: Line) -> bool:
-        """Read the labels of a line; tell whether there were any."""
+    def _labelled(self, line: Line, stated: list[str]) -> bool:
+        """Read the labels of a line, its statements into `stated`; tell whether it cites or announces."""
         if self._announce(line):
             return True
-        stated = self._statements(line)
+        self._statements(line, stated)
         cited = self._cited(line)
-        if not cited:
+        if not cited and self._announced != "source" and _has(line.text, citation_text.LAWS):
             for law in citation_text.read_laws(line.text):
-                self._cite(law)
-        return stated or cited
+                self.pieces.cite(law, self._section.name)
+        return cited
 
     def _announce(self, line: Line) -> bool:
         """Take a label whose list follows, or a reason."""
-        if confidence_text.is_label_alone(line.text):
+        if _has(line.lowered, confidence_text.STEMS) and confidence_text.is_label_alone(line):
             self._announced, self._until_blank = "confidence", True
             return True
-        reason = _REASON.match(line.text)
+        reason = _REASON.match(line.lowered)
         if reason is None or not reason["colon"]:
             return False
         said = line.text[reason.end() :].strip()
         if said:
-            self._reason(said)
+            self.pieces.reason(said)
         self._announced, self._until_blank = "" if said else "reason", True
         return True
 
-    def _statements(self, line: Line) -> bool:
-        found = False
-        for stated in read_statements(line):
-            self._state(stated)
-            found = True
-        return found
+    def _statements(self, line: Line, stated: list[str]) -> None:
+        if not _has(line.lowered, confidence_text.STEMS):
+            return
+        for found in read_statements(line, self._afforded(confidence_text.labels_of(line))):
+            self.pieces.state(found, self._section.name)
+            stated.append(found.text)
+
+    def _afforded(self, labels: list[re.Match[str]]) -> list[re.Match[str]]:
+        """Return the labels that may still be looked at, and count the others."""
+        most = 0 if self.pieces.is_full else max(0, LABELS - self._looked)
+        self._looked += len(labels)
+        self.pieces.omitted += max(0, len(labels) - most)
+        return labels[:most]
 
     def _cited(self, line: Line) -> bool:
+        if not _has(line.lowered, citation_text.STEMS) or self._looked > LABELS:
+            return False
         found = False
         for label, tail in citation_text.read_labelled(line):
             found = True
+            self._looked += 1
             if tail.strip(" \"'[{("):
                 for citation in citation_text.read_citations(tail, label):
-                    self._cite(citation)
+                    self.pieces.cite(citation, self._section.name)
             else:
                 self._announced, self._label, self._until_blank = "source", label, True
         return found
@@ -258,16 +218,16 @@ class _TextReader:
         if self._announced == "confidence":
             stated = read_below(line.text)
             if stated is not None:
-                self._state(stated)
+                self.pieces.state(stated, self._section.name)
         elif self._announced == "source":
             self._source_below(line)
         elif self._announced == "reason":
-            self._reason(line.text)
+            self.pieces.reason(line.text)
 
     def _source_below(self, line: Line) -> None:
         if line.is_item or self._until_blank:
             for citation in citation_text.read_citations(line.text, self._label):
-                self._cite(citation)
+                self.pieces.cite(citation, self._section.name)
 
     # -------------------------------------------------------------- tables
 
@@ -293,85 +253,24 @@ class _TextReader:
                 named = [Item(i.value, i.about or row, i.overall, i.reason) for i in stated.items]
                 stated = Statement(f"{row} | {cell}" if row else cell, named)
             if stated is not None:
-                self._state(stated)
+                self.pieces.state(stated, self._section.name)
         elif kind == "source":
             for citation in citation_text.read_citations(cell, head):
-                self._cite(citation)
+                self.pieces.cite(citation, self._section.name)
         elif kind == "reason" and cell:
-            self._reason(cell)
-
-    # -------------------------------------------------------------- pieces
-
-    def _state(self, stated: Statement | Fault) -> None:
-        if isinstance(stated, Fault):
-            self._fail(stated.text, stated.reason)
-            return
-        for item in stated.items:
-            if item.value.fault:
-                self._fail(stated.text, item.value.fault)
-            elif self._has_room(self._readings):
-                self._readings.append(self._reading(item, stated.text))
-
-    def _reading(self, item: Item, text: str) -> Reading:
-        value = item.value
-        return Reading(
-            value.value,
-            _cut(text),
-            "parsed",
-            self._cursor,
-            value.level,
-            value.low,
-            value.high,
-            value.bound,
-            item.overall,
-            _cut(item.about),
-            _cut(self._section.name),
-            _cut(item.reason),
-        )
-
-    def _fail(self, text: str, reason: str) -> None:
-        if self._has_room(self._unread):
-            unread = Unread(_cut(text), reason, self._cursor)
-            self._unread.setdefault((unread.text, reason), unread)
-
-    def _cite(self, found: Citation) -> None:
-        key = (found.source, found.reference, found.uri)
-        if key not in self._citations and self._has_room(self._citations):
-            self._citations[key] = Citation(
-                _cut(found.source),
-                _cut(found.reference),
-                found.uri,
-                _cut(found.excerpt),
-                label=found.label,
-                section=_cut(self._section.name),
-                cursor=self._cursor,
-            )
-
-    def _reason(self, text: str) -> None:
-        if text.strip() and self._has_room(self._reasons):
-            self._reasons.append(_cut(text.strip()))
-
-    def _has_room(
-        self,
-        pieces: list[Reading]
-        | list[str]
-        | dict[tuple[str, str, str], Citation]
-        | dict[tuple[str, str], Unread],
-    ) -> bool:
-        if len(pieces) < MOST:
-            return True
-        self._omitted += 1
-        return False
+            self.pieces.reason(cell)
 
 
 def _announces(text: str) -> Announced:
     """Tell what a heading, a bold beginning or a column's head announces."""
-    if confidence_text.LABEL.search(text):
+    if not may_hold_proof(text):
+        return ""
+    if confidence_text.labels_of(read_line(text)):
         return "confidence"
-    if citation_text.LABEL.match(text):
+    if citation_text.label_of(text):
         return "source"
-    return "reason" if _REASON.match(text) else ""
+    return "reason" if _REASON.match(text.lower()) else ""
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+def _has(text: str, pieces: tuple[str, ...]) -> bool:
+    return any(piece in text for piece in pieces)

@@ -6,7 +6,10 @@ show them too early, or twice.
 
 from __future__ import annotations
 
+from msgspec import Raw
+
 from adk_prism.facts.adk_event import ABORTED, Actions, AdkEvent
+from adk_prism.facts.json_value import is_given
 from adk_prism.facts.model import (
     AgentTransferred,
     ArtifactSaved,
@@ -22,6 +25,7 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.sources import Sources
+from adk_prism.runlog.entry import NOTHING
 
 _EMPTY = (b"", b"{}", b"null")
 
@@ -33,9 +37,9 @@ def settle(
     _cite(event, sources, out)
     if event.actions is not None:
         _act(event.actions, speaker, out)
-    if bytes(event.output) not in (b"", b"null"):
+    if is_given(event.output):
         out.append(NodeOutput(event.output, speaker))
-    if bytes(event.custom_metadata) not in _EMPTY:
+    if _tells(event.custom_metadata):
         out.append(MetadataGiven(event.custom_metadata))
     if _is_error(event):
         out.append(ErrorRaised(event.error_code or "", event.error_message or "", speaker))
@@ -50,10 +54,10 @@ def _is_error(event: AdkEvent) -> bool:
 
 
 def _cite(event: AdkEvent, sources: Sources, out: list[Fact]) -> None:
-    if bytes(event.grounding_metadata) not in _EMPTY:
+    if _tells(event.grounding_metadata):
         out.extend(sources.cite(event.grounding_metadata))
         out.append(SourcesLinked(event.grounding_metadata))
-    if bytes(event.citation_metadata) not in _EMPTY:
+    if _tells(event.citation_metadata):
         out.append(CitationsGiven(event.citation_metadata))
 
 
@@ -89,8 +93,16 @@ def _says_something(ended: ModelCallEnded) -> bool:
         ended.finish
         or ended.model
         or ended.avg_logprobs is not None
-        or any(bytes(raw) not in _EMPTY for raw in (ended.usage, ended.cache, ended.logprobs))
+        or _tells(ended.usage)
+        or _tells(ended.cache)
+        or _tells(ended.logprobs)
     )
+
+
+def _tells(raw: Raw) -> bool:
+    """Tell an object that says something from one that is absent or empty."""
+    # Most are absent: the look at the object itself saves copying its bytes.
+    return raw is not NOTHING and bytes(raw) not in _EMPTY
 
 
 def finish_of(event: AdkEvent) -> str:

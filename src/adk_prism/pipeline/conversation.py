@@ -151,10 +151,14 @@ class Conversations:
             )
         sessions = self._apps.sessions(start.origin.app)
         runner = self._apps.runner(start.origin.app)
+        taken = [run.summary.invocation for t in turns[len(earlier) :] for run in t.runs]
 
         async def rewind() -> None:
-            state = (await self._chats.head(first.summary.run)).state
-            await sessions.rewind(runner, start.origin, first.summary.invocation, state)
+            # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
+            stored = await sessions.first_stored(start.origin, taken)
+            if stored:
+                state = (await self._chats.head(first.summary.run)).state
+                await sessions.rewind(runner, start.origin, stored, state)
 
         return await self._say(start, message, replaces=turn.message, before=rewind)
 

@@ -90,20 +90,40 @@ def cut_run(entries: Sequence[Entry], at: int) -> Cut:
     rest = [event for _, event in _events(entries[end:]) if not event.partial]
     kept = entries[:end] if is_past_end else _without_unfinished(entries[:end])
     told = [event for _, event in _events(kept) if not event.partial]
-    is_over = (
-        ended is not None
-        and ended.outcome in ("finished", "waiting")
-        and not any(map(_says_something, rest))
-    )
+    over = _over(kept, entries[end:], any(map(_says_something, rest)))
     return Cut(
         head=head,
         entries=kept,
         until=entries[at - 1].time,
-        further=_further(head, begun=bool(told) or is_past_end, over=is_over),
-        ended=ended if is_over or is_past_end else None,
+        further=_further(head, begun=bool(told) or is_past_end, over=over is not None),
+        ended=ended if is_past_end else over,
         later=frozenset(event.id for event in rest),
         invocation=told[-1].invocation_id if told else head.invocation,
     )
+
+
+def _over(kept: Sequence[Entry], rest: Sequence[Entry], goes_on: bool) -> RunEnded | None:
+    """Return the end of a run at a cut after which nothing was left to do, or a person was waited for."""
+    if _waits(kept, rest):
+        return RunEnded(outcome="waiting")
+    ended = rest[-1].record if rest else None
+    is_good = isinstance(ended, RunEnded) and ended.outcome in ("finished", "waiting")
+    return ended if isinstance(ended, RunEnded) and is_good and not goes_on else None
+
+
+def _waits(kept: Sequence[Entry], rest: Sequence[Entry]) -> bool:
+    """Tell whether a person, or the client, had been asked and nobody answered in the rest."""
+    reader, pending = Reader(), Pending()
+    for entry in kept:
+        pending.feed(reader.feed(entry))
+    if pending.approvals or pending.requests:
+        return True
+    calls = pending.client_calls.keys()
+    if not calls:
+        return False
+    for entry in rest:
+        pending.feed(reader.feed(entry))
+    return bool(calls & (pending.client_calls.keys() | pending.late_calls.keys()))
 
 
 def _says_something(event: AdkEvent) -> bool:

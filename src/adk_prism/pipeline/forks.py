@@ -36,7 +36,7 @@ from adk_prism.source.contract import EventSource
 from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_past
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
-from adk_prism.source.request import RunRequest
+from adk_prism.source.request import RunRequest, checked_message, read_content
 from adk_prism.source.runner import RunnerSource
 
 _SHARED = ("user:", "app:")
@@ -108,6 +108,8 @@ class Forks:
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
         `Conflict` for a session that is there already or an app that cannot go on without a message.
         """
+        if not is_absent(wish.message):
+            checked_message(read_content(wish.message))
         history = await self._histories.of(wish.run, wish.at)
         self._apps.runner(history.origin.app)
         fork = self._planned(wish, history, run or new_run(), digest)

@@ -52,9 +52,7 @@ def _studio_failure(text: str) -> list[Payload]:
 
 
 _PLAIN: dict[str, ProtocolSpec[Any]] = {
-    "adk": ProtocolSpec(
-        name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure
-    ),
+    "adk": ProtocolSpec(name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure),
     "studio": ProtocolSpec(
         name="studio",
         make=StudioProjection,

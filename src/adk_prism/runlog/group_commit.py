@@ -1,9 +1,8 @@
-"""The event loop's side of the writer thread: gathers changes, hands them over, hears the answer.
+"""The event loop's side of the writer: gathers changes into groups, and tells what became of them.
 
-Whatever is put while the writer is busy becomes its next group, so groups grow with the load and a
-lone change does not wait. While changes come faster than that, groups are spaced (`SPACING`): every
-group costs two changes of thread and wakes every follower. All of this class runs in the event loop:
-it needs no lock, and the two threads meet only where a group changes hands.
+A lone change does not wait. Whatever comes within `SPACING` of the last group, or while the writer's
+thread is busy, becomes the next group, so groups grow with the load. All of this class runs in the
+event loop: it needs no lock, and the two threads meet only where a group changes hands.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25 000 ordinary events fits; a
 disk writes it in a fraction of a second."""
 
-SPACING = 0.005
-"""Seconds from the answer to a group of several changes to the next group, unless somebody waits for
-a commit. Nobody sees so short a time. A run at full speed, 4,000 deltas a second, takes 100 groups
-instead of 500 and a tenth less of the event loop; one at a model's speed never waits."""
+SPACING = 0.01
+"""Seconds between two groups, unless somebody waits for a commit. Each costs a transaction and wakes
+every follower. Nobody sees so short a time, and a run at a model's speed never waits for it; one at
+full speed, 4,000 deltas a second, takes 50 groups instead of 500."""
 
 _CHANGE_BYTES = 200
 """What a change weighs besides its payloads."""
@@ -74,6 +73,8 @@ class GroupCommit:
         """Cut a pause short: somebody waits for what is pending."""
         if self._pause is not None:
             self._end_pause()
+            self._scheduled = True
+            self._loop.call_soon(self._hand_over)
 
     def discard(self, runs: Set[LiveRun]) -> None:
         """Forget what is waiting of runs that have failed."""
@@ -104,31 +105,38 @@ class GroupCommit:
         self._scheduled = False
         if self._in_flight or not self._pending or self.dead:
             return
-        self._in_flight, self._pending = self._pending, []
-        self._writer.put(self._in_flight)
+        group, self._pending = self._pending, []
+        self._in_flight = group
+        done = False
+        try:
+            done = self._writer.attempt(group)
+        finally:
+            # Also after something unforeseen: it ends the thread as well, which tells everybody.
+            if not done:
+                self._writer.put(group)
+        if done:
+            self._settle(group, [""] * len(group))
 
     def _settle(self, group: Group, verdicts: Verdicts) -> None:
         self._in_flight = ()
         for change in group:
             self._weight -= _weight(change)
         self._settled(group, verdicts)
-        if len(group) > 1:
-            self._pause = self._loop.call_later(SPACING, self._end_pause)
-        else:
-            self._hand_over()
+        self._pause = self._loop.call_later(SPACING, self._go_on)
         self._bell.ring()
 
-    def _end_pause(self) -> None:
-        assert self._pause is not None
-        self._pause.cancel()
+    def _go_on(self) -> None:
         self._pause = None
         self._hand_over()
 
-    def _die(self) -> None:
-        self.dead = True
+    def _end_pause(self) -> None:
         if self._pause is not None:
             self._pause.cancel()
             self._pause = None
+
+    def _die(self) -> None:
+        self.dead = True
+        self._end_pause()
         lost = [*self._in_flight, *self._pending]
         self._in_flight, self._pending = (), []
         self._settled(lost, ["the writer has stopped"] * len(lost))

@@ -1,9 +1,9 @@
 """A run log in one SQLite file: the embedded default, for one process.
 
-`append` only gives records their places and returns; a thread of its own commits everything that
-gathered since its last commit in one transaction (group commit), and then the event loop hands the
-committed entries to the run's followers from memory. Only who is behind that reads the file, in
-another thread. A reader is never given what is not committed.
+`append` only gives records their places and returns; everything that gathered since the last commit is
+committed in one transaction (group commit), and then the event loop hands the committed entries to the
+run's followers from memory. What may wait for the disk is done in a thread. Only who is behind that
+reads the file, in another thread. A reader is never given what is not committed.
 
 What a commit promises (the file is in WAL mode):
 - `synchronous="normal"`: survives a crash or kill -9 of the process; a power loss may take the last

@@ -1,4 +1,12 @@
-"""The one thread that writes a run log's SQLite file: a group of changes in, one transaction out.
+"""What writes a run log's SQLite file: a group of changes in, one transaction out.
+
+A group that the system takes at once, the deltas of some milliseconds, is written where it is: in the
+event loop. A thread writes what may take long: large groups, removals, a file that somebody else
+holds, every group where a commit waits for the disk, and the checkpoints, which always do. The loop
+does it because the interpreter's lock makes the thread dear: a busy loop gives the lock back for
+microseconds, a waiting thread needs it five times for a group and loses most races for it. Measured
+on a run at full speed beside other busy processes: 4 groups a second that way, of up to 0.6 s, against
+70 and a tenth less CPU time this way.
 
 Takes one group at a time and answers each with what became of its changes. If a group cannot be
 committed, its runs are tried one by one, so that what is wrong with one of them (an entry too large
@@ -11,6 +19,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import assert_never
 
@@ -21,6 +30,18 @@ from adk_prism.runlog.entry import Entry, RunEnded, RunId, RunStarted
 from adk_prism.runlog.head import Packed
 from adk_prism.runlog.sqlite_file import StoreFile
 from adk_prism.runlog.tail import LiveRun
+
+QUICK_BYTES = 256 * 1024
+"""A group up to this size is written in the event loop: less than a millisecond."""
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""The journal is written back to the file after about this much: SQLite's own default."""
+
+_GROUP_BYTES = 12 * 1024
+"""What a group puts into the journal besides its payloads: the pages that it shares with the last."""
+
+PATIENCE = 5000
+"""Milliseconds the thread waits for a file that is held. Only a person's sqlite3 shell can hold it."""
 
 STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's."""
@@ -72,12 +93,32 @@ class Writer:
         self._connection = connection
         self._answer = answer
         self._gone = gone
+        self._journal = 0
+        """Bytes in the journal, about."""
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA busy_timeout = 0")
         self._groups: SimpleQueue[Group | None] = SimpleQueue()
         # A daemon: a process that forgot to close its log can still end.
         self._thread = threading.Thread(target=self._run, name="adk-prism run log", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def attempt(self, group: Group) -> bool:
+        """Make the changes here, if they are quickly made; otherwise leave all as it is.
+
+        Call it only while the thread has nothing to do: the connection is one.
+        """
+        size = _size_of(group)
+        due = self._journal + size > CHECKPOINT_BYTES
+        if self._file.flushes or due or size > QUICK_BYTES:
+            return False
+        try:
+            self._commit(group)
+        except STORE_ERRORS:
+            return False  # The thread tries again, with patience, and says what is wrong.
+        self._journal += size
+        return True
 
     def put(self, group: Group) -> None:
         """Hand over a group. The next one only after the answer."""
@@ -90,11 +131,24 @@ class Writer:
     def _run(self) -> None:
         try:
             while (group := self._groups.get()) is not None:
-                self._answer(group, self._write(group))
+                self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
+                verdicts = self._write(group)
+                self._checkpoint(_size_of(group))
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                self._answer(group, verdicts)
         finally:
             # Also when something unforeseen ends the thread: nobody may be left waiting.
             self._connection.close()
             self._gone()
+
+    def _checkpoint(self, size: int) -> None:
+        """Write a long journal back, as far as readers let us; what is left waits for the next time."""
+        self._journal += size
+        if self._journal > CHECKPOINT_BYTES:
+            self._journal = 0
+            # A disk that is full fails the next commit too, which can say so.
+            with suppress(*STORE_ERRORS):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _write(self, group: Group) -> Verdicts:
         reason = self._transact(group)
@@ -117,18 +171,28 @@ class Writer:
     def _transact(self, group: Group) -> str:
         """Make changes all or none. Return why none, or an empty string."""
         try:
-            self._file.check()
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                _make(self._connection, group)
-                self._connection.execute("COMMIT")
-            finally:
-                # Some failures (a full disk) have rolled back already.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+            self._commit(group)
         except STORE_ERRORS as error:
             return reason_of(error)
         return ""
+
+    def _commit(self, group: Group) -> None:
+        """Make changes all or none; raise what kept them from being made."""
+        self._file.check()
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            _make(self._connection, group)
+            self._connection.execute("COMMIT")
+        finally:
+            # Some failures (a full disk) have rolled back already.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+
+def _size_of(group: Group) -> int:
+    """Return what a group adds to the journal, about. A removal may add anything: it counts as much."""
+    sizes = (change.weight if isinstance(change, Growth) else CHECKPOINT_BYTES for change in group)
+    return sum(sizes, _GROUP_BYTES)
 
 
 def _make(connection: sqlite3.Connection, group: Group) -> None:

@@ -146,20 +146,22 @@ async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None
 def resumable_past(runner: Runner, events: Sequence[Event]) -> list[Event]:
     """Return a past in which ADK goes on where it ends.
 
-    A workflow takes a node whose last event is an unanswered call for one that is done, so the call is
-    taken out there and the node asks its model again. Every other root deals with it itself: one that
-    is resumable runs the call, any other leaves it out and asks its model again.
+    A workflow takes a node whose last event is an unanswered call for one that is done. So the call is
+    left out there, but for the state that came with it, and the node asks its model again. Every other
+    root deals with it itself: one that is resumable runs the call, any other asks its model again.
     """
     if root_kind(runner.agent) != "workflow":
         return list(events)
     answered = {answer.id for event in events for answer in event.get_function_responses()}
-    return [event if _is_settled(event, answered) else _wordless(event) for event in events]
+    past: list[Event] = []
+    for event in events:
+        if _is_settled(event, answered):
+            past.append(event)
+        else:
+            past += state_events(event.actions.state_delta, event.timestamp)
+    return past
 
 
 def _is_settled(event: Event, answered: set[str | None]) -> bool:
     waits = event.long_running_tool_ids or set()
     return all(call.id in answered or call.id in waits for call in event.get_function_calls())
-
-
-def _wordless(event: Event) -> Event:
-    return event.model_copy(update={"content": None})

@@ -117,6 +117,11 @@ class Sessions:
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
         return tuple(dict.fromkeys(event.invocation_id for event in after))
 
+    async def first_stored(self, origin: Origin, invocations: Sequence[str]) -> str:
+        """Return the first of some invocations that has a live event; empty if none has."""
+        live = {event.invocation_id for event in live_events(await self.get(origin))}
+        return next((each for each in invocations if each in live), "")
+
     async def rewind(
         self,
         runner: Runner,

@@ -15,17 +15,23 @@ DAYS_PER_YEAR = 365.25
 def resolve_day(as_of: str, incident: Incident, today: date | None = None) -> date:
     """Return the day: ISO date, ISO month (its first day), `today`, or the scenario date for ''.
 
-    Raise `DataProblem` for anything else.
+    Raise `DataProblem` for anything else, and for a day before the fire.
     """
     text = as_of.strip().lower()
     if not text:
         return incident.scenario_date
-    if text == "today":
-        return today or date.today()
+    day = (today or date.today()) if text == "today" else _read_day(text)
+    if day < incident.started_on:
+        message = f"as_of is {day}, but the fire began only on {incident.started_on}."
+        raise DataProblem("bad argument", message, field="as_of")
+    return day
+
+
+def _read_day(text: str) -> date:
     try:
         return date.fromisoformat(f"{text}-01" if _MONTH.fullmatch(text) else text)
     except ValueError:
-        message = f"as_of is {as_of[:40]!r}; expected a date such as 2022-12-01, or today."
+        message = f"as_of is {text[:40]!r}; expected a date such as 2022-12-01, or today."
         raise DataProblem("bad argument", message, field="as_of") from None
 
 

@@ -71,6 +71,7 @@ class Finding:
         return {
             "title": self.title,
             "headline": self.headline,
+            "details": list(self.body),
             "confidence": self.proof.confidence,
             "synthetic": self.synthetic,
             "actions": list(self.actions),

@@ -31,7 +31,8 @@ file and field it names, and do not make up what is missing.
 """
 
 SPECIALIST_INSTRUCTIONS = {
-    BURN_ANALYST: "You assess burn severity. Vegetation severity is not soil burn severity.\n" + _COMMON,
+    BURN_ANALYST: "You assess burn severity. Vegetation severity is not soil burn severity.\n"
+    + _COMMON,
     TRAIL_ASSESSOR: "You assess trails. The damage scale is the project's own.\n" + _COMMON,
     CRUISING_ASSISTANT: "You cruise timber and judge what is left to salvage, as intervals.\n"
     + _COMMON,

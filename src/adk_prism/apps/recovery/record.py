@@ -14,7 +14,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from .finding import Finding
 from .library import DataProblem
-from .roster import COORDINATOR, SPECIALISTS
+from .roster import COORDINATOR, SKILLS, SPECIALISTS
 
 _INCIDENT = f"{COORDINATOR}.find_fire"
 LAST_FIRE = "fire_id"
@@ -47,14 +47,16 @@ def incident_brief(context: ToolContext) -> dict[str, Any] | None:
 
 
 def briefs(context: ToolContext) -> dict[str, dict[str, Any]]:
-    """Return the specialists' findings of this run, in the order of the specialists."""
+    """Return the specialists' findings of this run, in the order of a briefing."""
     found = _of_this_run(context)
-    return {
-        key: found[key]
-        for name in SPECIALISTS
-        for key in sorted(found)
-        if key.partition(".")[0] == name
-    }
+    keys = [key for key in found if key.partition(".")[0] in SPECIALISTS]
+    return {key: found[key] for key in sorted(keys, key=_place)}
+
+
+def _place(key: str) -> tuple[int, int, str]:
+    specialist, skill, *_ = key.split(".")
+    place = SKILLS.index(skill) if skill in SKILLS else len(SKILLS)
+    return SPECIALISTS.index(specialist), place, key
 
 
 def _note(context: ToolContext, key: str, brief: dict[str, Any]) -> None:

@@ -15,3 +15,18 @@ SUBJECTS = {
     NEPA_ADVISOR: "NEPA pathway",
 }
 """What a briefing calls each specialist's part."""
+
+SKILLS = (
+    "assess_severity",
+    "examine_sector",
+    "check_boundary",
+    "baer_clock",
+    "classify_damage",
+    "evaluate_closures",
+    "rank_trails",
+    "assess_salvage",
+    "cruise_statistics",
+    "screen_nepa",
+    "check_citation",
+)
+"""The order in which a briefing repeats what a specialist found."""

@@ -41,7 +41,11 @@ class Toolbox:
         self._library = library
 
     def _answer(
-        self, context: ToolContext, fire: tuple[str, str], name: str, skill: Callable[[Case], Finding]
+        self,
+        context: ToolContext,
+        fire: tuple[str, str],
+        name: str,
+        skill: Callable[[Case], Finding],
     ) -> Answer:
         """Open the case of (fire_id, as_of) and answer with what the skill finds in it."""
         key = f"{self.specialist}.{name}"
@@ -68,13 +72,18 @@ class CoordinatorTools(Toolbox):
             record.note_fire(tool_context, finding)
         return finding.response()
 
-    def compose_briefing(self, tool_context: ToolContext) -> Answer:
+    def compose_briefing(self, tool_context: ToolContext, asked: list[str] | None = None) -> Answer:
         """Puts together what the specialists found: text, overall confidence and follow-ups.
 
         Call it when the specialists have answered. If `data.follow_ups` is not empty, ask each
         specialist named there with exactly the given request, all in one turn, then call it again.
+
+        Args:
+          asked: The names of the specialists that were asked, so that one who found nothing is
+            named in the briefing.
         """
-        return compose_briefing(record.incident_brief(tool_context), record.briefs(tool_context))
+        incident = record.incident_brief(tool_context)
+        return compose_briefing(incident, record.briefs(tool_context), asked or ())
 
 
 class BurnTools(Toolbox):
@@ -234,9 +243,10 @@ class NepaTools(Toolbox):
         Args:
           fire_id: The fire's id, as find_fire gives it.
           proposal: A proposal's id, such as P1; empty for all proposals of the fire.
-          activity: For a proposal that is not in the data: salvage, rehabilitation, trail,
-            live harvest, stand improvement, restoration, recreation site or road.
-          acres: Its acres, or the acres that complete the named proposal.
+          activity: What is to be done: salvage, rehabilitation, trail, live harvest, stand
+            improvement, restoration, recreation site or road. With acres or miles it is screened
+            as asked, without them the fire's own proposals of that kind are.
+          acres: The acres of the activity, or those that complete the named proposal.
           temp_road_miles: Its miles of temporary road.
           as_of: The day whose law counts, YYYY-MM-DD; empty for the scenario date.
         """

@@ -40,7 +40,8 @@ class FireFolder:
         incident = read_json(self._path / "incident.json", self._name("incident.json"), Incident)
         if incident.fire_id != self.fire_id:
             self._refuse("incident.json", "fire_id", f"is not the folder's name {self.fire_id!r}")
-        named = {fact.source for fact in (*incident.growth, *incident.facts)}
+        named = {growth.source for growth in incident.growth}
+        named |= {fact.source for fact in incident.facts}
         unknown = sorted(named - incident.sources.keys())
         if unknown:
             self._refuse("incident.json", "sources", f"has no entry {unknown[0]!r}")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from .fire import FireFolder
 from .folder import BUNDLED, DATA_VARIABLE, REFERENCE
-from .naming import Named, named_fire
 from .problem import DataProblem
 from .records import Incident
 from .reference import ReferenceTables
@@ -46,13 +45,6 @@ class Library:
             except DataProblem as problem:
                 problems.append(problem)
         return incidents, problems
-
-    def named_in(self, text: str) -> Named:
-        """Tell which fire a text names; raise the problem of the only data that cannot be read."""
-        incidents, problems = self.incidents()
-        if problems and not incidents:
-            raise problems[0]
-        return named_fire(text, incidents)
 
     def _not_here(self, fire_id: str) -> str:
         known = ", ".join(self.fire_ids()) or "none"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.calendar_day import years_later
+from adk_prism.apps.recovery.finding import Finding, Need
 from adk_prism.proof import Factor, Proof
 
-from .. import confidence
-from ..calendar_day import years_later
-from ..finding import Finding, Need
 from .boundary import incident_citation
 from .case import Case
 
@@ -41,7 +41,10 @@ def baer_clock(case: Case) -> Finding:
         proof=Proof(
             factors=_factors(case) if contained else (),
             citations=(case.tables.citation("fsm-2523"), incident_citation(case)),
-            reasoning=("Looked for the day of full containment.", "Counted from it, if it is known."),
+            reasoning=(
+                "Looked for the day of full containment.",
+                "Counted from it, if it is known.",
+            ),
         ),
         synthetic=case.incident.synthetic,
         needs=needs,
@@ -74,9 +77,13 @@ def _headline(data: dict[str, Any]) -> str:
     if data["contained_on"] is None:
         report = data["last_reported"]
         known = (
-            f"; the last report is {report['contained_pct']:g}% on {report['date']}" if report else ""
+            f"; the last report is {report['contained_pct']:g}% on {report['date']}"
+            if report
+            else ""
         )
-        return f"The BAER dates cannot be computed: the day of full containment is not known{known}."
+        return (
+            f"The BAER dates cannot be computed: the day of full containment is not known{known}."
+        )
     dates = ", ".join(f"{entry['what']} until {entry['until']}" for entry in data["dates"])
     return f"Contained on {data['contained_on']}: {dates}."
 

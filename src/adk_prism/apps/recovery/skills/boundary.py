@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DataProblem, Sheet
+from adk_prism.apps.recovery.library.tables import Checks
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..finding import Finding
-from ..library import DataProblem, Sheet
-from ..library.tables import Checks
 from .case import Case
 from .geojson import polygons_of
 from .ring import (
@@ -91,7 +91,11 @@ def _shape_checks(polygons: Sequence[Polygon]) -> list[Check]:
     count = len(rings)
     return [
         _check("closed", closed == count, f"closed rings: {closed} of {count}"),
-        _check("on earth", placed == count, f"rings within the earth's coordinates: {placed} of {count}"),
+        _check(
+            "on earth",
+            placed == count,
+            f"rings within the earth's coordinates: {placed} of {count}",
+        ),
         _crossing_check(rings),
     ]
 
@@ -122,7 +126,9 @@ def _sector_check(case: Case, limits: Checks) -> Check:
     try:
         total = sum(row.acres for row in case.folder.sectors().rows)
     except DataProblem as problem:
-        return _check("sectors", None, f"the sectors cannot be compared, {problem.message.rstrip('.')}")
+        return _check(
+            "sectors", None, f"the sectors cannot be compared, {problem.message.rstrip('.')}"
+        )
     close = abs(total / case.incident.acres - 1) <= limits.area_tolerance
     return _check("sectors", close, f"the sectors add up to {total:,.0f} acres")
 

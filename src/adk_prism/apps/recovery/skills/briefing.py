@@ -8,26 +8,35 @@ takes no part. Nothing is computed here that a finding does not already say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adk_prism.apps.recovery.finding import Need
+from adk_prism.apps.recovery.roster import SPECIALISTS, SUBJECTS
 from adk_prism.proof import Citation, Factor, Proof
-
-from ..finding import Need
-from ..roster import SPECIALISTS, SUBJECTS
 
 Brief = Mapping[str, Any]
 Briefs = Mapping[str, Brief]
 
 # One more round of questions is asked; more at once than this would bury the answer.
 MOST_FOLLOW_UPS = 4
-_RIBBON = "Sector, trail, plot and proposal data are synthetic; the incident's facts are sourced."
+_SILENT: Brief = {"problem": "the specialist was asked and has recorded no finding."}
+_RIBBON = "What is marked (synthetic) is made-up scenario data; the incident's facts are sourced."
 
 
-def compose_briefing(incident: Brief | None, briefs: Briefs) -> dict[str, Any]:
-    """Put the briefs of a run together as a tool's answer; keys are `specialist.skill`."""
+def compose_briefing(
+    incident: Brief | None, briefs: Briefs, asked: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Put the briefs of a run together as a tool's answer; keys are `specialist.skill`.
+
+    Who was asked and has found nothing is named too.
+    """
     known = incident or {}
-    sections = [_section(name, found) for name in SPECIALISTS if (found := _of(name, briefs))]
+    sections = [
+        _section(name, _of(name, briefs) or [_SILENT])
+        for name in SPECIALISTS
+        if name in asked or _of(name, briefs)
+    ]
     stated = [item["confidence"] for item in sections if item["confidence"] is not None]
     needs = _needs(briefs)
     again = [need for need in needs if _answerable(need, briefs)][:MOST_FOLLOW_UPS]
@@ -42,7 +51,7 @@ def compose_briefing(incident: Brief | None, briefs: Briefs) -> dict[str, Any]:
         "open_questions": [need.question for need in needs if need not in again],
         "actions": [action for brief in briefs.values() for action in brief.get("actions", [])],
         "synthetic": any(brief.get("synthetic") for brief in briefs.values()),
-        "closing": next((str(b["closing"]) for b in briefs.values() if b.get("closing")), ""),
+        "closing": " ".join(_closings(briefs)),
     }
     proof = Proof(
         factors=tuple(_factor(item) for item in sections if item["confidence"] is not None),
@@ -63,6 +72,7 @@ def _section(specialist: str, briefs: list[Brief]) -> dict[str, Any]:
         "specialist": specialist,
         "subject": SUBJECTS[specialist],
         "headlines": [str(brief["headline"]) for brief in briefs if brief.get("headline")],
+        "details": [str(line) for brief in briefs for line in brief.get("details", [])],
         "problems": [str(brief["problem"]) for brief in briefs if brief.get("problem")],
         "confidence": min(stated, default=None),
         "synthetic": any(brief.get("synthetic") for brief in briefs),
@@ -86,6 +96,10 @@ def _answerable(need: Need, briefs: Briefs) -> bool:
     return not need.source or bool(briefs.get(need.source, {}).get("gives"))
 
 
+def _closings(briefs: Briefs) -> list[str]:
+    return list(dict.fromkeys(str(b["closing"]) for b in briefs.values() if b.get("closing")))
+
+
 def _follow_up(need: Need, briefs: Briefs) -> dict[str, str]:
     request = need.request
     for name, value in briefs.get(need.source, {}).get("gives", {}).items():
@@ -105,12 +119,17 @@ def _citations(briefs: list[Brief]) -> tuple[Citation, ...]:
 
 
 def _text(data: Mapping[str, Any]) -> str:
-    """Return the briefing as Markdown, from its data alone."""
-    title = f"Recovery briefing: {data['fire']}" if data["fire"] else "Recovery briefing"
-    parts = [f"**{title}** (as of {data['as_of']})" if data["as_of"] else f"**{title}**"]
+    """Return the briefing as Markdown, from its data alone; one subject alone in more detail."""
+    sections = data["sections"]
+    alone = len(sections) == 1
+    title = sections[0]["subject"] if alone else "Recovery briefing"
+    fire = f": {data['fire']}" if data["fire"] else ""
+    parts = [f"**{title}{fire}** (as of {data['as_of']})" if data["as_of"] else f"**{title}**"]
     parts += [_RIBBON] if data["synthetic"] else []
-    parts += [f"**Incident:** {data['incident']}"] if data["incident"] else []
-    parts += [_section_text(item) for item in data["sections"]]
+    parts += [f"**Incident:** {data['incident']}"] if data["incident"] and not alone else []
+    parts += [_section_text(item) for item in sections]
+    if alone and sections[0]["details"]:
+        parts.append("\n".join(f"- {line}" for line in sections[0]["details"]))
     parts += [_overall_text(data)] if data["sections"] else []
     parts += _list_text("Recommended actions", data["actions"])
     parts += _list_text("Open questions", data["open_questions"])
@@ -130,6 +149,8 @@ def _overall_text(data: Mapping[str, Any]) -> str:
     if overall is None or mean is None:
         return "No specialist could state a confidence."
     rule = f"It is the lowest of the specialists'; their mean would be {mean:.0%}."
+    if len(data["sections"]) == 1:
+        rule = "It is that of the one specialist who was asked."
     return f"**Overall confidence:** {overall:.0%}\n{rule}"
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
-from ..calendar_day import resolve_day
-from ..library import FireFolder, Library
-from ..library.records import Incident
-from ..library.reference import ReferenceTables
+from adk_prism.apps.recovery.calendar_day import resolve_day
+from adk_prism.apps.recovery.library import FireFolder, Library
+from adk_prism.apps.recovery.library.records import Incident
+from adk_prism.apps.recovery.library.reference import ReferenceTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Case:
     as_of: date
 
     @property
-    def data(self) -> dict[str, str]:
+    def data(self) -> dict[str, Any]:
         """The beginning of every finding's data."""
         return {"fire_id": self.incident.fire_id, "as_of": self.as_of.isoformat()}
 

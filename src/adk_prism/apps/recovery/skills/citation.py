@@ -6,14 +6,15 @@ the table's own age leave.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DataProblem
+from adk_prism.apps.recovery.library.tables import NepaRule, NepaTable, Regime
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..finding import Finding
-from ..library import DataProblem
-from ..library.tables import NepaRule, NepaTable, Regime
 from .case import Case
 from .rules import Cited, cited_in, find_regime, find_rule, status_of
 
@@ -29,7 +30,7 @@ def check_citation(case: Case, citation: str) -> Finding:
     data = case.data | {
         "citations": rows,
         "checked_on": table.checked_on.isoformat(),
-        "closing": table.closing,
+        "closing": closing_of(table, [row["verify"] for row in rows]),
     }
     return Finding(
         title="Citations",
@@ -50,8 +51,14 @@ def check_citation(case: Case, citation: str) -> Finding:
             for row in rows
             if row["status"] in ("superseded", "set aside", "not yet in force")
         ),
-        closing=table.closing,
+        closing=data["closing"],
     )
+
+
+def closing_of(table: NepaTable, links: Iterable[str]) -> str:
+    """Return the sentence that every advice ends with, with the pages at which to verify it."""
+    pages = ", ".join(dict.fromkeys(link for link in links if link))
+    return f"{table.closing} Verify: {pages}" if pages else table.closing
 
 
 def table_factors(case: Case, table: NepaTable) -> tuple[Factor, ...]:
@@ -120,7 +127,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
         lines.append("What became of this paragraph itself is not in the table.")
     if row["note"]:
         lines.append(row["note"])
-    return [*lines, f"Verify: {row['verify']}"]
+    return lines
 
 
 def _known(rows: list[dict[str, Any]]) -> Factor:

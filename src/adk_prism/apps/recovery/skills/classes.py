@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from ..library.problem import DataProblem
-from ..library.records import Mtbs
-from ..library.tables import SeverityClass, SeverityScheme
+from adk_prism.apps.recovery.library.problem import DataProblem
+from adk_prism.apps.recovery.library.records import Mtbs
+from adk_prism.apps.recovery.library.tables import SeverityClass, SeverityScheme
 
 _UNUSED = {9999, -9999, 999, -999}
 _OUTSIDE = "outside the scheme"

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DataProblem
+from adk_prism.apps.recovery.library.records import Segment, Trail
+from adk_prism.apps.recovery.library.tables import ClosureRule, TrailScale
 from adk_prism.proof import Factor, Proof
 
-from .. import confidence
-from ..finding import Finding
-from ..library import DataProblem
-from ..library.records import Segment, Trail
-from ..library.tables import ClosureRule, TrailScale
 from .case import Case
 from .damage import Survey, damage_class, length
 from .severity import severity_groups
@@ -124,9 +124,7 @@ def _first_rule(
     return None, ""
 
 
-def _meets(
-    segment: Segment, rule: ClosureRule, scale: TrailScale, groups: dict[str, str]
-) -> bool:
+def _meets(segment: Segment, rule: ClosureRule, scale: TrailScale, groups: dict[str, str]) -> bool:
     per_mile = segment.hazard_trees / length(segment)
     limit = rule.hazard_trees_per_mile_above
     wanted = (

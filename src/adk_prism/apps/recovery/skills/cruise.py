@@ -18,12 +18,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DataProblem, Sheet
+from adk_prism.apps.recovery.library.records import Tree, Unit
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..finding import Finding
-from ..library import DataProblem, Sheet
-from ..library.records import Tree, Unit
 from .case import Case
 
 _SQUARE_FEET_PER_SQUARE_INCH = 0.005454
@@ -64,9 +64,7 @@ class Cruise:
 
     def volume(self, unit: Unit) -> Sample:
         """Return the net board feet an acre of each plot of a unit."""
-        return Sample(
-            [sum(net_bf(tree, unit.baf) for tree in plot) for plot in self.plots(unit)]
-        )
+        return Sample([sum(net_bf(tree, unit.baf) for tree in plot) for plot in self.plots(unit)])
 
     def statistics(self) -> list[dict[str, Any]]:
         """Return the statistics of each unit."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding, Need
+from adk_prism.apps.recovery.library import DataProblem, Sheet
+from adk_prism.apps.recovery.library.records import Segment, Trail
+from adk_prism.apps.recovery.library.tables import DamageRule, TrailScale
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..finding import Finding, Need
-from ..library import DataProblem, Sheet
-from ..library.records import Segment, Trail
-from ..library.tables import DamageRule, TrailScale
 from .case import Case
 
 
@@ -153,7 +153,7 @@ def _is_meant(trail: Trail, wanted: str) -> bool:
 
 
 def _miles_of(rows: Sequence[dict[str, Any]], name: str) -> float:
-    return round(sum(row["miles"] for row in rows if row["class"] == name), 2)
+    return round(float(sum(row["miles"] for row in rows if row["class"] == name)), 2)
 
 
 def _trail_row(trail: Trail, rows: list[dict[str, Any]], scale: TrailScale) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..library.tables import Deterioration
+from adk_prism.apps.recovery.library.tables import Deterioration
 
 _ALL = 1.0
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..library import DataProblem
+from adk_prism.apps.recovery.library import DataProblem
+
 from .ring import Point, Polygon, Ring
 
 _FILE = "perimeter.geojson"
@@ -52,4 +53,6 @@ def _list(value: Any) -> list[Any]:
 
 
 def _problem(field: str, complaint: str) -> DataProblem:
-    return DataProblem("malformed file", f"{_FILE}: `{field}` {complaint}.", file=_FILE, field=field)
+    return DataProblem(
+        "malformed file", f"{_FILE}: `{field}` {complaint}.", file=_FILE, field=field
+    )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from adk_prism.apps.recovery.calendar_day import resolve_day
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DATA_VARIABLE, Library
+from adk_prism.apps.recovery.library.naming import Named, named_fire
+from adk_prism.apps.recovery.library.places import places_of
+from adk_prism.apps.recovery.library.records import Incident
+from adk_prism.apps.recovery.library.sheet import plain
 from adk_prism.proof import Citation, Proof
-
-from ..calendar_day import resolve_day
-from ..finding import Finding
-from ..library import DATA_VARIABLE, Library
-from ..library.naming import Named
-from ..library.records import Incident
-from ..library.sheet import plain
 
 _ADD = (
     f"To add a fire, point {DATA_VARIABLE} at a folder of your own data; "
@@ -24,14 +24,15 @@ _ADD = (
 
 def find_fire(library: Library, text: str, as_of: str = "", last_fire: str = "") -> Finding:
     """Return the fire that a text names; with no name, the last one spoken of or the only one."""
-    incidents, _ = library.incidents()
-    named = library.named_in(text)
-    if named.unknown:
-        return _not_here(named.unknown, incidents)
+    incidents, problems = library.incidents()
+    if problems and not incidents:
+        raise problems[0]
+    named = named_fire(text, incidents)
     incident = named.incident or _implied(incidents, last_fire)
-    if incident is None:
-        return _which(incidents)
-    return _found(incident, named, resolve_day(as_of, incident).isoformat())
+    if named.unknown or incident is None:
+        return _none(named.unknown, incidents, [problem.message for problem in problems])
+    day = resolve_day(as_of, incident).isoformat()
+    return _found(incident, named, day, places_of(library.fire(incident.fire_id)))
 
 
 def _implied(incidents: list[Incident], last_fire: str) -> Incident | None:
@@ -41,14 +42,18 @@ def _implied(incidents: list[Incident], last_fire: str) -> Incident | None:
     return incidents[0] if len(incidents) == 1 else None
 
 
-def _found(incident: Incident, named: Named, as_of: str) -> Finding:
+def _found(
+    incident: Incident, named: Named, as_of: str, places: dict[str, dict[str, str]]
+) -> Finding:
     how = "named" if named.incident else "not named; taken as the one that is meant"
     data: dict[str, Any] = {
         "found": True,
         "fire_id": incident.fire_id,
         "as_of": as_of,
+        "named": named.incident is not None,
         "matched": "misspelt" if named.misspelt else how,
         "incident": plain(incident),
+        "places": places,
     }
     return Finding(
         title=incident.name,
@@ -88,27 +93,19 @@ def _body(data: dict[str, Any]) -> tuple[str, ...]:
     return (*lines, f"Answers speak of {data['as_of']}.")
 
 
-def _not_here(name: str, incidents: list[Incident]) -> Finding:
-    known = _known(incidents)
-    return _nothing(
-        headline=f"There is no data about {name!r} here, so nothing can be said about it.",
-        body=(f"Fires with data: {known}.", _ADD),
+def _none(name: str, incidents: list[Incident], problems: list[str]) -> Finding:
+    """Return the honest answer where no fire can be spoken of."""
+    headline = "Which fire is meant?" if incidents else "There is no data about any fire."
+    if name:
+        headline = f"There is no data about {name!r} here, so nothing can be said about it."
+    unreadable = tuple(f"Cannot be read: {text}" for text in problems)
+    return Finding(
+        title="No such fire" if name or not incidents else "Which fire?",
+        headline=headline,
+        body=(f"Fires with data: {_known(incidents)}.", *unreadable, _ADD),
         data={"found": False, "asked": name, "known": [item.fire_id for item in incidents]},
+        proof=Proof(reasoning=("Compared the question with the names of the fires with data.",)),
     )
-
-
-def _which(incidents: list[Incident]) -> Finding:
-    known = _known(incidents)
-    return _nothing(
-        headline="Which fire is meant?" if incidents else "There is no data about any fire.",
-        body=(f"Fires with data: {known}.", _ADD),
-        data={"found": False, "asked": "", "known": [item.fire_id for item in incidents]},
-    )
-
-
-def _nothing(headline: str, body: tuple[str, ...], data: dict[str, Any]) -> Finding:
-    steps = Proof(reasoning=("Compared the question with the names of the fires with data.",))
-    return Finding("No such fire", headline, body, data, steps)
 
 
 def _known(incidents: list[Incident]) -> str:

@@ -66,10 +66,8 @@ def crosses_itself(ring: Ring) -> bool:
     Edges are compared only while their extents in longitude overlap.
     """
     edges = sorted(enumerate(pairwise(ring)), key=lambda item: _west(item[1]))
-    compared = 0
-    for (i, first), (j, second) in _overlapping(edges):
-        compared += 1
-        if compared > MOST_COMPARISONS:
+    for compared, ((i, first), (j, second)) in enumerate(_overlapping(edges)):
+        if compared >= MOST_COMPARISONS:
             raise TooIntricate
         apart = abs(i - j)
         if 1 < apart < len(edges) - 1 and _meet(first, second):
@@ -116,7 +114,7 @@ def _east(edge: Edge) -> float:
 def _meet(one: Edge, other: Edge) -> bool:
     (a, b), (c, d) = one, other
     turns = _turn(a, b, c) * _turn(a, b, d), _turn(c, d, a) * _turn(c, d, b)
-    return turns[0] < 0 and turns[1] < 0 or any(p in other for p in one)
+    return (turns[0] < 0 and turns[1] < 0) or any(p in other for p in one)
 
 
 def _turn(a: Point, b: Point, c: Point) -> float:

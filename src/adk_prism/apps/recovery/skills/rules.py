@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..library.tables import NepaRule, NepaTable, Regime
+from adk_prism.apps.recovery.library.tables import NepaRule, NepaTable, Regime
 
 Status = Literal["in force", "superseded", "set aside", "not yet in force", "not in the table"]
 
@@ -88,6 +88,8 @@ def _covers(regime: Regime, cited: Cited) -> bool:
         return first == cited.part_text
     title, _, number = first.partition(" CFR ")
     numbers = (number, cited.part, last)
-    return title == cited.title and all(text.isdigit() for text in numbers) and (
-        int(number) <= int(cited.part) <= int(last)
+    return (
+        title == cited.title
+        and all(text.isdigit() for text in numbers)
+        and (int(number) <= int(cited.part) <= int(last))
     )

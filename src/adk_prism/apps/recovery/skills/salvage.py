@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.calendar_day import years_between
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import Sheet
+from adk_prism.apps.recovery.library.records import Price
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..calendar_day import years_between
-from ..finding import Finding
-from ..library import Sheet
-from ..library.records import Price
 from .case import Case
 from .cruise import Cruise, cruise_factors, net_bf, total
 from .decay import Loss, loss_of
@@ -98,7 +98,10 @@ def _species_row(
         "analogue": loss.analogue,
     }
     if price is not None:
-        row["value_usd"] = [round(low * price.low_usd_per_mbf), round(high * price.high_usd_per_mbf)]
+        row["value_usd"] = [
+            round(low * price.low_usd_per_mbf),
+            round(high * price.high_usd_per_mbf),
+        ]
     return row
 
 
@@ -131,7 +134,10 @@ def _factors(
         confidence.share("species_known", known, "volume of species with a row in the table"),
         confidence.share("interval_narrow", narrow, "one minus half-width over middle"),
         confidence.weakness(
-            policy, "analogue_evidence", analogue, "volume whose evidence is not of fire-killed trees"
+            policy,
+            "analogue_evidence",
+            analogue,
+            "volume whose evidence is not of fire-killed trees",
         ),
     )
 
@@ -143,7 +149,11 @@ def _citations(
     names = dict.fromkeys(row.citation for row in used)
     published = [case.tables.citation(name) for name in names]
     own = case.tables.own_citation("deterioration.csv", used, "Table of deterioration")
-    sheets = [cruise.citations()[0], cruise.citations()[1], *([prices.citation()] if prices else [])]
+    sheets = [
+        cruise.citations()[0],
+        cruise.citations()[1],
+        *([prices.citation()] if prices else []),
+    ]
     return (*sheets, *published, own, case.tables.citation("pnw-gtr-292"))
 
 
@@ -173,7 +183,9 @@ def _line(row: dict[str, Any]) -> str:
 
 def _notes(data: dict[str, Any]) -> tuple[str, ...]:
     value = data["value_usd"]
-    money = (f"Together ${value[0]:,.0f} to ${value[1]:,.0f} at the given prices.",) if value else ()
+    money = (
+        (f"Together ${value[0]:,.0f} to ${value[1]:,.0f} at the given prices.",) if value else ()
+    )
     losses = [row["loss"] for row in data["species"] if row["loss"]]
     unbounded = (_UNBOUNDED,) if any(high == 1 for _, high in losses) else ()
     return (*money, *unbounded, _GENERAL)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding
+from adk_prism.apps.recovery.library import DataProblem, Sheet
+from adk_prism.apps.recovery.library.records import Sector
 from adk_prism.proof import Proof
 
-from .. import confidence
-from ..finding import Finding
-from ..library import DataProblem, Sheet
-from ..library.records import Sector
 from .case import Case
 from .classes import classify, shares
 from .severity import fire_scheme, scheme_citations, sector_factors

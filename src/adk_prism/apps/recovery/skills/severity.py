@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from adk_prism.apps.recovery import confidence
+from adk_prism.apps.recovery.finding import Finding, Need
+from adk_prism.apps.recovery.library import Sheet
+from adk_prism.apps.recovery.library.records import Mtbs, Sector
+from adk_prism.apps.recovery.library.tables import Checks, SeverityScheme
+from adk_prism.apps.recovery.roster import BURN_ANALYST
 from adk_prism.proof import Citation, Factor, Proof
 
-from .. import confidence
-from ..finding import Finding, Need
-from ..library import Sheet
-from ..library.records import Mtbs, Sector
-from ..library.tables import Checks, SeverityScheme
-from ..roster import BURN_ANALYST
 from .case import Case
 from .classes import classify, scheme_of_fire, stability
 
@@ -153,7 +153,9 @@ def _headline(data: dict[str, Any]) -> str:
 def _body(data: dict[str, Any]) -> tuple[str, ...]:
     acres = ", ".join(f"{name} {area:,.0f}" for name, area in data["acres_by_class"].items())
     lines = [f"Acres by class: {acres}."]
-    high = [f"{row['sector_id']} {row['name']}" for row in data["sectors"] if row["group"] == "high"]
+    high = [
+        f"{row['sector_id']} {row['name']}" for row in data["sectors"] if row["group"] == "high"
+    ]
     if high:
         lines.append(f"High severity: {', '.join(high)}.")
     if data["steep_sectors"]:

@@ -10,7 +10,7 @@ one counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -58,32 +58,27 @@ _PERCENT = (
 )
 _DIGITS = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)"
 _SPELLED = rf"(?:{_either(_TENS)})(?:[-\s](?:{_either(_UNITS[1:10])}))?|{_either(_UNITS)}"
-_NUMBER = re.compile(
-    rf"(?P<sign>[-\u2212]\s?)?(?:(?P<digits>{_DIGITS})|(?P<words>{_SPELLED})\b)", re.I
-)
+_NUMBER = re.compile(rf"(?P<sign>[-\u2212]\s?)?(?:(?P<digits>{_DIGITS})|(?P<words>{_SPELLED})\b)")
 _SCALE = re.compile(
     r"\s{0,2}(?:/|out of\s|of\s|von\s|sur\s)\s{0,2}(?P<of>100|20|10|5|4|1(?:\.0+)?|ten|five|hundred)"
-    r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-zA-Z]{3})",
-    re.I,
+    r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-z]{3})",
 )
-_SIGN = re.compile(_PERCENT, re.I)
-_TO = re.compile(r"\s{0,2}(?:-|–|—|to\s|bis\s|and\s|und\s)\s{0,2}", re.I)
-_BETWEEN = re.compile(r"(?:between|zwischen)\s+", re.I)
-_GIVE_OR_TAKE = re.compile(rf"\s{{0,2}}(?:±|\+/-|\+-)\s{{0,2}}{_DIGITS}(?:{_PERCENT})?", re.I)
+_SIGN = re.compile(_PERCENT)
+_TO = re.compile(r"\s{0,2}(?:-|–|—|to\s|bis\s|and\s|und\s)\s{0,2}")
+_BETWEEN = re.compile(r"(?:between|zwischen)\s+")
+_GIVE_OR_TAKE = re.compile(rf"\s{{0,2}}(?:±|\+/-|\+-)\s{{0,2}}{_DIGITS}(?:{_PERCENT})?")
 _MORE = re.compile(r"\s?\+(?![\w/-])")
-_BOUND = re.compile(rf"(?P<bound>{_either(_BOUND_OF)})(?=[\s\d.])\s{{0,2}}(?:a\s)?", re.I)
-_LEVEL = re.compile(rf"(?P<level>{_either(_LEVEL_OF)})(?!\w)", re.I)
+_BOUND = re.compile(rf"(?P<bound>{_either(_BOUND_OF)})(?=[\s\d.])\s{{0,2}}(?:a\s)?")
+_LEVEL = re.compile(rf"(?P<level>{_either(_LEVEL_OF)})(?!\w)")
 _NEXT_LEVEL = re.compile(
-    rf"\s{{0,2}}(?:-|–|/|to\s|bis\s)\s{{0,2}}(?P<level>{_either(_LEVEL_OF)})(?!\w)", re.I
+    rf"\s{{0,2}}(?:-|–|/|to\s|bis\s)\s{{0,2}}(?P<level>{_either(_LEVEL_OF)})(?!\w)"
 )
-_BESIDE = re.compile(r"\s{0,2}(?:[(\[,:–—-]|at\s)\s{0,2}", re.I)
+_BESIDE = re.compile(r"\s{0,2}(?:[(\[,:–—-]|at\s)\s{0,2}")
 _CLOSE = re.compile(r"\s{0,2}[)\]]")
 
-BEGINNING = re.compile(
-    rf"(?<![\w.,])(?:{_either(_BOUND_OF)}|{_either(_LEVEL_OF)}|between|[-\u2212]\s?\d|[.,]?\d|{_SPELLED})",
-    re.I,
+_BEGINNING = re.compile(
+    rf"{_either(_BOUND_OF)}|{_either(_LEVEL_OF)}|between|[-\u2212]\s?\d|[.,]?\d|{_SPELLED}"
 )
-"""Where a value may begin."""
 
 
 class Value(Struct, frozen=True, gc=False):
@@ -105,8 +100,16 @@ class Value(Struct, frozen=True, gc=False):
         return self.value is not None or self.low is not None or bool(self.fault)
 
 
+def beginnings(text: str, start: int = 0, end: int = 1 << 30) -> Iterator[int]:
+    """Yield the places where a value may begin. The text is in lower case."""
+    for match in _BEGINNING.finditer(text, start, end):
+        before = text[match.start() - 1] if match.start() else " "
+        if not (before.isalnum() or before in "_.,"):
+            yield match.start()
+
+
 def read_value(text: str, at: int) -> Value | None:
-    """Read the value that begins at a place; None if there is none."""
+    """Read the value that begins at a place; None if there is none. The text is in lower case."""
     level = _LEVEL.match(text, at)
     if level is not None:
         return _with_number(text, _read_level(text, level))
@@ -118,11 +121,11 @@ def read_value(text: str, at: int) -> Value | None:
 
 
 def _read_level(text: str, match: re.Match[str]) -> Value:
-    level = _LEVEL_OF[match["level"].lower()]
+    level = _LEVEL_OF[match["level"]]
     other = _NEXT_LEVEL.match(text, match.end())
     if other is None:
         return Value(match.end(), level=level)
-    lower = min(level, _LEVEL_OF[other["level"].lower()], key=LEVELS.index)
+    lower = min(level, _LEVEL_OF[other["level"]], key=LEVELS.index)
     return Value(other.end(), level=lower)
 
 
@@ -150,7 +153,7 @@ def _with_level(text: str, number: Value) -> Value:
     close = _CLOSE.match(text, word.end()) if word is not None else None
     if word is None or close is None:
         return number
-    return replace(number, level=_LEVEL_OF[word["level"].lower()], end=close.end())
+    return replace(number, level=_LEVEL_OF[word["level"]], end=close.end())
 
 
 # --------------------------------------------------------------------------- numbers
@@ -175,11 +178,11 @@ def _read_range(text: str, at: int) -> Value | None:
         return None
     dash = _TO.match(text, first.end)
     second = _read_number(text, dash.end()) if dash is not None else None
-    if second is not None and dash is not None and (between or "and" not in dash[0].lower()):
+    if second is not None and dash is not None and (between or "and" not in dash[0]):
         ranged = _range(first, second)
         if ranged is not None:
             return ranged
-    return _single(text, first, _BOUND_OF[bound["bound"].lower()] if bound else "")
+    return _single(text, first, _BOUND_OF[bound["bound"]] if bound else "")
 
 
 def _read_number(text: str, at: int) -> _Number | None:
@@ -192,7 +195,7 @@ def _read_number(text: str, at: int) -> _Number | None:
         return _Number(sign.end(), amount, decimals, 100)
     scale = _SCALE.match(text, match.end())
     if scale is not None:
-        of = scale["of"].lower()
+        of = scale["of"]
         return _Number(scale.end(), amount, decimals, float(_NUMBER_OF.get(of, 0) or of))
     if match["words"] and abs(amount) <= 10:
         return None  # "one", "two": words of every sentence
@@ -202,7 +205,7 @@ def _read_number(text: str, at: int) -> _Number | None:
 def _amount(match: re.Match[str]) -> tuple[float, bool]:
     digits = match["digits"]
     if digits is None:
-        tens, _, unit = match["words"].lower().replace("-", " ").partition(" ")
+        tens, _, unit = match["words"].replace("-", " ").partition(" ")
         amount = float(_NUMBER_OF[tens] + (_NUMBER_OF[unit.strip()] if unit.strip() else 0))
         return (-amount if match["sign"] else amount), False
     whole, comma, thousands = digits.partition(",")

@@ -15,10 +15,7 @@ from msgspec import Struct
 
 _PREFIX = re.compile(r"[\s>]*(?:(?P<marks>#{1,6})\s*|[-*+•·▪◦]\s+|\|)?\s*(?:\[[ xX]\]\s+)?")
 _NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s+")
-_MARKUP = re.compile(
-    r"\*+|`+|~~|(?<![^\W_])_{1,3}(?=\w)|(?<=[\w:.%)])_{1,3}(?!\w)"
-    r"|</?[A-Za-z][A-Za-z0-9]{0,9}(?:\s[^<>]{0,80})?/?>"
-)
+_MARKUP = re.compile(r"[*`]+|~~|_{1,3}|</?[A-Za-z][A-Za-z0-9]{0,9}(?:\s[^<>]{0,80})?/?>")
 _ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦]\s+|\(?\d{1,3}[.)]\s+)")
 _BOLD_LEAD = re.compile(
     r"[\s>]*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<lead>[^*_\n]{1,80})(?:\*\*|__)"
@@ -32,6 +29,8 @@ class Line(Struct, frozen=True, gc=False):
     """A line without its markup."""
 
     text: str
+    lowered: str
+    """The same in lower case, letter for letter."""
     marks: list[int]
     """Where emphasis began or ended, as places in the text."""
     heading: int
@@ -54,7 +53,16 @@ def read_line(raw: str) -> Line:
     numbered = _NUMBERED.match(raw, start)
     text, marks = _plain(raw[numbered.end() if numbered else start :])
     heading = len(prefix["marks"] or "")
-    return Line(text, marks, heading, not heading and _ITEM.match(raw) is not None)
+    is_item = not heading and _ITEM.match(raw) is not None
+    return Line(text, lower(text), marks, heading, is_item)
+
+
+def lower(text: str) -> str:
+    """Return a text in lower case, as long as it was: a few letters have no single small one."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
 def _plain(text: str) -> tuple[str, list[int]]:
@@ -63,6 +71,8 @@ def _plain(text: str) -> tuple[str, list[int]]:
     marks: list[int] = []
     copied = length = 0
     for match in _MARKUP.finditer(text):
+        if match[0][0] == "_" and _joins(text, match.start(), match.end()):
+            continue
         piece = text[copied : match.start()]
         pieces.append(piece)
         length += len(piece)
@@ -70,6 +80,24 @@ def _plain(text: str) -> tuple[str, list[int]]:
         copied = match.end()
     pieces.append(text[copied:])
     return "".join(pieces).rstrip(), marks
+
+
+def _joins(text: str, start: int, end: int) -> bool:
+    """Tell the underscore in a name from one that emphasises."""
+    return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()
+
+
+def closing_bracket(text: str) -> int:
+    """Return where the bracket closes that was open before the text."""
+    depth = 0
+    for place, letter in enumerate(text):
+        if letter == "(":
+            depth += 1
+        elif letter == ")":
+            if not depth:
+                return place
+            depth -= 1
+    return len(text)
 
 
 def heading_level(raw: str) -> int:

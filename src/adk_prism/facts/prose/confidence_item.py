@@ -8,36 +8,38 @@ earlier number (`up from 85%`), another sentence.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from adk_prism.facts.confidence_value import BEGINNING, Value, read_value
 from adk_prism.facts.proof_model import Level
+from adk_prism.facts.prose.confidence_value import Value, beginnings, read_value
+from adk_prism.facts.prose.markdown_line import lower
 
 _MOST = 16
 """Values behind one label; nobody states more, and a list of figures is no statement."""
 _NAME = 60
 """Characters of a name before a value."""
 
-_SEPARATOR = re.compile(r"\s{0,3}(?:,\s{0,3}and\s|[,;/|&]|(?:and|und|et)\s)\s{0,3}", re.I)
+_SEPARATOR = re.compile(r"\s{0,3}(?:,\s{0,3}and\s|[,;/|&]|(?:and|und|et)\s)\s{0,3}")
 _FOR = re.compile(
-    r"\s+(?:for|on|in|regarding|about|für|pour|para|bei)\s+(?P<about>[^,;.()|\n]{1,80})", re.I
+    r"\s+(?:for|on|in|regarding|about|für|pour|para|bei)\s+(?P<about>[^,;.()|\n]{1,80})"
 )
-_AND = re.compile(r"\s+(?:and|und|et|&)\s+", re.I)
+_AND = re.compile(r"\s+(?:and|und|et|&)\s+")
 _BRACKETS = re.compile(r"\s{0,2}[(\[](?P<inside>[^()\[\]]{1,160})[)\]]")
 _DASH = re.compile(r"\s{0,2}(?:–|—|-|:)\s+(?=\S)")
-_BECAUSE = re.compile(r"\s{0,2},?\s+(?=(?:because|since|due to|based on|given|as)\s)", re.I)
-_SHARE = re.compile(r"\s+(?:of|der|des)\s", re.I)
+_BECAUSE = re.compile(r"\s{0,2},?\s+(?=(?:because|since|due to|based on|given|as)\s)")
+_SHARE = re.compile(r"\s+(?:of|der|des)\s")
 _REASON_END = re.compile(r"[.!?](?=\s|$)|[;|\n]")
-_CAUSE = re.compile(r"(?:based|from|due|since|because|as|given|using|per|by|n\s?=)\b|.*\d", re.I)
+_CAUSE = re.compile(r"(?:based|from|due|since|because|as|given|using|per|by)\b|[^\d]{0,160}\d")
 _NOT_IN_NAME = frozenset('.;,()[]{}"!?|\n')
 _NO_NAME = re.compile(
-    r"(?:up|down|from|was|were|vs|versus|compared|since|as|if|when|but|not|we|it|they|previously|instead|or)\b",
-    re.I,
+    r"(?:up|down|from|was|were|vs|versus|compared|since|as|if|when|but|not|we|it|they|previously|or)\b"
 )
-_ARTICLE = re.compile(r"(?:the|a|an|our|my|your|this|its|its own|der|die|das|la|le|el)\s+", re.I)
+_ARTICLE = re.compile(r"(?:the|a|an|our|my|your|this|its|der|die|das|la|le|el)(?:\s+|$)", re.I)
 _OVERALL = re.compile(r"\b(?:overall|total|combined|aggregated?|global|gesamt|insgesamt)\b", re.I)
+_EDGES = " \t\"'“”:=–—-*,"
 
 
 class Item(Struct, frozen=True, gc=False):
@@ -48,9 +50,21 @@ class Item(Struct, frozen=True, gc=False):
     overall: bool
     reason: str
 
-    def at_level(self, level: Level | str) -> Item:
+    def at_level(self, level: Level | Literal[""]) -> Item:
         """Return the item with a word beside its number."""
         return replace(self, value=replace(self.value, level=level))
+
+    def named(self, name: str) -> Item:
+        """Return the item as its label says what it is about, unless it says so itself."""
+        overall = self.overall or is_overall(name)
+        return replace(self, about=self.about or about(name), overall=overall)
+
+
+class _Tail(Struct, frozen=True, gc=False):
+    """What stands behind a label, and the same in lower case, in which values are read."""
+
+    text: str
+    low: str
 
 
 def is_overall(text: str) -> bool:
@@ -60,47 +74,43 @@ def is_overall(text: str) -> bool:
 
 def about(text: str, *, keep: bool = False) -> str:
     """Return a name without what does not name: articles, quotes, `overall`."""
-    name = _OVERALL.sub("", text).strip(" \t\"'“”:=–—-*,")
+    name = _OVERALL.sub("", text).strip(_EDGES)
     article = None if keep else _ARTICLE.match(name)
     name = name[article.end() :] if article else name
-    return name if any(letter.isalnum() for letter in name) and name.lower() not in _EMPTY else ""
+    return name if any(map(str.isalnum, name)) else ""
 
 
-_EMPTY = frozenset("the a an our my your this its with".split())
-
-
-def read_items(
-    tail: str, place: int, *, strict: bool = False, named: bool = True
-) -> tuple[list[Item], int]:
+def read_items(text: str, *, strict: bool = False, named: bool = True) -> tuple[list[Item], int]:
     """Return the values at the beginning of a text, and where they end.
 
     With `strict`, a bare number is none, for nothing says that a number is expected. Without `named`,
     the first value stands right there.
     """
+    tail = _Tail(text, lower(text))
     items: list[Item] = []
-    end = place
+    place = end = 0
     while len(items) < _MOST:
         found = _next(tail, place, strict=strict or bool(items), named=named or bool(items))
-        if found is None or (items and not _goes_on(found[0], tail, found[1])):
+        if found is None or (items and not _goes_on(found[0], tail)):
             break
         item, end = found
         items.append(item)
-        separator = _SEPARATOR.match(tail, end)
+        separator = _SEPARATOR.match(tail.low, end)
         if separator is None:
             break
         place = separator.end()
     return items, end
 
 
-def _goes_on(item: Item, tail: str, end: int) -> bool:
+def _goes_on(item: Item, tail: _Tail) -> bool:
     """Tell a further value of the kind from a figure that follows by chance."""
     if not item.value.is_number:
         return bool(item.about)
-    return not _SHARE.match(tail, item.value.end) and end > 0
+    return _SHARE.match(tail.low, item.value.end) is None
 
 
-def _next(tail: str, place: int, *, strict: bool, named: bool) -> tuple[Item, int] | None:
-    value = read_value(tail, place)
+def _next(tail: _Tail, place: int, *, strict: bool, named: bool) -> tuple[Item, int] | None:
+    value = read_value(tail.low, place)
     name = ""
     if value is not None and strict and not (value.scaled or value.level):
         value = None
@@ -112,29 +122,31 @@ def _next(tail: str, place: int, *, strict: bool, named: bool) -> tuple[Item, in
     return _complete(tail, value, name)
 
 
-def _named_value(tail: str, place: int) -> tuple[str, Value] | None:
+def _named_value(tail: _Tail, place: int) -> tuple[str, Value] | None:
     """Read `severity 92%`, `Boundary — High`."""
-    for match in BEGINNING.finditer(tail, place, min(len(tail), place + _NAME)):
-        words = tail[place : match.start()]
-        if not _NOT_IN_NAME.isdisjoint(words) or _NO_NAME.match(words) or len(words.split()) > 6:
+    if _NO_NAME.match(tail.low, place):
+        return None
+    for start in beginnings(tail.low, place, place + _NAME):
+        words = tail.text[place:start]
+        if not _NOT_IN_NAME.isdisjoint(words) or len(words.split()) > 6:
             return None
-        value = read_value(tail, match.start())
-        ends_name = words.rstrip().endswith((":", "=", "–", "—", "-")) or words.lower().startswith(
-            "for "
-        )
+        value = read_value(tail.low, start)
+        for_it = tail.low.startswith("for ", place)
+        ends_name = for_it or words.rstrip().endswith((":", "=", "–", "—", "-"))
         if value is not None and (value.scaled or (value.level and ends_name)):
-            name = words.strip()
-            return (name[4:] if name.lower().startswith("for ") else name), value
+            return words[4:] if for_it else words, value
     return None
 
 
-def _complete(tail: str, value: Value, name: str) -> tuple[Item, int]:
+def _complete(tail: _Tail, value: Value, name: str) -> tuple[Item, int]:
     """Read what stands behind a value: what it is for, brackets, a reason."""
     end, reason = value.end, ""
-    concerned = _FOR.match(tail, end)
-    if concerned is not None and not name:
-        name, end = _cut_at_value(concerned["about"], concerned.start("about"))
-    brackets = _BRACKETS.match(tail, end)
+    concerned = _FOR.match(tail.low, end) if not name else None
+    if concerned is not None:
+        start = concerned.start("about")
+        end = start + _before_value(concerned["about"])
+        name = tail.text[start:end]
+    brackets = _BRACKETS.match(tail.text, end)
     if brackets is not None:
         value, name, reason = _inside(brackets["inside"].strip(), value, name)
         end = brackets.end()
@@ -143,35 +155,36 @@ def _complete(tail: str, value: Value, name: str) -> tuple[Item, int]:
     return Item(value, about(name), is_overall(name), reason), end
 
 
-def _cut_at_value(words: str, start: int) -> tuple[str, int]:
-    """End a name where the next value begins: `timber and 90% for trails`."""
+def _before_value(words: str) -> int:
+    """Return where a name ends because the next value begins: `timber and 90% for trails`."""
     for match in _AND.finditer(words):
         if read_value(words, match.end()) is not None:
-            return words[: match.start()], start + match.start()
-    return words, start + len(words)
+            return match.start()
+    return len(words)
 
 
 def _inside(inside: str, value: Value, name: str) -> tuple[Value, str, str]:
     """Take what stands in brackets: the number of a word, a reason, or a name."""
-    other = read_value(inside, 0)
+    low = lower(inside)
+    other = read_value(low, 0)
     if other is not None and other.end == len(inside):
         if not value.is_number and other.is_number:
             return replace(other, level=value.level, end=value.end), name, ""
         if other.level and not other.is_number and not value.level:
             return replace(value, level=other.level), name, ""
-    if name or _CAUSE.match(inside) or len(inside.split()) > 5:
+    if name or _CAUSE.match(low) or len(inside.split()) > 5:
         return value, name, inside
     return value, inside, ""
 
 
-def _reason(tail: str, value: Value, end: int) -> tuple[Value, str, int]:
-    begins = _DASH.match(tail, end) or _BECAUSE.match(tail, end)
+def _reason(tail: _Tail, value: Value, end: int) -> tuple[Value, str, int]:
+    begins = _DASH.match(tail.low, end) or _BECAUSE.match(tail.low, end)
     if begins is None:
         return value, "", end
-    stop = _REASON_END.search(tail, begins.end())
-    last = stop.start() if stop else len(tail)
-    words = tail[begins.end() : last].strip(" *\"'")
-    other = read_value(words, 0)
+    stop = _REASON_END.search(tail.low, begins.end())
+    last = stop.start() if stop else len(tail.low)
+    words = tail.text[begins.end() : last].strip(" *\"'")
+    other = read_value(lower(words), 0)
     if other is not None and other.end == len(words) and other.level and not value.level:
         return replace(value, level=other.level), "", last
     return value, words, last

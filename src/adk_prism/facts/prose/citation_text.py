@@ -10,29 +10,49 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
-from adk_prism.facts.markdown_line import Line
 from adk_prism.facts.proof_model import Citation
+from adk_prism.facts.prose.markdown_line import Line, closing_bracket, read_line
 
 STEMS = (
-    "source reference citation basis authority evidence quelle fuente fonte fonti référence bibliograph cfr"
-    " fsm fsh u.s.c [^ 出典 来源"
-).split()
-"""What any citation that is read contains, in lower case."""
+    "source",
+    "reference",
+    "citation",
+    "basis",
+    "authority",
+    "evidence",
+    "bibliograph",
+    "quelle",
+    "fuente",
+    "fonte",
+    "fonti",
+    "référence",
+    "出典",
+    "来源",
+    "[^",
+)
+"""What any label contains, in lower case."""
+LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH")
+"""What the number of any law that is read contains."""
 
 _MOST = 64
 """Sources behind one label."""
 _LONGEST = 2_000
 """Characters behind one label that are looked at."""
 
-LABEL = re.compile(
-    r"(?<!\w)(?P<label>(?:(?:data|primary|secondary|main|key|information|official|supporting|additional|other"
-    r"|imagery)\s)?(?:sources?|references?|citations?|(?:regulatory|legal|statutory)\s(?:basis|authority"
-    r"|references?|citations?)|authority|evidence|bibliography|quellen?|fuentes?|fonte|fonti|références?)"
-    r"|出典|来源)(?!\w)",
-    re.I,
+_WORD = re.compile(
+    r"(?:source|reference|citation|basis|authority|evidence|bibliography|quelle|fuente|fonte|fonti|référence)"
+    r"(?:s|n)?(?!\w)|出典|来源"
 )
+_KINDS = frozenset(
+    """data primary secondary main key information official supporting additional other imagery regulatory
+    legal statutory""".split()
+)
+"""Words that may stand before it. A source of anything else (water, ignition) is no citation."""
+_LEGAL = frozenset(("regulatory", "legal", "statutory"))
+_ENDS = "(|.;—–[{,\"'"
+"""What ends the words before a label."""
+_BEFORE = 60
+"""Characters in which the words before a label are looked for."""
 _COLON = re.compile(r"[\"'”]?\s{0,2}:\s{0,4}")
 _LAW = re.compile(
     r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
@@ -51,45 +71,42 @@ _REFERENCE = re.compile(r"\s(?:—|–|-)\s|\s(?=\()")
 _NONE = frozenset(
     "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
 )
-_BEFORE_LABEL = frozenset('(|.;—–[{,"')
-
-
-class Cited(Struct, frozen=True, gc=False):
-    """The citations behind one label, and where they end."""
-
-    citations: list[Citation]
-    end: int
 
 
 def label_of(text: str) -> str:
-    """Return the label in a heading or a column's head; empty where there is none."""
-    match = LABEL.search(text)
-    return match["label"] if match else ""
+    """Return the label that a heading or a column's head begins with; empty where there is none."""
+    return next((label for label, _ in _labels(read_line(text))), "")
 
 
 def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
     """Yield each label of a line with what stands behind it; nothing, if a list follows."""
     text = line.text
-    end = 0
-    for match in LABEL.finditer(text):
-        colon = _COLON.match(text, match.end())
-        if colon is None or match.start() < end or not _begins(line, match.start()):
+    last = 0
+    for label, end in _labels(line):
+        colon = _COLON.match(text, end)
+        start = end - len(label)
+        if colon is None or start < last:
             continue
         tail = text[colon.end() : colon.end() + _LONGEST]
-        before = text[max(0, match.start() - 2) : match.start()].rstrip()
-        if before.endswith("("):
-            tail = tail[: _closing(tail)]
-        end = colon.end() + len(tail)
-        yield match["label"], tail
+        if text[max(0, start - 2) : start].rstrip().endswith("("):
+            tail = tail[: closing_bracket(tail)]
+        last = colon.end() + len(tail)
+        yield label, tail
     note = _NOTE.match(text)
     if note is not None:
         yield note["label"], text[note.end() : note.end() + _LONGEST]
 
 
-def _begins(line: Line, place: int) -> bool:
-    """Tell whether a label begins here, and is not the end of another thing's name."""
-    before = line.text[max(0, place - 3) : place].rstrip()
-    return not before or before[-1] in _BEFORE_LABEL or line.mark_before(place) == place > 0
+def _labels(line: Line) -> Iterator[tuple[str, int]]:
+    """Yield the labels of a line, each with its end."""
+    for match in _WORD.finditer(line.lowered):
+        at = match.start()
+        start = max(0, at - _BEFORE, line.mark_before(at))
+        start = max(start, *(line.text.rfind(end, start, at) + 1 for end in _ENDS))
+        words = [word for word in line.lowered[start:at].split() if word[-1].isalnum()]
+        if _KINDS.issuperset(words) and (match[0] != "basis" or _LEGAL.intersection(words)):
+            first = line.lowered.index(words[0], start) if words else at
+            yield line.text[first : match.end()], match.end()
 
 
 def read_citations(tail: str, label: str) -> list[Citation]:
@@ -142,18 +159,6 @@ def _split(tail: str) -> Iterator[tuple[str, str]]:
     yield tail[start:], before
 
 
-def _closing(text: str) -> int:
-    depth = 0
-    for place, letter in enumerate(text):
-        if letter == "(":
-            depth += 1
-        elif letter == ")":
-            if not depth:
-                return place
-            depth -= 1
-    return len(text)
-
-
 # --------------------------------------------------------------------------- one source
 
 
@@ -187,4 +192,4 @@ def _source(piece: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    return text.strip(" \t\"'“”,;:*_").rstrip(".") if len(text) > 1 else text
+    return text.strip(" \t\"'“”,;:*_").rstrip(".")

@@ -1,0 +1,44 @@
+"""The recovery app: a coordinator, four specialists at once, follow-ups, one briefing with proof.
+
+An ordinary ADK app. Without a key every model is scripted (`script/`): the script routes by words
+and repeats what the tools computed. With a real model the same agents and tools run unchanged. The
+data is the bundled scenario, or the folder that `ADK_PRISM_RECOVERY_DATA` names.
+
+Imports are absolute: ADK loads this module a second time, as `recovery.agent`, and both have to
+share one copy of the rest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App, ResumabilityConfig
+
+from adk_prism.apps.recovery.instructions import COORDINATOR_INSTRUCTION
+from adk_prism.apps.recovery.library import Library, data_folder
+from adk_prism.apps.recovery.roster import COORDINATOR
+from adk_prism.apps.recovery.script.coordinator import coordinator_script
+from adk_prism.apps.recovery.specialists import offline, specialists
+from adk_prism.apps.recovery.toolbox import CoordinatorTools
+from adk_prism.models import model_from_environment, offline_delay
+
+
+def recovery_app(delay: float, folder: Path | None = None) -> App:
+    """Build the app on a folder of fires; `delay` is the seconds between two offline words."""
+    library = Library(folder)
+    tools = CoordinatorTools(library)
+    root = LlmAgent(
+        name=COORDINATOR,
+        description="Coordinates recovery after a wildfire: severity, trails, timber, NEPA.",
+        instruction=COORDINATOR_INSTRUCTION,
+        model=model_from_environment(offline(coordinator_script, delay)),
+        tools=[tools.find_fire, tools.compose_briefing],
+        sub_agents=[*specialists(library, delay)],
+    )
+    # So that a run whose process died can go on.
+    resumable = ResumabilityConfig(is_resumable=True)
+    return App(name="recovery", root_agent=root, resumability_config=resumable)
+
+
+app = recovery_app(offline_delay(), data_folder())

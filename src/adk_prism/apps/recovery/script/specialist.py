@@ -1,0 +1,59 @@
+"""A specialist's offline model: calls the tools that the request is for, then says what they found.
+
+It has no numbers of its own: its text is the tools' text, and the lowest of their confidences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from google.adk.models.llm_request import LlmRequest
+
+from adk_prism.models import Answer, Script, Think, Turn, read_conversation, say
+
+from .errands import calls_for
+from .request import read_request
+
+
+def specialist_script(specialist: str) -> Script:
+    """Return the script of one specialist."""
+
+    def script(request: LlmRequest) -> Turn:
+        conversation = read_conversation(request)
+        if conversation.answers:
+            return say(_report(conversation.answers))
+        calls = calls_for(specialist, read_request(conversation.prompt))
+        tools = " and ".join(call.name for call in calls)
+        return Turn((Think(f"The request is for {tools}."), *calls))
+
+    return script
+
+
+def _report(answers: Sequence[Answer]) -> str:
+    parts = [_part(answer) for answer in answers]
+    stated = [value for answer in answers if (value := _confidence(answer)) is not None]
+    if len(answers) > 1 and stated:
+        lowest = f"{min(stated):.0%}"
+        parts.append(f"**Specialist confidence:** {lowest}, the lowest of its findings.")
+    closing = _closing(answers)
+    if closing and not parts[-1].endswith(closing):
+        parts.append(closing)
+    return "\n\n".join(parts)
+
+
+def _part(answer: Answer) -> str:
+    error = answer.response.get("error")
+    return f"No answer from {answer.name}: {error}" if error else str(answer.response.get("result"))
+
+
+def _confidence(answer: Answer) -> float | None:
+    layer: Any = answer.response.get("proof_layer")
+    value = layer.get("confidence") if isinstance(layer, dict) else None
+    return value if isinstance(value, float | int) else None
+
+
+def _closing(answers: Sequence[Answer]) -> str:
+    data: list[Any] = [answer.response.get("data") for answer in answers]
+    found = [item["closing"] for item in data if isinstance(item, dict) and item.get("closing")]
+    return str(found[-1]) if found else ""

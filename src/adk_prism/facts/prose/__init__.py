@@ -1,0 +1,1 @@
+"""Reading prose: Markdown without its markup, and what specialists state in it."""

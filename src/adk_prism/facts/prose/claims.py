@@ -1,0 +1,74 @@
+"""Claims of an answer, and which of them have no citation.
+
+A claim is a sentence, a list item or a row with a figure in it: what a reader might want to check. The
+numbers of lists, of headings and of confidence itself are no figures, and a question claims nothing. It
+is cited by a mark (`[1]`), a link or a law in it, by the name of a source that anybody cited, or by a
+citation in the same section. Whether the source says so is for a person to find out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from adk_prism.facts.proof_model import Citation, Claim
+
+MOST = 64
+"""Claims that are listed; a person who has read as many knows."""
+
+_SENTENCE = re.compile(r"[.!?]+[\"”)]*(?:\s+|$)")
+_FIGURE = re.compile(r"\d")
+_CITED = re.compile(
+    r"\[\^?\d{1,3}\]|\]\(|https?://|\b\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|\b(?:FSM|FSH)\s\d|[(\s]source:\s",
+    re.I,
+)
+_SHORTEST = 3
+"""Letters of a source's name: shorter ones stand in too many words."""
+
+
+def figures(text: str, stated: Sequence[str]) -> Iterator[str]:
+    """Yield the sentences of a line that claim a figure, and cite nothing themselves.
+
+    `stated` are the statements of confidence in it, whose numbers do not count.
+    """
+    for sentence in _sentences(text):
+        bare = sentence
+        for statement in stated:
+            bare = bare.replace(statement, "")
+        if _FIGURE.search(bare) and not _CITED.search(sentence) and not sentence.endswith("?"):
+            claim = bare.replace("()", "").strip(" ;,")
+            if len(claim.split()) > 1:
+                yield claim
+
+
+def _sentences(text: str) -> Iterator[str]:
+    start = 0
+    for match in _SENTENCE.finditer(text):
+        yield text[start : match.end()].strip()
+        start = match.end()
+    if start < len(text):
+        yield text[start:].strip()
+
+
+def uncited(
+    claims: Iterable[Claim], own: Iterable[Citation], others: Iterable[Citation]
+) -> list[Claim]:
+    """Return the claims that neither the answer's `own` citations nor those of `others` cover."""
+    own = list(own)
+    sections = {citation.section for citation in own}
+    named = _names([*own, *others])
+    return [
+        claim
+        for claim in claims
+        if claim.section not in sections and (named is None or not named.search(claim.text))
+    ][:MOST]
+
+
+def _names(citations: Iterable[Citation]) -> re.Pattern[str] | None:
+    """Return a pattern for the name of any source: plain words, so it cannot try again."""
+    names = {citation.source for citation in citations if len(citation.source) >= _SHORTEST}
+    if not names:
+        return None
+    return re.compile(
+        "|".join(re.escape(name) for name in sorted(names, key=lambda n: (-len(n), n)))
+    )

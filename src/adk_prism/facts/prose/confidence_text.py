@@ -1,0 +1,285 @@
+"""Statements of confidence in a line of text: which words make one, and what its numbers belong to.
+
+Three forms are read: a label and its value (`Confidence: 92%`, `Confidence in the map is high`), a value
+and then the word (`92% confidence`, `highly confident`), and, below a label or heading, a value alone or
+with a name before it. A percentage that none of them ties to the word is nobody's confidence. Nor is a
+statistician's (`at the 95% confidence level`, `confidence interval`).
+
+Each label is looked at with a bounded piece of the text around it, which ends at the next label: a line
+costs as much as it is long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from adk_prism.facts.proof_model import Level
+from adk_prism.facts.prose.confidence_item import Item, about, is_overall, read_items
+from adk_prism.facts.prose.confidence_value import Value, beginnings, read_value
+from adk_prism.facts.prose.markdown_line import Line, closing_bracket
+
+NO_VALUE = "no number and no level"
+UNTIED = "a number that is not tied to it"
+
+_BEFORE, _AFTER = 80, 300
+"""Characters around a label that may belong to it: a name or a value before, a few of each after."""
+
+STEMS = (
+    *("confiden", "certainty", "konfidenz", "confian", "gewissheit", "conf:", "conf.:", "conf ="),
+    *("% sure", "cent sure", "% certain", "cent certain", "信頼度", "確信度", "置信度"),
+)
+"""What any label contains, in lower case."""
+
+_NOUNS = (
+    "confidence certainty konfidenz gewissheit confiance confianza confidenza confiança".split()
+)
+_ADJECTIVES = ("confident", "certain", "sure")
+_LABEL = re.compile(
+    rf"(?P<noun>(?:{'|'.join(_NOUNS)})(?!\w)|conf\.?(?=\s?[:=]))|(?P<adjective>(?:{'|'.join(_ADJECTIVES)})(?!\w))"
+    "|(?P<sign>信頼度|確信度|置信度)"
+)
+_INTERVAL = re.compile(r"\s+(?:interval|limit|bound|band|region)s?\b")
+_INTERVAL_BEFORE = re.compile(r"interval(?:o|le|lo)\s+d[ei]\s+$")
+_TEST = re.compile(r"\bat\s+(?:the\s+|a\s+)?$")
+_KIND = re.compile(r"\s+(?:level|score|rating|index|estimate|grade)\b")
+_QUALIFIED = re.compile(r"\s{0,2}\((?P<about>[^()]{1,60})\)(?=\s{0,2}[:=|→–—-])")
+_CONCERNING = re.compile(
+    r"\s+(?:in|for|on|about|regarding)\s+(?P<about>[^:=|,;.()]{1,60}?)"
+    r"(?=\s{0,2}[:=|→–—]|\s+(?:is|was|-)\s)"
+)
+_SIGN = re.compile(r"[\"'”]?\s{0,2}(?:[:=→|–—]|-(?=\s))\s{0,4}[\"'“]?")
+_VERB = re.compile(r"\s+(?:is|was|of|at|stands at|remains)\s+")
+_BRACKET = re.compile(r"\s{0,2}[(\[]\s?(?=[^()\[\]]{1,40}[)\]])")
+_SPACE = re.compile(r"\s{1,3}")
+_BEHIND = re.compile(r"\s+(?P<how>in|that|for|on|about|regarding)\s+(?P<about>[^,;.()|\n]{1,80})")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[;\n]")
+_CLAUSE = re.compile(r"[.;:,(|\[{}\"—–!?]")
+_NAME_BEFORE = re.compile(r"(?P<name>[^.;,(|:]{1,50}):\s{0,2}$")
+
+_ADVERBS: dict[str, Level] = {
+    "extremely": "very high",
+    "highly": "high",
+    "very": "high",
+    "fairly": "medium",
+    "reasonably": "medium",
+    "moderately": "medium",
+    "somewhat": "medium",
+    "not": "low",
+    "not very": "low",
+}
+_ADVERB = re.compile(rf"(?<!\w)(?P<adverb>{'|'.join(sorted(_ADVERBS, key=len, reverse=True))})\s+$")
+
+
+class Statement(Struct, frozen=True, gc=False):
+    """What was stated, in which words."""
+
+    text: str
+    items: list[Item]
+
+
+class Fault(Struct, frozen=True, gc=False):
+    """Words that seem to state a confidence, and why none could be read."""
+
+    text: str
+    reason: str
+
+
+def labels_of(line: Line) -> list[re.Match[str]]:
+    """Return the words of a line that may announce a confidence."""
+    return [match for match in _LABEL.finditer(line.lowered) if _stands_alone(line, match.start())]
+
+
+def _stands_alone(line: Line, start: int) -> bool:
+    """Tell a word from the end of another: `high-confidence`, `self-confidence`, `unsure`."""
+    before = line.text[start - 1] if start else " "
+    return not before.isalnum() and before != "-"
+
+
+def is_label_alone(line: Line) -> bool:
+    """Tell a line that only announces what comes: `Confidence:`."""
+    label = next(iter(labels_of(line)), None)
+    if label is None or label["adjective"]:
+        return False
+    kind = _KIND.match(line.lowered, label.end())
+    rest = line.text[kind.end() if kind else label.end() :].strip(' :*"')
+    before = line.lowered[: label.start()]
+    return not rest and len(before) < _BEFORE and not _last_value(before, adjective=False)
+
+
+def read_statements(line: Line, labels: list[re.Match[str]]) -> Iterator[Statement | Fault]:
+    """Yield what a line states, and what it seems to state, at these labels of it."""
+    for number, label in enumerate(labels):
+        start = labels[number - 1].end() if number else 0
+        end = labels[number + 1].start() if number + 1 < len(labels) else len(line.text)
+        start, end = max(start, label.start() - _BEFORE), min(end, label.end() + _AFTER)
+        found = _Place(line, label, start, end).read()
+        if found is not None:
+            yield found
+
+
+def read_below(text: str) -> Statement | Fault | None:
+    """Read a line below a label or heading that announced confidence."""
+    piece = text[:_AFTER]
+    items, end = read_items(piece, strict=True)
+    if items:
+        return Statement(piece[:end].strip(), items)
+    return Fault(piece.strip(), UNTIED) if "%" in piece else None
+
+
+class _Place:
+    """A label and what stands around it."""
+
+    def __init__(self, line: Line, label: re.Match[str], start: int, end: int) -> None:
+        self._line = line
+        self._text = line.text
+        self._low = line.lowered
+        self._label = label
+        self._start = start
+        self._end = end
+
+    def read(self) -> Statement | Fault | None:
+        before = self._low[self._start : self._label.start()]
+        if _INTERVAL.match(self._low, self._label.end()) or _INTERVAL_BEFORE.search(before):
+            return None
+        if self._label["adjective"]:
+            return self._preceding(before)
+        following = self._labelled()
+        if isinstance(following, Statement):
+            return _with_word(following, before)
+        if _is_test(before):
+            return None
+        return self._preceding(before) or following or self._untied(before)
+
+    # -------------------------------------------------------------- label, then value
+
+    def _labelled(self) -> Statement | Fault | None:
+        low, place, end = self._low, self._label.end(), self._end
+        kind = _KIND.match(low, place, end)
+        place = kind.end() if kind else place
+        inside = _QUALIFIED.match(low, place, end) or _CONCERNING.match(low, place, end)
+        name = self._text[inside.start("about") : inside.end("about")] if inside else ""
+        place = inside.end() if inside else place
+        sign = _SIGN.match(low, place, end)
+        if sign is not None:
+            return self._after_sign(name, sign.end())
+        for pattern in (_VERB, _BRACKET, _SPACE):
+            between = pattern.match(low, place, end)
+            if between is not None:
+                return self._after_words(name, between.end())
+        return None
+
+    def _after_sign(self, name: str, place: int) -> Statement | Fault | None:
+        tail = self._tail(place)
+        before, start = self._name_before()
+        items, end = read_items(tail)
+        if items:
+            named = [item.named(name or before) for item in items]
+            return Statement(self._words(start, place + end), named)
+        end = _sentence(tail)
+        said = any(not letter.isspace() and letter not in "*\"'," for letter in tail[:end])
+        return Fault(self._words(start, place + end), NO_VALUE) if said else None
+
+    def _after_words(self, name: str, place: int) -> Statement | None:
+        """Read what follows a verb or nothing at all: there a bare number may count anything."""
+        items, end = read_items(self._tail(place), strict=True, named=False)
+        if not items:
+            return None
+        if not name and is_overall(self._low[self._start : self._label.start()]):
+            name = "overall"
+        text = self._words(self._label.start(), place + end)
+        return Statement(text, [item.named(name) for item in items])
+
+    def _tail(self, place: int) -> str:
+        """Return what may belong to the label: to its closing bracket, if it stands in brackets."""
+        tail = self._text[place : self._end]
+        in_brackets = self._text[self._start : self._label.start()].rstrip().endswith("(")
+        return tail[: closing_bracket(tail)] if in_brackets else tail
+
+    def _name_before(self) -> tuple[str, int]:
+        """Return the words right before the label, `Timber confidence:`, and where they begin."""
+        at = self._label.start()
+        start = max(self._start, self._line.mark_before(at))
+        if start == at:  # The label is bold, what stands before it is another thing's.
+            before = self._low[max(self._start, at - 12) : at]
+            return ("overall" if is_overall(before) else ""), at
+        delimiters = list(_CLAUSE.finditer(self._text, start, at))
+        start = delimiters[-1].end() if delimiters else start
+        words = self._text[start:at].replace("_", " ").split()
+        return (" ".join(words), start) if len(words) <= 5 else ("", at)
+
+    def _words(self, start: int, end: int) -> str:
+        return self._text[start:end].strip(" *|,")
+
+    # -------------------------------------------------------------- value, then label
+
+    def _preceding(self, before: str) -> Statement | None:
+        found = _last_value(before, adjective=bool(self._label["adjective"]))
+        if found is None or not self._is_judgement(found[1]) or _TEST.search(before, 0, found[0]):
+            return None
+        start, value = found
+        behind = _BEHIND.match(self._low, self._label.end(), self._end)
+        named = _NAME_BEFORE.search(self._text, self._start, self._start + start)
+        overall = is_overall(before[:start])
+        name = about(named["name"]) if named is not None else ""
+        if behind is not None:
+            words = self._text[behind.start("about") : behind.end("about")]
+            name = about(words, keep=behind["how"] == "that")
+        end = behind.end() if behind else self._label.end()
+        text = self._text[self._start + start : end].strip()
+        return Statement(text, [Item(value, name, overall, "")])
+
+    def _is_judgement(self, value: Value) -> bool:
+        """Tell `92% sure` and `highly confident` from the other uses of these words."""
+        return value.scaled or self._label["adjective"] not in ("sure", "certain")
+
+    # -------------------------------------------------------------- neither
+
+    def _untied(self, before: str) -> Fault | None:
+        """Return the sentence, if it has a percentage that could have been meant."""
+        after = self._text[self._label.end() : self._end]
+        rest = after[: _sentence(after)]
+        if "%" not in rest[:_BEFORE]:
+            return None
+        ends = list(_SENTENCE_END.finditer(before))
+        start = self._start + (ends[-1].end() if ends else 0)
+        last = self._label.end() + len(rest)
+        return Fault(self._text[start : last + 1].strip(), UNTIED)
+
+
+def _with_word(statement: Statement, before: str) -> Statement:
+    """Add the word in `High confidence (95%)`."""
+    word = _last_value(before, adjective=False)
+    if word is None or word[1].is_number or len(statement.items) != 1:
+        return statement
+    item = statement.items[0]
+    if item.value.level:
+        return statement
+    return Statement(statement.text, [item.at_level(word[1].level)])
+
+
+def _is_test(before: str) -> bool:
+    """Tell a statistician's words: `at the 95% confidence level`."""
+    found = _last_value(before, adjective=False)
+    return found is not None and _TEST.search(before, 0, found[0]) is not None
+
+
+def _last_value(before: str, *, adjective: bool) -> tuple[int, Value] | None:
+    """Return the value that a piece of text ends with, and where it begins."""
+    end = len(before.rstrip())
+    adverb = _ADVERB.search(before) if adjective else None
+    if adverb is not None:
+        return adverb.start(), Value(end, level=_ADVERBS[adverb["adverb"]])
+    for start in beginnings(before):
+        value = read_value(before, start)
+        if value is not None and value.end == end and not value.fault:
+            return (start, value) if value.scaled or value.level else None
+    return None
+
+
+def _sentence(text: str) -> int:
+    """Return where the first sentence ends."""
+    match = _SENTENCE_END.search(text)
+    return match.start() if match else len(text)

@@ -1,0 +1,129 @@
+"""What has been read from one text so far: statements, citations, reasons, and what could not be read.
+
+Keeps the bounds: a person reads fewer pieces, the text itself has them all, and what is left out is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+
+from msgspec import Struct
+
+from adk_prism.facts.proof_model import Citation, Claim, Reading, Unread
+from adk_prism.facts.prose.confidence_item import Item
+from adk_prism.facts.prose.confidence_text import Fault, Statement
+
+MOST = 256
+"""Pieces of each kind that are kept of one text."""
+LONGEST = 400
+"""Characters of a quoted piece."""
+
+
+class ProofText(Struct, frozen=True, gc=False):
+    """What was read from one text."""
+
+    readings: list[Reading]
+    citations: list[Citation]
+    reasons: list[str]
+    unread: list[Unread]
+    figures: list[Claim]
+    """Sentences with a figure and no citation of their own, if they were asked for."""
+    omitted: int = 0
+
+
+class TextPieces:
+    """Collects the pieces of one text."""
+
+    def __init__(self, cursor: int) -> None:
+        self._cursor = cursor
+        self._readings: list[Reading] = []
+        self._citations: dict[tuple[str, str, str], Citation] = {}
+        self._reasons: list[str] = []
+        self._unread: dict[tuple[str, str], Unread] = {}
+        self._figures: list[Claim] = []
+        self.omitted = 0
+
+    def result(self) -> ProofText:
+        """Return what has been collected."""
+        return ProofText(
+            self._readings,
+            list(self._citations.values()),
+            self._reasons,
+            list(self._unread.values()),
+            self._figures,
+            self.omitted,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no further confidence would be kept."""
+        return len(self._readings) >= MOST
+
+    def state(self, stated: Statement | Fault, section: str) -> None:
+        """Keep a statement, or the words that could not be read as one."""
+        if isinstance(stated, Fault):
+            self._fail(stated.text, stated.reason)
+            return
+        for item in stated.items:
+            if item.value.fault:
+                self._fail(stated.text, item.value.fault)
+            elif self._has_room(self._readings):
+                self._readings.append(self._reading(item, stated.text, section))
+
+    def _reading(self, item: Item, text: str, section: str) -> Reading:
+        value = item.value
+        return Reading(
+            value.value,
+            cut(text),
+            "parsed",
+            self._cursor,
+            value.level,
+            value.low,
+            value.high,
+            value.bound,
+            item.overall,
+            cut(item.about),
+            cut(section),
+            cut(item.reason),
+        )
+
+    def _fail(self, text: str, reason: str) -> None:
+        if self._has_room(self._unread):
+            unread = Unread(cut(text), reason, self._cursor)
+            self._unread.setdefault((unread.text, reason), unread)
+
+    def cite(self, found: Citation, section: str) -> None:
+        """Keep a citation, once."""
+        key = (found.source, found.reference, found.uri)
+        if key not in self._citations and self._has_room(self._citations):
+            self._citations[key] = Citation(
+                cut(found.source),
+                cut(found.reference),
+                found.uri,
+                cut(found.excerpt),
+                label=found.label,
+                section=cut(section),
+                cursor=self._cursor,
+            )
+
+    def reason(self, text: str) -> None:
+        """Keep a step of reasoning."""
+        if text.strip() and self._has_room(self._reasons):
+            self._reasons.append(cut(text.strip()))
+
+    def figure(self, sentence: str, section: str) -> None:
+        """Keep a sentence with a figure."""
+        if self._has_room(self._figures):
+            self._figures.append(Claim(cut(sentence), cut(section)))
+
+    def _has_room(self, pieces: Sized) -> bool:
+        if len(pieces) < MOST:
+            return True
+        self.omitted += 1
+        return False
+
+
+def cut(text: str) -> str:
+    """Return a text that is not too long to be quoted."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

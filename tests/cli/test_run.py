@@ -1,0 +1,207 @@
+"""`run`: one run of an app on stdout, for a person or as a protocol's bytes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.conformance.conftest import judge as judge
+from tests.conformance.judge import Judge
+from tests.recordings.library import load
+
+from adk_prism.cli import main
+from adk_prism.cli.readable import Readable
+from adk_prism.facts.reader import Reader
+
+Said = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """An offline model without pauses, an empty folder to work in, and the log levels put back."""
+    monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
+    monkeypatch.setenv("ADK_PRISM_OFFLINE_DELAY", "0")
+    monkeypatch.chdir(tmp_path)
+    level = logging.getLogger("google_adk").level
+    yield
+    logging.getLogger("google_adk").setLevel(level)
+
+
+@pytest.fixture
+def said(capfdbinary: pytest.CaptureFixture[bytes]) -> Said:
+    """`said(*words) -> (exit code, stdout, stderr)` of `adk-prism run`."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["run", *words])
+        out, err = capfdbinary.readouterr()
+        return code, out.decode(), err.decode()
+
+    return run
+
+
+def test_the_tour_lists_itself(said: Said) -> None:
+    """The first thing to try, and plain text in a pipe."""
+    code, out, err = said("tour", "help")
+    assert (code, err) == (0, "")
+    assert "- `approval`: a call that a person has to approve" in out
+    assert "\x1b" not in out
+    assert not Path(".adk-prism").exists(), "without a session nothing is kept"
+
+
+TOLD = {
+    "tool": ['-> get_weather {"city":"Lisbon"}', '<- get_weather {"city":"Lisbon","sky":"sunny"'],
+    "tool error": ["<- ", " failed: "],
+    "approval": [
+        "?? send_invoice waits for approval",
+        "The run waits for approval of send_invoice.",
+        "This command cannot answer. Start `adk-prism serve`",
+    ],
+    "client tool": ["The run waits for the result of get_location."],
+    "input request": ["The run waits for input."],
+    "reasoning": ["(thinking) "],
+    "parallel specialists": ["[food_specialist]\nTry the small places by the river"],
+    "image": ["[file "],
+    "sources": ["[source-1: "],
+    "recovered error": ["!! "],
+    "transfer": [" takes over]"],
+    "artifact": ["[saved "],
+    "state": ["[state {"],
+}
+
+
+@pytest.mark.parametrize("prompt", TOLD)
+def test_what_a_person_reads(prompt: str, said: Said) -> None:
+    """Text as it is, everything else in short lines; a run that waits is told with what to do."""
+    code, out, _ = said("tour", prompt)
+    assert code == 0
+    for words in TOLD[prompt]:
+        assert words in out
+
+
+def test_a_failed_run_is_a_failure(said: Said) -> None:
+    """Exit 1; the person at the terminal is the operator, and is told the cause."""
+    code, out, err = said("tour", "exception")
+    assert code == 1
+    assert out.rstrip().splitlines()[-1].startswith("The run failed (RuntimeError). Reference: ")
+    assert "always fails" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["adk", "ai-sdk"])
+def test_exact_bytes(name: str, said: Said, judge: Judge) -> None:
+    """The stream of the protocol and nothing else."""
+    code, out, err = said("tour", "tool", "--as", name)
+    assert (code, err) == (0, "")
+    if name == "ai-sdk":
+        verdict = judge(out, "ai-6")
+        assert verdict.ok, verdict.why
+    else:
+        events = [json.loads(line[6:]) for line in out.splitlines() if line.startswith("data: ")]
+        assert events[-1]["author"] == "tour"
+
+
+def test_a_session_goes_on(said: Said) -> None:
+    """Kept where `serve` keeps it by default, so that the next command knows the last one."""
+    said("tour", "state", "--session", "s1")
+    assert Path(".adk-prism/sessions.db").is_file()
+    _, out, _ = said("tour", "text", "--session", "s1", "--as", "adk")
+    assert out
+
+
+def test_state_is_set_first(said: Said, tmp_path: Path) -> None:
+    """Any JSON value; the agent's first step sees it."""
+    app = tmp_path / "agents" / "echo"
+    app.mkdir(parents=True)
+    (app / "agent.py").write_text(
+        "from google.adk.workflow import FunctionNode, Workflow\n"
+        "def tell(city: dict) -> str:\n"
+        "    return f'{city}'\n"
+        "root_agent = Workflow(name='echo', edges=[('START', FunctionNode(func=tell))])\n"
+    )
+    code, out, err = said("echo", "hi", "--dir", "agents", "--state", 'city={"name":"Rome"}')
+    assert (code, err) == (0, "")
+    assert "{'name': 'Rome'}" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["tour"], "MESSAGE"),
+        (["nowhere", "hi"], "no app 'nowhere'; there are"),
+        (["tour", "hi", "--as", "x"], "'x' is not known"),
+        (["tour", "hi", "--as", "ag-ui"], "not in this version"),
+        (["tour", "hi", "--state", "city"], "expected KEY=JSON"),
+        (["tour", "hi", "--state", "city=Rome"], "expected KEY=JSON"),
+        (["tour", "hi", "--dir", "nowhere"], "nowhere"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_a_mistake_is_one_line(words: list[str], says: str, said: Said) -> None:
+    """What came, what was expected; exit 2; nothing on stdout."""
+    code, out, err = said(*words)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_an_app_that_does_not_load_is_a_failure(said: Said, tmp_path: Path) -> None:
+    """Exit 1, and the cause for who typed the command."""
+    app = tmp_path / "agents" / "broken"
+    app.mkdir(parents=True)
+    (app / "agent.py").write_text("raise RuntimeError('not today')\n")
+    code, out, err = said("broken", "hi", "--dir", "agents")
+    assert (code, out) == (1, "")
+    assert "not today" in err
+
+
+def test_an_impatient_person_may_stop_it(tmp_path: Path) -> None:
+    """Ctrl+C ends the run, with the exit code that shells give."""
+    command = [sys.executable, "-m", "adk_prism.cli", "run", "tour", "slow 60"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=os.environ
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while b"->" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert b"Traceback" not in process.stderr.read()
+
+
+class TestReadable:
+    """The words themselves, without a run."""
+
+    @staticmethod
+    def of(name: str, *, colour: bool = False) -> str:
+        reader, readable = Reader(), Readable(colour=colour)
+        return "".join(readable.show(item) for e in load(name) for item in reader.feed(e))
+
+    def test_agents_that_speak_at_once_are_read_one_by_one(self) -> None:
+        """Whoever began first is heard out; the others are held, and named when it is their turn."""
+        shown = self.of("x_parallel")
+        assert "One two three four five.\n[right]\nUno dos tres cuatro cinco.\n" in shown
+
+    def test_a_terminal_gets_colours(self) -> None:
+        """Dim for what is beside the talk; the words themselves stay as they are."""
+        plain, bright = self.of("tool"), self.of("tool", colour=True)
+        assert "\x1b[2m-> get_weather" in bright
+        assert bright.replace("\x1b[2m", "").replace("\x1b[0m", "") == plain
+
+    def test_control_characters_do_not_reach_the_terminal(self) -> None:
+        """A model may say anything; it moves no cursor."""
+        from tests.laws.events import call, entries, event, text
+
+        readable, reader = Readable(colour=False), Reader()
+        run = entries(
+            [event(text("a\x1b[2Jb\r\n"), call("f\x07", "c1", {"\x9b": 1}), partial=False)]
+        )
+        shown = "".join(readable.show(item) for entry in run for item in reader.feed(entry))
+        assert shown.splitlines()[:2] == ["a\ufffd[2Jb\ufffd", '-> f\ufffd {"\\u009b": 1}']
