@@ -12,14 +12,27 @@ from importlib import import_module
 
 from benchmarks.table import Row, render
 
-NAMES = ("log_to_bytes", "studio", "nodes", "stream_over_http", "long_runs", "viewers", "start_up")
+NAMES = (
+    "log_to_bytes",
+    "studio",
+    "nodes",
+    "view",
+    "stream_over_http",
+    "long_runs",
+    "viewers",
+    "start_up",
+)
 
 
 def main() -> int:
     """Run the benchmarks that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help="one of %(choices)s")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: rougher figures, sooner")
+    parser.add_argument(
+        "--only", action="append", choices=NAMES, metavar="NAME", help="one of %(choices)s"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer rounds: rougher figures, sooner"
+    )
     args = parser.parse_args()
     rows: list[Row] = []
     for name in args.only or NAMES:

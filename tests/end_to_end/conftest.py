@@ -1,4 +1,4 @@
-"""A server for each module, the real chat clients, and the judge of what they were sent."""
+"""One server for all, the real chat clients, and the judge of what they were sent."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from tests.end_to_end.clients import CLIENTS, Client, Player
 from tests.end_to_end.server import Server, serving
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Serve the tour and the apps of these tests, on SQLite, in a fresh folder."""
+    """Serve the tour and the apps of these tests, on SQLite, in a fresh folder.
+
+    For all modules: each test has chats of its own, and a start takes longer than most tests.
+    """
     with serving(tmp_path_factory.mktemp("served"), "--keep-alive", "0.2s") as found:
         yield found
 

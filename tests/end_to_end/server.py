@@ -10,8 +10,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+import httpx
 
 AGENTS = Path(__file__).parent / "agents"
 """The bundled tour and the apps of these tests."""
@@ -31,7 +33,9 @@ class Server:
     folder: Path
     """Its working folder, with the data below it."""
     url: str
-    lines: list[str] = field(default_factory=list)
+    http: httpx.Client
+    """A plain client of it."""
+    lines: list[str]
     """What it has written to stderr, the ready line apart."""
 
     def chat(self, app: str = "tour") -> str:
@@ -74,11 +78,12 @@ def serving(folder: Path, *words: str, agents: Path | None = AGENTS) -> Iterator
         while not (found := _READY.match(said[-1] if said else "")):
             said.append(process.stderr.readline())
             assert said[-1], "the server has ended: " + "".join(said)
-        server = Server(process, folder, found[1], said[:-1])
+        lines = said[:-1]
         # Read on: a full pipe would stop the server.
-        reader = threading.Thread(target=server.lines.extend, args=(process.stderr,), daemon=True)
+        reader = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)
         reader.start()
-        yield server
+        with httpx.Client(base_url=found[1], timeout=PATIENCE) as http:
+            yield Server(process, folder, found[1], http, lines)
     finally:
         process.kill()
         process.wait()

@@ -1,9 +1,15 @@
-"""The server dies, or is told to go: what clients had seen stays true, and every run has an end."""
+"""The server dies, or is told to go: what clients had seen stays true, and every run has an end.
+
+Starting a server takes longer than what is tested, so the tests of one ending share it: a first
+life, in which everything is begun, and a second one in the same folder, in which it is looked at.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,166 +27,184 @@ from tests.end_to_end.streams import (
 )
 
 Json = dict[str, Any]
-SEEN = 20_000
-"""Bytes that a client has seen when the server dies."""
-GRACE = 2.0
-SLACK = 10.0
-"""Seconds beyond the grace period for a busy machine; far below the default grace period."""
+KEY = {"idempotency-key": "once"}
 
 
-def messages_of(chat: str, app: str = "tour") -> str:
+def messages_of(chat: str, app: str = "diary") -> str:
     return f"/api/chat/{app}/{chat}/messages"
+
+
+async def outcome(http: httpx.AsyncClient, run: str) -> str | None:
+    found: str | None = (await http.get(f"/api/runs/{run}")).json()["outcome"]
+    return found
+
+
+@dataclass(frozen=True)
+class Life:
+    """What was begun in the first life, and the server of the second."""
+
+    server: Server
+    told: Json
+
+
+@pytest.fixture
+async def http(request: pytest.FixtureRequest) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the second life."""
+    life = "killed" if "killed" in request.fixturenames else "stopped"
+    async with connect(request.getfixturevalue(life).server) as client:
+        yield client
 
 
 # ------------------------------------------------------------------ kill -9
 
-
-async def test_what_was_seen_survives_a_kill(tmp_path: Path) -> None:
-    """In the middle of a long answer: the log is intact, the run has ended as failed, a client that
-    comes back with its last position gets the rest and the end, and the chat goes on."""
-    body = chat_body(new_id(), "long 5000")
-    with serving(tmp_path) as server:
-        run, seen = await die_while_streaming(server, body)
-    assert len(seen) >= SEEN
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            about = (await http.get(f"/api/runs/{run}")).json()
-            assert about["outcome"] == "failed"
-            whole = await read(http, run)
-            last = frames(seen)[-1]
-            assert whole.startswith(seen[: last.end])
-            assert await read(http, run, f"as=ai-sdk&after={last.id}") == whole[last.end :]
-            check_failed_end(whole, about["cursor"])
-            await check_chat_goes_on(http, body["id"], whole)
+SEEN = 20_000
+"""Bytes that a client has seen when the server dies."""
 
 
-async def die_while_streaming(server: Server, body: Json) -> tuple[str, bytes]:
-    """Read a chat's stream and kill the server in its middle; return the run and what had come."""
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """A server that was killed in the middle of runs, and its successor."""
+    folder = tmp_path_factory.mktemp("killed")
+    with serving(folder) as first:
+        told = asyncio.run(die_while_streaming(first))
+    with serving(folder) as second:
+        yield Life(second, told)
+
+
+async def die_while_streaming(server: Server) -> Json:
+    """Ask a question, begin runs, and kill the server while one of them streams a long answer."""
+    told: Json = {name: new_id() for name in ("long", "waiting", "asked", "keyed")}
     seen = b""
-    try:
-        async with (
-            connect(server) as http,
-            http.stream("POST", "/api/chat/tour", json=body) as answer,
-        ):
-            async for piece in answer.aiter_raw():
-                seen += piece
-                if len(seen) >= SEEN:
-                    server.kill()
-    except httpx.TransportError:
-        return answer.headers["x-prism-run"], without_comments(seen)
+    async with connect(server) as http:
+        await http.post("/api/chat/diary", json=chat_body(told["asked"], "erase page"))
+        told["body"] = chat_body(told["keyed"], "count")
+        keyed = await http.post("/api/chat/diary", json=told["body"], headers=KEY)
+        told |= {"keyed run": keyed.headers["x-prism-run"], "keyed stream": keyed.content}
+        body = chat_body(told["waiting"], f"wait {new_id('gate')}")
+        async with http.stream("POST", "/api/chat/diary", json=body) as answer:
+            told["waiting run"] = answer.headers["x-prism-run"]
+        body = chat_body(told["long"], "long 5000")
+        try:
+            async with http.stream("POST", "/api/chat/tour", json=body) as answer:
+                told["long run"] = answer.headers["x-prism-run"]
+                async for piece in answer.aiter_raw():
+                    seen += piece
+                    if len(seen) >= SEEN:
+                        server.kill()
+        except httpx.TransportError:
+            return {**told, "seen": without_comments(seen)}
     pytest.fail("the stream has an end")
 
 
-def check_failed_end(whole: bytes, cursor: int) -> None:
-    """The stream ends with a failure that a client understands, and nothing is missing before it."""
+async def test_what_was_seen_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
+    """The log is intact, the run has failed, and a client that comes back with its last position
+    gets the rest and the end."""
+    run, seen = killed.told["long run"], killed.told["seen"]
+    about = (await http.get(f"/api/runs/{run}")).json()
+    assert about["outcome"] == "failed"
+    whole = await read(http, run)
+    last = frames(seen)[-1]
+    assert whole.startswith(seen[: last.end])
+    assert await read(http, run, f"as=ai-sdk&after={last.id}") == whole[last.end :]
+    assert whole.endswith(b"data: [DONE]\n\n")
     ends = [json.loads(line[6:]) for line in whole.splitlines() if b'"type":"error"' in line]
     assert [end["errorText"] for end in ends] == ["The run failed (owner_lost)."]
-    assert whole.endswith(b"data: [DONE]\n\n")
-    cursors = sorted({frame.cursor for frame in frames(whole)})
-    assert cursors == list(range(1, cursor + 1))
 
 
-async def check_chat_goes_on(http: httpx.AsyncClient, chat: str, whole: bytes) -> None:
+async def test_a_chat_goes_on_after_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
     """Nothing is left to resume, the partial message is kept, and the next one is answered."""
+    chat = killed.told["long"]
     assert (await http.get(f"/api/chat/tour/{chat}/stream")).status_code == 204
-    question, partial = (await http.get(messages_of(chat))).json()
+    question, partial = (await http.get(messages_of(chat, "tour"))).json()
+    assert question["parts"] == [{"type": "text", "text": "long 5000"}]
+    whole = await read(http, killed.told["long run"])
     deltas = [json.loads(line[6:]) for line in whole.splitlines() if b'"text-delta"' in line]
     text = "".join(delta["delta"] for delta in deltas)
     assert [part["text"] for part in partial["parts"] if part["type"] == "text"] == [text]
-    assert question["parts"] == [{"type": "text", "text": "long 5000"}]
     after = await http.post("/api/chat/tour", json=chat_body(chat, "tool"))
     assert "sunny" in after.text
-    assert len((await http.get(messages_of(chat))).json()) == 4
+    assert len((await http.get(messages_of(chat, "tour"))).json()) == 4
 
 
-async def test_a_kill_before_the_first_word(tmp_path: Path) -> None:
-    """A run that had only begun ends too; a message without an answer is shown as it is."""
-    chat, gate = new_id(), new_id("gate")
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            body = chat_body(chat, f"wait {gate}")
-            async with http.stream("POST", "/api/chat/diary", json=body) as answer:
-                run = answer.headers["x-prism-run"]
-            server.kill()
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            assert (await http.get(f"/api/runs/{run}")).json()["outcome"] == "failed"
-            assert (await read(http, run)).endswith(b"data: [DONE]\n\n")
-            stored = (await http.get(messages_of(chat, "diary"))).json()
-            assert [message["role"] for message in stored] == ["user", "assistant"]
-            again = await http.post("/api/chat/diary", json=chat_body(chat, "hello"))
-            assert "You " in again.text
+async def test_a_run_that_only_waited_ends_too(killed: Life, http: httpx.AsyncClient) -> None:
+    """It has an end, its call is closed, and the chat goes on."""
+    chat, run = killed.told["waiting"], killed.told["waiting run"]
+    assert await outcome(http, run) == "failed"
+    assert (await read(http, run)).endswith(b"data: [DONE]\n\n")
+    stored = (await http.get(messages_of(chat))).json()
+    assert [message["role"] for message in stored] == ["user", "assistant"]
+    again = await http.post("/api/chat/diary", json=chat_body(chat, "hello"))
+    assert "You " in again.text
 
 
-async def test_a_question_survives_a_kill(tmp_path: Path) -> None:
+async def test_a_question_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
     """Who was asked before may answer after, once; ids and arguments still have to be right."""
-    chat = new_id()
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            await http.post("/api/chat/diary", json=chat_body(chat, "erase page"))
-        server.kill()
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            _, asked = (await http.get(messages_of(chat, "diary"))).json()
-            call = next(part for part in asked["parts"] if "toolCallId" in part)
-            approval = {**call["approval"], "approved": True}
-            answered = {**call, "state": "approval-responded", "approval": approval}
-            body = {"id": chat, "messages": [{**asked, "parts": [answered]}]}
-            forged = {**answered, "input": {"name": "all"}}
-            bad = {"id": chat, "messages": [{**asked, "parts": [forged]}]}
-            assert (await http.post("/api/chat/diary", json=bad)).status_code == 409
-            assert "erased" in (await http.post("/api/chat/diary", json=body)).text
-            assert (await http.post("/api/chat/diary", json=body)).status_code == 409
+    chat = killed.told["asked"]
+    _, asked = (await http.get(messages_of(chat))).json()
+    call = next(part for part in asked["parts"] if "toolCallId" in part)
+    approval = {**call["approval"], "approved": True}
+    answered = {**call, "state": "approval-responded", "approval": approval}
+    forged = {**answered, "input": {"name": "all"}}
+    statuses = []
+    for part in (forged, answered, answered):
+        body = {"id": chat, "messages": [{**asked, "parts": [part]}]}
+        statuses.append((await http.post("/api/chat/diary", json=body)).status_code)
+    assert statuses == [409, 200, 409]
+    ran = (killed.server.folder / f"ran-{chat}.jsonl").read_text()
+    assert len(ran.splitlines()) == 1
+
+
+async def test_a_key_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
+    """The log knows it: the same request gets the same run, and nothing runs again."""
+    told = killed.told
+    again = await http.post("/api/chat/diary", json=told["body"], headers=KEY)
+    assert again.headers["x-prism-run"] == told["keyed run"]
+    assert without_comments(again.content) == without_comments(told["keyed stream"])
+    session = await http.get(f"/apps/diary/users/user/sessions/{told['keyed']}")
+    assert session.json()["state"]["count"] == 1
 
 
 # ------------------------------------------------------------------ SIGTERM
 
+GRACE = 2.0
+SLACK = 15.0
+"""Seconds beyond the grace period for a busy machine; below the default grace period."""
+PROTOCOLS = ("adk", "ai-sdk")
 
-async def drained(http: httpx.AsyncClient) -> httpx.Response:
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+    """A server that was told to stop while a run could not end, and its successor."""
+    folder = tmp_path_factory.mktemp("stopped")
+    with serving(folder, "--grace", f"{GRACE}s") as first:
+        told = asyncio.run(stop_while_streaming(first))
+        told["exit code"] = first.wait(GRACE + SLACK)
+    with serving(folder) as second:
+        yield Life(second, told)
+
+
+async def stop_while_streaming(server: Server) -> Json:
+    """Watch a run that is held, tell the server to stop, and see what it says from then on."""
+    async with connect(server) as http:
+        run = await start(http, f"hello [{new_id('gate')}] there", "diary")
+        async with asyncio.TaskGroup() as group:
+            streams = [f"/api/runs/{run}/stream?as={name}" for name in PROTOCOLS]
+            watching = [group.create_task(read_until_broken(http, path)) for path in streams]
+            await read_part(http, run, 300)
+            server.terminate()
+            health = await until_draining(http)
+            refused = await http.post("/api/chat/tour", json=chat_body(new_id(), "text"))
+    seen = [task.result() for task in watching]
+    return {"run": run, "health": health, "refused": refused, "seen": seen}
+
+
+async def until_draining(http: httpx.AsyncClient) -> httpx.Response:
     """Wait until the server says that it goes down."""
     async with asyncio.timeout(PATIENCE):
         while True:
             answer = await http.get("/health")
             if answer.status_code != 200:
                 return answer
-
-
-async def test_a_server_that_goes_down_says_so(tmp_path: Path) -> None:
-    """While a run may still end, health is 503 and new runs are refused, with when to come back."""
-    with serving(tmp_path, "--grace", f"{GRACE}s") as server:
-        async with connect(server) as http:
-            run = await start(http, f"hello [{new_id('gate')}]", "diary")
-            await read_part(http, run, 300)
-            server.terminate()
-            health = await drained(http)
-            assert (health.status_code, health.json()) == (503, {"status": "draining"})
-            refused = await http.post("/api/chat/tour", json=chat_body(new_id(), "text"))
-            assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
-        assert await asyncio.to_thread(server.wait, GRACE + SLACK) == 0
-
-
-async def test_streams_break_off_when_the_server_goes_down(tmp_path: Path) -> None:
-    """The client sees a broken connection, not a short answer, and can come back for the rest."""
-    gate = new_id("gate")
-    with serving(tmp_path, "--grace", f"{GRACE}s") as server:
-        async with connect(server) as http:
-            run = await start(http, f"hello [{gate}] there", "diary")
-            watching = [
-                asyncio.create_task(read_until_broken(http, f"/api/runs/{run}/stream?as={name}"))
-                for name in ("adk", "ai-sdk")
-            ]
-            await read_part(http, run, 300)
-            server.terminate()
-            seen = await asyncio.gather(*watching)
-        assert await asyncio.to_thread(server.wait, GRACE + SLACK) == 0
-    with serving(tmp_path) as server:
-        async with connect(server) as http:
-            outcome = (await http.get(f"/api/runs/{run}")).json()["outcome"]
-            assert outcome in ("cancelled", "failed")
-            for name, part in zip(("adk", "ai-sdk"), seen, strict=True):
-                whole = await read(http, run, f"as={name}")
-                assert whole.startswith(part)
-                assert b"[DONE]" not in part
 
 
 async def read_until_broken(http: httpx.AsyncClient, path: str) -> bytes:
@@ -195,16 +219,37 @@ async def read_until_broken(http: httpx.AsyncClient, path: str) -> bytes:
     pytest.fail("the stream has an end")
 
 
+def test_a_server_that_goes_down_says_so(stopped: Life) -> None:
+    """Health is 503, new runs are refused with when to come back, and it ends in time and in peace."""
+    health, refused = stopped.told["health"], stopped.told["refused"]
+    assert (health.status_code, health.json()) == (503, {"status": "draining"})
+    assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
+    assert stopped.told["exit code"] == 0
+
+
+async def test_streams_break_off_and_can_be_gone_on_with(
+    stopped: Life, http: httpx.AsyncClient
+) -> None:
+    """The client saw a broken connection, not a short answer; the run has an end to come back for."""
+    run = stopped.told["run"]
+    assert await outcome(http, run) in ("cancelled", "failed")
+    for name, seen in zip(PROTOCOLS, stopped.told["seen"], strict=True):
+        whole = await read(http, run, f"as={name}")
+        last = frames(seen)[-1]
+        assert whole.startswith(seen)
+        assert await read(http, run, f"as={name}&after={last.id}") == whole[last.end :]
+    assert b"[DONE]" not in stopped.told["seen"][1]
+
+
 async def test_a_run_that_can_end_in_time_does(tmp_path: Path) -> None:
     """The grace period is for it: the answer is whole when the server comes back."""
-    with serving(tmp_path, "--grace", "20s") as server:
+    with serving(tmp_path, "--grace", f"{PATIENCE}s") as server:
         async with connect(server) as http:
-            run = await start(http, "long 2000")
+            run = await start(http, "long 1500")
             await read_part(http, run, 300)
             server.terminate()
-            await drained(http)
         assert await asyncio.to_thread(server.wait) == 0
     with serving(tmp_path) as server:
         async with connect(server) as http:
-            assert (await http.get(f"/api/runs/{run}")).json()["outcome"] == "finished"
-            assert b"word2000" in await read(http, run)
+            assert await outcome(http, run) == "finished"
+            assert b"word1500" in await read(http, run)

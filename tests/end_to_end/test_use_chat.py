@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 from tests.conformance.chat import ChatResult, text_of
 from tests.conformance.judge import SDKS, Judge
@@ -224,7 +223,7 @@ def test_a_kept_answer_cannot_be_changed(play: Player, server: Server) -> None:
     answer = kept.posts[-1]["body"]
     one = next(part for part in answer["messages"][-1]["parts"] if "approval" in part)
     one["approval"]["approved"] = False
-    assert httpx.post(server.chat("diary"), json=answer).status_code == 409
+    assert server.http.post(server.chat("diary"), json=answer).status_code == 409
     play(RELOAD, APPROVE, CONTINUE, app="diary", id=chat, auto=[])
     assert ran(server, chat) == ["erase one", "erase two"]
 
@@ -246,7 +245,7 @@ def decide_by_adk(server: Server, chat: str, approval: str) -> int:
     response = {"id": approval, "name": "adk_request_confirmation", "response": {"confirmed": True}}
     body = {"appName": "diary", "userId": "user", "sessionId": chat}
     body["newMessage"] = {"parts": [{"functionResponse": response}]}
-    return httpx.post(f"{server.url}/run", json=body).status_code
+    return server.http.post(f"/run", json=body).status_code
 
 
 def decided(message: Json, client: Client) -> Json:
@@ -323,7 +322,7 @@ def test_a_question_is_answered_by_a_form(play: Player, server: Server) -> None:
         "role": "user",
         "parts": [{"type": "data-input-response", "data": value}],
     }
-    answer = httpx.post(server.chat(), json={"id": chat, "messages": [message]})
+    answer = server.http.post(server.chat(), json={"id": chat, "messages": [message]})
     assert answer.status_code == 200
     assert "'guests': 7" in play(RELOAD, id=chat).text
 
@@ -339,7 +338,7 @@ def test_a_long_running_tool(play: Player, server: Server) -> None:
     response = {"id": call["toolCallId"], "name": "order_print", "response": {"status": "done"}}
     body = {"appName": "tour", "userId": "user", "sessionId": chat}
     body["newMessage"] = {"parts": [{"functionResponse": response}]}
-    assert httpx.post(f"{server.url}/run", json=body).status_code == 200
+    assert server.http.post(f"/run", json=body).status_code == 200
     later = play(RELOAD, id=chat)
     assert later.call("order_print")["output"] == {"status": "done"}
     assert later.text.endswith("The print is done: status done.")
@@ -383,7 +382,7 @@ def test_a_forged_answer_is_refused(play: Player, server: Server, forgery: Forge
     forged = {**call, **approval, **forgery.part}
     parts = [forged if part is call else part for part in question["parts"]]
     body = {"id": chat, "messages": [{**question, "parts": parts}], "trigger": "submit-message"}
-    assert httpx.post(server.chat("diary"), json=body).status_code == 409
+    assert server.http.post(server.chat("diary"), json=body).status_code == 409
     assert ran(server, chat) == []
     result = play(RELOAD, APPROVE, app="diary", id=chat)
     assert (ran(server, chat), result.error) == (["erase page"], None)
@@ -394,9 +393,9 @@ def test_a_second_answer_is_refused(play: Player, server: Server) -> None:
     chat = new_id()
     result = play(ERASE, APPROVE, app="diary", id=chat)
     answer = result.posts[-1]["body"]
-    assert httpx.post(server.chat("diary"), json=answer).status_code == 409
+    assert server.http.post(server.chat("diary"), json=answer).status_code == 409
     answer["messages"][-1]["parts"][-1]["approval"]["approved"] = False
-    assert httpx.post(server.chat("diary"), json=answer).status_code == 409
+    assert server.http.post(server.chat("diary"), json=answer).status_code == 409
     assert ran(server, chat) == ["erase page"]
 
 
@@ -407,7 +406,7 @@ def test_of_many_answers_at_once_one_counts(play: Player, server: Server) -> Non
     body = play(APPROVE, app="diary", id=new_id(), messages=asked.messages).posts[-1]["body"]
     url, body = server.chat("diary"), {**body, "id": chat}
     with ThreadPoolExecutor(10) as pool:
-        statuses = list(pool.map(lambda _: httpx.post(url, json=body).status_code, range(10)))
+        statuses = list(pool.map(lambda _: server.http.post(url, json=body).status_code, range(10)))
     assert sorted(statuses) == [200] + [409] * 9
     assert ran(server, chat) == ["erase page"]
 
@@ -508,16 +507,16 @@ def test_what_was_taken_back_was_never_said(play: Player, server: Server, case: 
 
 def session(server: Server, chat: str, app: str = "diary") -> Json:
     """Return a chat's ADK session."""
-    found: Json = httpx.get(f"{server.url}/apps/{app}/users/user/sessions/{chat}").json()
+    found: Json = server.http.get(f"/apps/{app}/users/user/sessions/{chat}").json()
     return found
 
 
 def test_state_that_was_there_before_survives(play: Player, server: Server) -> None:
     """What the session was created with, and what a state change brought, is not taken back."""
     chat = new_id()
-    path = f"{server.url}/apps/diary/users/user/sessions/{chat}"
-    httpx.post(path, json={"count": 40}).raise_for_status()
-    httpx.patch(path, json={"stateDelta": {"mood": "good"}}).raise_for_status()
+    path = f"/apps/diary/users/user/sessions/{chat}"
+    server.http.post(path, json={"count": 40}).raise_for_status()
+    server.http.patch(path, json={"stateDelta": {"mood": "good"}}).raise_for_status()
     play(COUNT, {"do": "regenerate"}, {"do": "regenerate"}, app="diary", id=chat)
     assert session(server, chat)["state"] == {"count": 41, "seen_41": True, "mood": "good"}
 
@@ -567,7 +566,7 @@ def test_leaving_is_not_stopping(play: Player, server: Server) -> None:
 
 def last_run(server: Server, chat: str, app: str = "diary") -> Json:
     """Return the newest run of a chat."""
-    runs: list[Json] = httpx.get(f"{server.url}/api/runs?app={app}&session={chat}").json()
+    runs: list[Json] = server.http.get(f"/api/runs?app={app}&session={chat}").json()
     return runs[-1]
 
 
@@ -579,7 +578,7 @@ def test_a_second_message_interrupts_the_first(play: Player, server: Server) -> 
     texts = [text_of(m) for m in result.messages]
     assert texts[:1] + texts[2:] == [f"first [{gate}] part", "second", "You said: second"]
     assert texts[1] == f"You said: first [{gate}] "
-    runs = httpx.get(f"{server.url}/api/runs?session={chat}").json()
+    runs = server.http.get(f"/api/runs?session={chat}").json()
     assert [run["outcome"] for run in runs] == ["cancelled", "finished"]
 
 
@@ -588,15 +587,15 @@ def test_many_messages_at_once(server: Server, judge: Judge) -> None:
     chat, url = new_id(), server.chat("diary")
     bodies = [chat_body(chat, f"number {number}") for number in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda body: httpx.post(url, json=body), bodies))
+        answers = list(pool.map(lambda body: server.http.post(url, json=body), bodies))
     for answer in answers:
         verdicts = [judge(answer.text, sdk) for sdk in SDKS]
         assert "".join(verdict.why for verdict in verdicts if not verdict.ok) == ""
-    runs = httpx.get(f"{server.url}/api/runs?session={chat}").json()
+    runs = server.http.get(f"/api/runs?session={chat}").json()
     assert len(runs) == 8
     assert {run["outcome"] for run in runs} <= {"cancelled", "finished"}
     assert runs[-1]["outcome"] == "finished"
-    stored = httpx.get(f"{url}/{chat}/messages").json()
+    stored = server.http.get(f"{url}/{chat}/messages").json()
     for asked, answered in zip(stored[::2], stored[1::2], strict=True):
         assert f"You said: {text_of(asked)}".startswith(text_of(answered))
 
@@ -667,8 +666,8 @@ def test_nothing_to_resume(play: Player) -> None:
 def test_nothing_to_resume_in_a_new_chat(server: Server) -> None:
     """A chat that nobody has begun has nothing to resume, and no messages."""
     url = f"{server.chat()}/{new_id()}"
-    assert httpx.get(url + "/stream").status_code == 204
-    assert httpx.get(url + "/messages").status_code == 404
+    assert server.http.get(url + "/stream").status_code == 204
+    assert server.http.get(url + "/messages").status_code == 404
 
 
 def test_the_message_that_streams_is_not_among_the_stored(play: Player) -> None:
@@ -685,14 +684,14 @@ def test_a_chat_of_another_user_is_another_chat(play: Player, server: Server) ->
     chat = new_id()
     play(send("hello"), app="diary", id=chat, body={"userId": "ada"})
     url = f"{server.chat('diary')}/{chat}/messages"
-    assert httpx.get(url).status_code == 404
-    assert len(httpx.get(url, params={"userId": "ada"}).json()) == 2
+    assert server.http.get(url).status_code == 404
+    assert len(server.http.get(url, params={"userId": "ada"}).json()) == 2
 
 
 def test_an_unknown_app(server: Server) -> None:
     """404, on every route of the chat."""
     body = chat_body(new_id(), "hello")
-    assert httpx.post(server.chat("nobody"), json=body).status_code == 404
-    assert httpx.get(server.chat("nobody") + "/x/stream").status_code == 404
-    assert httpx.get(server.chat("nobody") + "/x/messages").status_code == 404
-    assert httpx.post(server.chat("nobody") + "/x/stop").status_code == 404
+    assert server.http.post(server.chat("nobody"), json=body).status_code == 404
+    assert server.http.get(server.chat("nobody") + "/x/stream").status_code == 404
+    assert server.http.get(server.chat("nobody") + "/x/messages").status_code == 404
+    assert server.http.post(server.chat("nobody") + "/x/stop").status_code == 404

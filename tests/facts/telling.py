@@ -75,6 +75,7 @@ _WORDS: dict[type[Any], Callable[[Any], str]] = {
     fact.ApprovalRequested: lambda f: (
         f"approve? {f.approval} {f.call}" + _flags(hint=f.hint, payload=_json(f.payload))
     ),
+    fact.ApprovalDecided: lambda f: f"decided {f.approval} {f.call} {f.approved}",
     fact.InputRequested: lambda f: f"{f.kind}? {f.call}{_flags(call=f.for_call)}",
     fact.FileShown: lambda f: f"file {f.media_type} {f.data or f.uri} at {f.part}",
     fact.AudioHeard: lambda f: f"sound {f.data} {f.sample_rate}x{f.channels}x{f.bit_depth}",

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import pytest
 from tests.facts.telling import facts_of, told
-from tests.laws.events import Json, answer, call, confirmation, entries, event, placeholder, text
+from tests.laws.events import (
+    Json,
+    answer,
+    call,
+    confirmation,
+    decision,
+    entries,
+    event,
+    placeholder,
+    text,
+)
 
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.facts.pending import Pending
@@ -22,15 +33,16 @@ REJECTED = event(answer("pay", "c1", {"error": "This tool call is rejected."}))
 
 
 def decided(approved: bool, *, as_text: bool = False) -> Json:
-    """A person's decision, as ADK stores it in a session."""
-    response = f'{{"confirmed": {str(approved).lower()}}}'
-    given = {"response": response} if as_text else {"confirmed": approved}
+    """A person's decision, in one of the two forms that ADK takes."""
+    if not as_text:
+        return decision("a1", approved)
+    given = {"response": json.dumps({"confirmed": approved})}
     return event(answer("adk_request_confirmation", "a1", given), author="user")
 
 
 def going_on(approved: bool, reason: str = "") -> Continues:
-    decision = Decision(approval="a1", approved=approved, reason=reason)
-    return Continues(message="run-0", open_calls={"c1": "pay"}, decisions={"c1": decision})
+    given = Decision(approval="a1", approved=approved, reason=reason)
+    return Continues(message="run-0", open_calls={"c1": "pay"}, decisions={"c1": given})
 
 
 CALL = 'call c1 pay {"amount": 5}'
@@ -71,13 +83,13 @@ CASES = [
     Case(
         "approved inside a capture",
         [GATED, ASKED, WAITING, decided(True), PAID],
-        [CALL, "approve? a1 c1", 'answer c1 {"paid": 5}'],
+        [CALL, "approve? a1 c1", "decided a1 c1 True", 'answer c1 {"paid": 5}'],
     ),
     *(
         Case(
             f"denied inside a capture, {form}",
             [GATED, ASKED, WAITING, decided(False, as_text=as_text), REJECTED],
-            [CALL, "approve? a1 c1", "deny c1"],
+            [CALL, "approve? a1 c1", "decided a1 c1 False", "deny c1"],
         )
         for form, as_text in (("as an object", False), ("as text", True))
     ),
@@ -246,9 +258,9 @@ class TestPending:
             ASKED,
             WAITING,
         )
-        decision = Decision(approval="a1", approved=True)
-        pending.hold([decision], {"c2": to_raw(1)})
+        given = Decision(approval="a1", approved=True)
+        pending.hold([given], {"c2": to_raw(1)})
         assert pending.client_calls == {}
-        assert pending.held_decisions == {"a1": decision}
-        pending.pass_on([decision], ["c2"])
+        assert pending.held_decisions == {"a1": given}
+        pending.pass_on([given], ["c2"])
         assert (pending.held_decisions, pending.held_answers, pending.approvals) == ({}, {}, {})

@@ -72,16 +72,23 @@ def placeholder(gated: Json, **fields: Any) -> Json:
     return event(part, actions=actions, **fields)
 
 
+def decision(approval: str, approved: bool) -> Json:
+    """The event by which a person answers, as ADK keeps it in a session."""
+    response = {"confirmed": approved}
+    return event(answer("adk_request_confirmation", approval, response), author="user")
+
+
 def entries(
     events: Iterable[Json | bytes | Record],
     outcome: Outcome | None = None,
     continues: Continues | None = None,
     code: str = "",
+    captured: bool | None = None,
 ) -> list[Entry]:
     """A run of these events; without an outcome it is folded, as for a capture."""
-    started = RunStarted(
-        run=RUN, origin=ORIGIN, continues=continues, derived=outcome is None and continues is None
-    )
+    if captured is None:
+        captured = outcome is None and continues is None
+    started = RunStarted(run=RUN, origin=ORIGIN, continues=continues, derived=captured)
     run = [Entry(1, 0.0, started)]
     for item in events:
         run.append(Entry(len(run) + 1, float(len(run)), _record(item)))

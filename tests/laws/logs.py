@@ -16,6 +16,7 @@ from tests.laws.events import (
     answer,
     call,
     confirmation,
+    decision,
     entries,
     event,
     placeholder,
@@ -228,9 +229,7 @@ def _answers(
         # A call without an id is answered in order: which one is meant, nobody could tell.
         fate = draw(st.sampled_from(["answered", "missing", "gated", "failed", "media"]))
         if fate == "gated" and whole.get("id") and whole["id"] not in long_running:
-            question = event(confirmation(made, ids.next("a")), **lane)
-            waiting = placeholder(made, **lane)
-            answered += draw(st.sampled_from([[question, waiting], [waiting, question]]))
+            answered += draw(_asked(made, lane, ids.next("a")))
         elif fate == "missing":
             continue
         else:
@@ -241,6 +240,21 @@ def _answers(
                 part["functionResponse"]["parts"] = [{"inlineData": blob}]
             answered.append(event(part, **lane))
     return answered
+
+
+@st.composite
+def _asked(draw: Draw, made: Json, lane: Json, approval: str) -> list[Json]:
+    """A person is asked about a call; in the capture of a session the answer may follow."""
+    whole = made["functionCall"]
+    question = event(confirmation(made, approval), **lane)
+    waiting = placeholder(made, **lane)
+    asked = draw(st.sampled_from([[question, waiting], [waiting, question]]))
+    if draw(st.booleans()):
+        return asked
+    approved = draw(st.booleans())
+    response = {"done": True} if approved else {"error": "This tool call is rejected."}
+    answered = event(answer(whole["name"], whole["id"], response), **lane)
+    return [*asked, decision(approval, approved), answered]
 
 
 @st.composite
@@ -339,12 +353,12 @@ outcomes = st.sampled_from([None, "finished", "failed", "cancelled", "waiting"])
 
 @st.composite
 def plausible_runs(draw: Draw) -> list[Entry]:
-    """A run of ADK's, perhaps cut off anywhere."""
+    """The capture of what ADK did, perhaps cut off anywhere."""
     events = draw(_lanes())
     cut = draw(st.integers(0, len(events)))
     events = events if draw(st.booleans()) else events[:cut]
     outcome: Outcome | None = draw(st.sampled_from([None, "failed", "cancelled"]))
-    return entries(events, outcome)
+    return entries(events, outcome, captured=True)
 
 
 @st.composite
@@ -368,7 +382,7 @@ def _odd_events(draw: Draw, others: list[Any]) -> Any:
             known.map(lambda name: event(answer("search", name, {"late": True}))),
             known.map(lambda name: event(answer("delete", name, {}), author="user")),
             known.map(lambda name: event(answer("search", name), errorCode="INVOCATION_ABORTED")),
-            st.booleans().map(_decided),
+            st.booleans().map(lambda approved: decision("a3", approved)),
             words.map(lambda said: event({"brandNew": {"said": said}})),
             words.map(lambda said: event(text(said), somethingNew=said)),
             st.just(event(text("x")) | {"timestamp": "1.5", "actions": {"stateDelta": None}}),
@@ -379,11 +393,6 @@ def _odd_events(draw: Draw, others: list[Any]) -> Any:
             st.sampled_from(_RECORDS),
         )
     )
-
-
-def _decided(approved: bool) -> Json:
-    response = {"confirmed": approved}
-    return event(answer("adk_request_confirmation", "a3", response), author="user")
 
 
 _RECORDS = (

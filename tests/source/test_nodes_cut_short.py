@@ -232,6 +232,36 @@ def _humming() -> BaseNode:
     return agent("root", calling(Call("hum"), then="Done."), tools=[hum])
 
 
+async def test_an_agent_in_a_loop_of_its_own_is_not_seen() -> None:
+    """Another thread's loop can write nothing into this run's log; the tool itself is seen."""
+    inner = Workflow(name="inner", edges=[("START", _shout)])
+
+    async def apart() -> None:
+        async for _ in (await new_runner(inner)).run_async(
+            user_id="u", session_id="s", new_message=say("go")
+        ):
+            pass
+
+    async def elsewhere() -> dict[str, bool]:
+        """Run something in another thread."""
+        await asyncio.to_thread(lambda: asyncio.run(apart()))
+        return {"ok": True}
+
+    root = agent("root", calling(Call("elsewhere"), then="Done."), tools=[elsewhere])
+    seen = (await watch(await new_runner(root))).check()
+    assert [n.name for n in seen.starts] == ["root", "elsewhere"]
+
+
+async def test_an_agent_behind_a_tool_without_plugins_is_seen_to_run() -> None:
+    """ADK's own lines tell of it; of what it says there is nothing."""
+    inner = agent("inner", "Hidden words.", description="Inner.")
+    hidden = AgentTool(inner, include_plugins=False)
+    root = agent("root", calling(Call("inner", {"request": "x"}), then="Done."), tools=[hidden])
+    seen = (await watch(await new_runner(root))).check()
+    assert seen.parents()["agent inner"] == "tool inner"
+    assert not [line for line in seen.story if line.startswith("(")]
+
+
 async def test_the_plugin_comes_before_those_that_answer() -> None:
     """ADK asks no further plugin once one has answered; the tool that did not run is still seen."""
 
@@ -285,10 +315,10 @@ class _FullLog(MemoryLog):
         super().__init__()
         self._refused = refused
 
-    async def append(self, run: RunId, records: Any, *, epoch: int = 0) -> Any:
+    async def append(self, run: RunId, records: Any, **how: Any) -> Any:
         if any(isinstance(record, self._refused) for record in records):
             raise LogError("The disk is full.")
-        return await super().append(run, records, epoch=epoch)
+        return await super().append(run, records, **how)
 
 
 @pytest.mark.parametrize("refused", [NodeStarted, NodeEnded])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.source.runs import new_runner
 from tests.source.watching import raw, watch
 
 from adk_prism.models import Call, Fail, Pause, Say, Turn
+from adk_prism.runlog.entry import NodeEnded, NodeStarted
 from adk_prism.source.runner import CallAnswer
 
 pytestmark = [
@@ -80,6 +82,24 @@ async def test_a_nodes_output_comes_between_its_start_and_its_end() -> None:
         "prepare: output",
         "< prepare finished",
     ]
+
+
+async def test_a_function_that_blocks_the_loop_has_its_true_time() -> None:
+    """Its start can only be written when it is over, and says when it was."""
+
+    def block(node_input: Any) -> str:
+        time.sleep(0.2)
+        return "done"
+
+    seen = (await watch(await new_runner(Workflow(name="flow", edges=[("START", block)])))).check()
+    node = seen.node("block").node
+    times = {
+        type(entry.record): entry.time
+        for entry in seen.entries
+        if isinstance(entry.record, NodeStarted | NodeEnded) and entry.record.node == node
+    }
+    assert times[NodeEnded] - times[NodeStarted] >= 0.19
+    assert [entry.time for entry in seen.entries] == sorted(entry.time for entry in seen.entries)
 
 
 async def test_the_rounds_of_a_graph_are_counted() -> None:

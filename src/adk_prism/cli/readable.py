@@ -149,6 +149,20 @@ class Readable:
         approval = self._pending.approvals[item.approval]
         return self._line(f"?? {approval.call.name} waits for approval", _BOLD)
 
+    def _proof_given(self, item: fact.ProofGiven) -> Iterator[str]:
+        proof = item.proof
+        if proof.origin == "absent":
+            return _QUIET
+        sure = proof.level or "no number" if proof.confidence is None else f"{proof.confidence:.0%}"
+        sources = f"{len(proof.citations)} citation{'s' if len(proof.citations) != 1 else ''}"
+        name = proof.subject.name
+        return self._line(
+            f"== {name}: {sure} ({proof.origin}, {proof.derivation}), {sources}", _DIM
+        )
+
+    def _approval_decided(self, item: fact.ApprovalDecided) -> Iterator[str]:
+        return self._line("you: yes" if item.approved else "you: no", _DIM)
+
     def _input_requested(self, item: fact.InputRequested) -> Iterator[str]:
         return self._line(f"?? {item.kind} is asked for: {_short(item.request)}", _BOLD)
 
@@ -251,6 +265,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.CallDenied: _R._call_denied,
     fact.CallAbandoned: _R._call_abandoned,
     fact.ApprovalRequested: _R._approval_requested,
+    fact.ApprovalDecided: _R._approval_decided,
     fact.InputRequested: _R._input_requested,
     fact.FileShown: _R._file_shown,
     fact.AudioHeard: _R._audio_heard,
@@ -258,6 +273,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.CodeResultShown: _R._code_result_shown,
     fact.Interrupted: _R._interrupted,
     fact.SourceCited: _R._source_cited,
+    fact.ProofGiven: _R._proof_given,
     fact.StateChanged: _R._state_changed,
     fact.ArtifactSaved: _R._artifact_saved,
     fact.AgentTransferred: _R._agent_transferred,

@@ -34,6 +34,7 @@ from adk_prism.facts.calls import Calls, OpenCall, failure
 from adk_prism.facts.json_value import is_given, read_object
 from adk_prism.facts.lanes import ModelCall, Place
 from adk_prism.facts.model import (
+    ApprovalDecided,
     ApprovalRequested,
     CallAbandoned,
     CallAnswered,
@@ -271,7 +272,7 @@ class CallReader:
     ) -> None:
         """Take a response that is no placeholder."""
         if part.name in (CONFIRMATION, CREDENTIAL, INPUT):
-            self._answer_reserved(part)
+            out.extend(self._answer_reserved(part))
             return
         name = part.name or ""
         call = self.calls.match(part.id or "", name)
@@ -317,14 +318,17 @@ class CallReader:
             return CallFailed(call.call, call.name, response, error, False)
         return CallAnswered(call.call, call.name, response, False)
 
-    def _answer_reserved(self, part: FunctionResponse) -> None:
+    def _answer_reserved(self, part: FunctionResponse) -> list[Fact]:
         reserved = part.id or ""
-        if part.name == CONFIRMATION:
-            answer = read_object(part.response)
-            if isinstance(answer.get("response"), str):  # the other form ADK accepts
-                answer = read_object(answer["response"].encode())
-            self.calls.decide(reserved, answer.get("confirmed") is True)
-        self.calls.satisfy(reserved)
+        if part.name != CONFIRMATION:
+            self.calls.satisfy(reserved)
+            return []
+        answer = read_object(part.response)
+        if isinstance(answer.get("response"), str):  # the other form ADK accepts
+            answer = read_object(answer["response"].encode())
+        approved = answer.get("confirmed") is True
+        call = self.calls.decide(reserved, approved)
+        return [ApprovalDecided(reserved, call, approved)] if call is not None else []
 
     # -------------------------------------------------------------- the provider's own tools
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Raw
+import msgspec
+from msgspec import Raw, Struct
 
 from adk_prism.facts.json_value import read_value
 from adk_prism.facts.strict_json import repair
-from adk_prism.runlog.entry import Continues, Decision, Outcome
+from adk_prism.runlog.entry import NOTHING, Continues, Decision, Outcome
 
 
 class OpenCall:
@@ -201,11 +202,14 @@ class Calls:
         """Tell whether the question has been asked before."""
         return approval in self._gated
 
-    def decide(self, approval: str, approved: bool, reason: str = "") -> None:
-        """Note a person's answer that is itself in the stream (a capture of a session)."""
+    def decide(self, approval: str, approved: bool) -> str | None:
+        """Note a person's answer that is itself in the stream; return the call it is about."""
         call = self._gated.get(approval)
         if call is not None:
-            self._decisions[call] = Decision(approval=approval, approved=approved, reason=reason)
+            self._decisions[call] = Decision(approval=approval, approved=approved)
+            if call in self._open:
+                self._open[call].awaits = False
+        return call
 
     def denial(self, call: OpenCall) -> Decision | None:
         """Return the decision by which a call was denied, if it was."""
@@ -250,7 +254,7 @@ def failure(response: Raw) -> str | None:
     than its error, all of it is the text: nothing is dropped.
     """
     raw = bytes(response)
-    if b'"error"' not in raw and b'"success"' not in raw:
+    if not _may_tell_of_failure(raw):
         return None
     tree = read_value(raw)
     if not isinstance(tree, dict):
@@ -261,3 +265,22 @@ def failure(response: Raw) -> str | None:
     if isinstance(error, str) and error and not tree.keys() - {"error", "success"}:
         return error
     return repair(raw).decode()
+
+
+class _Told(Struct, gc=False):
+    """What in an answer may tell of a failure. The rest is passed over, which costs less than a look
+    for the words, and does not mistake those inside a value."""
+
+    error: Raw = NOTHING
+    success: Raw = NOTHING
+
+
+_read_told = msgspec.json.Decoder(_Told).decode
+
+
+def _may_tell_of_failure(raw: bytes) -> bool:
+    try:
+        told = _read_told(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return True
+    return told.error is not NOTHING or told.success is not NOTHING

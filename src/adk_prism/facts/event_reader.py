@@ -8,7 +8,7 @@ call in `run_async`, new per message in live runs, and different on the error ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec import Raw
@@ -35,11 +35,11 @@ from adk_prism.facts.model import (
     Unrecognised,
     UserSpoke,
 )
-from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.outcome import Ending
 from adk_prism.facts.settlement import finish_of, settle
 from adk_prism.facts.sources import Sources
 from adk_prism.facts.strict_json import repair
+from adk_prism.facts.utterance import Utterance, utterance_of
 from adk_prism.facts.voices import Voices
 
 USER = "user"
@@ -50,11 +50,18 @@ class EventReader:
 
     def __init__(self) -> None:
         self.ending = Ending()
+        self.said: Utterance | None = None
+        """What the last event said, if it said a whole text."""
         self._calls = CallReader()
         self._sources = Sources()
         self._voices = Voices()
         self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
+
+    @property
+    def lanes(self) -> Mapping[Lane, ModelCall]:
+        """The model calls in flight."""
+        return self._lanes
 
     @property
     def calls(self) -> Calls:
@@ -67,9 +74,8 @@ class EventReader:
 
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
-        if (grown := next_delta(self._lanes, raw)) is not None:
-            return [grown]
         out: list[Fact] = []
+        self.said = None
         try:
             if not raw.isascii():
                 raw.decode()  # What stays raw JSON is not looked at by msgspec.
@@ -119,6 +125,12 @@ class EventReader:
         call.end_block(out)
         self._calls.forget(call, out)
         self._lanes.pop(lane_of(speaker), None)
+
+    def unended(self) -> Iterator[Utterance]:
+        """Yield what is being said, and was never said to its end."""
+        for call in self._lanes.values():
+            if text := call.said():
+                yield Utterance(call.speaker, text, True)
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
@@ -175,6 +187,8 @@ class EventReader:
             self._show(cursor, raw, event, call, out)
         if event.output_transcription is not None:
             self._voices.speak(cursor, event.output_transcription, False, speaker, out)
+            if event.output_transcription.text:
+                self.said = Utterance(speaker, event.output_transcription.text, True)
         if _ends_model_call(event):
             self._end_model_call(call, speaker, out)
         if event.interrupted or event.turn_complete:
@@ -191,6 +205,7 @@ class EventReader:
         assert event.content is not None
         parts = event.content.parts or []
         batch = Batch.of(event)
+        self.said = utterance_of(parts, call.speaker)
         remainder = call.remainder(whole_text(parts), out) if call.streamed else Remainder({})
         for index, part in enumerate(parts):
             place = (cursor, index)

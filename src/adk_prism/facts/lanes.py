@@ -87,6 +87,10 @@ class ModelCall:
 
     # -------------------------------------------------------------- fragments and aggregate
 
+    def said(self) -> str:
+        """Return the text that was streamed so far."""
+        return "".join(self._said.get("text", ()))
+
     @property
     def streamed(self) -> bool:
         """Whether fragments of a text have been shown."""

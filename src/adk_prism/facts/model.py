@@ -10,6 +10,7 @@ from typing import Literal, dataclass_transform
 
 from msgspec import Raw, Struct
 
+from adk_prism.facts.proof_model import Proof
 from adk_prism.runlog.entry import NOTHING, Agent, Decision, NodeKind, NodeStatus, Origin, Outcome
 
 BlockKind = Literal["text", "reasoning", "transcript"]
@@ -41,6 +42,8 @@ class RunBegan(_Fact):
     origin: Origin
     agents: list[Agent]
     state: dict[str, Raw]
+    captured: bool = False
+    """Read from a capture, which may hold a person's answers among the events."""
 
 
 class MessageBegan(_Fact):
@@ -183,6 +186,14 @@ class ApprovalRequested(_Fact):
     payload: Raw
 
 
+class ApprovalDecided(_Fact):
+    """A person's answer that is itself among the events: the capture of a whole session."""
+
+    approval: str
+    call: str
+    approved: bool
+
+
 class InputRequested(_Fact):
     kind: Literal["credential", "input"]
     call: str
@@ -254,6 +265,13 @@ class CitationsGiven(_Fact):
     """A model call's citation metadata, verbatim."""
 
     citations: Raw
+
+
+class ProofGiven(_Fact):
+    """What stands behind a specialist's answer, or the whole one; it replaces the last of its id."""
+
+    id: str
+    proof: Proof
 
 
 class ModelCallEnded(_Fact):
@@ -366,6 +384,7 @@ Fact = (
     | CallAbandoned
     | CallPending
     | ApprovalRequested
+    | ApprovalDecided
     | InputRequested
     | FileShown
     | AudioHeard
@@ -375,6 +394,7 @@ Fact = (
     | SourceCited
     | SourcesLinked
     | CitationsGiven
+    | ProofGiven
     | ModelCallEnded
     | MetadataGiven
     | StateChanged

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from adk_prism.facts.model import (
+    ApprovalDecided,
     ApprovalRequested,
     CallAbandoned,
     CallAnswered,
@@ -83,6 +84,8 @@ class Pending:
                     call = self._seen[fact.call]
                     self.approvals[fact.approval] = PendingApproval(fact.approval, call)
                     self._asked.setdefault(fact.call, []).append(fact.approval)
+                case ApprovalDecided():
+                    self.approvals.pop(fact.approval, None)
                 case InputRequested():
                     asked = PendingRequest(fact.call, fact.kind, fact.request, fact.speaker.node)
                     self.requests[fact.call] = asked

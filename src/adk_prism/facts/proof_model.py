@@ -79,6 +79,8 @@ class Citation(_Piece):
     section: str = ""
     origin: ProofOrigin = "parsed"
     cursor: int = 0
+    by: str = ""
+    """In the proof of the whole: the specialist who cited it."""
     details: dict[str, Any] = {}
     """Whatever else a tool said of it."""
 

@@ -22,7 +22,9 @@ from adk_prism.facts.model import (
     RunBegan,
     RunOver,
 )
+from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.open_nodes import OpenNodes
+from adk_prism.facts.proof import Proofs
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -43,22 +45,29 @@ class Reader:
 
     def __init__(self) -> None:
         self._events = EventReader()
+        self._lanes = self._events.lanes
         self._message = ""
         self._captured = False
         self._children: dict[str, EventReader] = {}
         """By the node, or the call, that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
+        self._proofs = Proofs()
 
     def feed(self, entry: Entry) -> list[Fact]:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
         if type(record) is AgentEvent:  # by far the most, so it is asked first
-            return self._nodes.feed(self._events.read(entry.cursor, record.event))
+            return self._read(entry.cursor, record.event)
+        return self._take(entry)
+
+    def _take(self, entry: Entry) -> list[Fact]:
+        """Return what an entry means that is no event of the root's run."""
+        record = entry.record
         match record:
             case RunStarted():
-                return self._start(record)
+                return self._start(entry.cursor, record)
             case RunEnded():
-                return self._end(record)
+                return self._end(entry.cursor, record)
             case NodeStarted():
                 return self._begin_node(record)
             case NodeEnded():
@@ -70,17 +79,25 @@ class Reader:
             case ApprovalAsked() | ApprovalGiven():
                 return []  # written by live runs only
             case AgentEvent():
-                raise AssertionError("handled above")
+                raise AssertionError("handled in feed")
             case _:
                 assert_never(record)
 
-    def _start(self, record: RunStarted) -> list[Fact]:
+    def _read(self, cursor: int, event: bytes) -> list[Fact]:
+        grown = next_delta(self._lanes, event)
+        if grown is not None:
+            return [grown]
+        facts = self._events.read(cursor, event)
+        proofs = self._proofs.feed(cursor, facts, self._events.said)
+        return [*self._nodes.feed(facts), *proofs]
+
+    def _start(self, cursor: int, record: RunStarted) -> list[Fact]:
         continues = record.continues
         self._message = continues.message if continues else record.run
         self._captured = record.derived
         self._nodes = DerivedNodes(record.agents)
         facts: list[Fact] = [
-            RunBegan(record.run, record.origin, record.agents, record.state),
+            RunBegan(record.run, record.origin, record.agents, record.state, record.derived),
             MessageBegan(
                 self._message,
                 record.run,
@@ -93,16 +110,20 @@ class Reader:
         if continues:
             self._events.calls.resume(continues)
             facts.extend(self._events.take_answers(continues.answers))
-        return facts
+        return [*facts, *self._proofs.feed(cursor, facts, None)]
 
-    def _end(self, record: RunEnded) -> list[Fact]:
+    def _end(self, cursor: int, record: RunEnded) -> list[Fact]:
         out: list[Fact] = []
+        said = list(self._events.unended())
         self._events.close_lanes(out)
         calls = self._events.calls
         leftover = calls.abandon(record.outcome)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
-        out = [*self._nodes.feed(out), *self._nodes.end(record.outcome)]
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
+        proofs = self._proofs.feed(cursor, out, None)
+        answered = record.outcome == "finished" and not waits
+        proofs += self._proofs.end(cursor, said, is_answered=answered)
+        out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *proofs]
         out.append(MessageEnded(self._message, self._events.ending.finish, waits))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
@@ -123,7 +144,8 @@ class Reader:
     def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = reader.read(cursor, bytes(record.event))
-        return [Nested(record.node, record.call, fact) for fact in facts]
+        nested: list[Fact] = [Nested(record.node, record.call, fact) for fact in facts]
+        return [*nested, *self._proofs.feed(cursor, nested, None)]
 
     def outcome(self) -> tuple[Outcome, str]:
         """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""

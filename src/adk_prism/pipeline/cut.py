@@ -78,25 +78,40 @@ class Cut(Struct, frozen=True):
         return [*past, *(Entry(0, now, record) for record in seam)]
 
 
-def cut_run(entries: Sequence[Entry], at: int) -> Cut:
-    """Cut a run, given whole, at a cursor. Raise `BadPosition` for one that it does not have."""
+def cut_run(entries: Sequence[Entry], at: int, *, new_turn: bool = True) -> Cut:
+    """Cut a run, given whole, at a cursor. Raise `BadPosition` for one that it does not have.
+
+    Without a new turn the run is to go on where it was. Then the error that ended it does not count:
+    ADK would take it for the last word, and be done.
+    """
     if not 1 <= at <= len(entries):
         raise BadPosition(f"Cursor {at} is not in this run, which has entries 1 to {len(entries)}.")
-    head, last = entries[0].record, entries[-1].record
+    ended = entries[-1].record if at == len(entries) else None
+    if isinstance(ended, RunEnded):
+        cut = _cut(entries, entries[:-1], at, ended)
+    else:
+        cut = _cut(entries, _without_unfinished(entries[: _last_whole(entries[:at])]), at)
+    if new_turn or cut.further == "nothing":
+        return cut
+    last = _last_whole(entries[:at], errors=False)
+    return _cut(entries, _without_unfinished(entries[:last]), at)
+
+
+def _cut(
+    entries: Sequence[Entry], kept: Sequence[Entry], at: int, ended: RunEnded | None = None
+) -> Cut:
+    head = entries[0].record
     assert isinstance(head, RunStarted), "every log begins with its RunStarted"
-    ended = last if isinstance(last, RunEnded) else None
-    is_past_end = ended is not None and at == len(entries)
-    end = len(entries) - 1 if is_past_end else _last_whole(entries[:at])
-    rest = [event for _, event in _events(entries[end:]) if not event.partial]
-    kept = entries[:end] if is_past_end else _without_unfinished(entries[:end])
     told = [event for _, event in _events(kept) if not event.partial]
-    over = _over(kept, entries[end:], any(map(_says_something, rest)))
+    after = entries[kept[-1].cursor :]
+    rest = [event for _, event in _events(after) if not event.partial]
+    over = _over(kept, after, any(map(_says_something, rest)))
     return Cut(
         head=head,
         entries=kept,
         until=entries[at - 1].time,
-        further=_further(head, begun=bool(told) or is_past_end, over=over is not None),
-        ended=ended if is_past_end else over,
+        further=_further(head, begun=bool(told) or ended is not None, over=over is not None),
+        ended=ended or over,
         later=frozenset(event.id for event in rest),
         invocation=told[-1].invocation_id if told else head.invocation,
     )
@@ -145,12 +160,14 @@ def _events(entries: Iterable[Entry]) -> Iterable[tuple[bytes, AdkEvent]]:
             yield entry.record.event, read_event(entry.record.event)
 
 
-def _last_whole(entries: Sequence[Entry]) -> int:
+def _last_whole(entries: Sequence[Entry], *, errors: bool = True) -> int:
     """Return the cursor of the last whole event, of the start if there is none."""
     for entry in reversed(entries):
-        record = entry.record
-        if isinstance(record, AgentEvent) and not read_event(record.event).partial:
-            return entry.cursor
+        if isinstance(entry.record, AgentEvent):
+            event = read_event(entry.record.event)
+            is_error = bool(event.error_code) and event.content is None
+            if not event.partial and (errors or not is_error):
+                return entry.cursor
     return 1
 
 

@@ -108,9 +108,10 @@ class Forks:
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
         `Conflict` for a session that is there already or an app that cannot go on without a message.
         """
-        if not is_absent(wish.message):
+        speaks = not is_absent(wish.message)
+        if speaks:
             checked_message(read_content(wish.message))
-        history = await self._histories.of(wish.run, wish.at)
+        history = await self._histories.of(wish.run, wish.at, new_turn=speaks)
         self._apps.runner(history.origin.app)
         fork = self._planned(wish, history, run or new_run(), digest)
         target = fork.start.origin

@@ -51,10 +51,11 @@ class Histories:
         self._log = log
         self._chats = chats
 
-    async def of(self, run: RunId, at: int) -> History:
+    async def of(self, run: RunId, at: int, *, new_turn: bool) -> History:
         """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`."""
         summary = await self._log.summary(run)
-        cut = cut_run([entry async for entry in self._chats.entries(run)], at)
+        entries = [entry async for entry in self._chats.entries(run)]
+        cut = cut_run(entries, at, new_turn=new_turn)
         if cut.head.uploaded:
             return History(summary.origin, [], cut, float("inf"))
         origin = summary.origin

@@ -11,8 +11,9 @@ from typing import Protocol
 
 from adk_prism.runlog.entry import Entry, Record
 
-Emit = Callable[[Record], Awaitable[None]]
-"""Records something at once. What it raises is raised again by whoever yields the records."""
+Emit = Callable[[Record | Entry], Awaitable[None]]
+"""Records something at once; an entry, with its own time. What it raises is raised again by whoever
+yields the records."""
 
 
 class EventSource(Protocol):

@@ -14,6 +14,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, FunctionNode, JoinNode, Workflow
 
 from adk_prism.runlog.entry import NodeKind
@@ -71,5 +72,6 @@ def _members(node: BaseNode) -> list[BaseNode]:
     if isinstance(node, BaseAgent):
         members.extend(node.sub_agents)
     if isinstance(node, LlmAgent):
-        members.extend(inner for tool in node.tools if (inner := node_of_tool(tool)) is not None)
+        inner = (t.agent if isinstance(t, AgentTool) else node_of_tool(t) for t in node.tools)
+        members.extend(member for member in inner if member is not None)
     return members

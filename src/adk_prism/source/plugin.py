@@ -125,7 +125,7 @@ async def _see(look: Callable[..., None], *what: object) -> None:
 
 def _look(look: Callable[..., None], *what: object) -> Tap | None:
     scope = SCOPE.get()
-    if scope is None or scope.tap.is_closed:
+    if scope is None or scope.tap.is_deaf:
         return None
     try:
         look(scope, *what)

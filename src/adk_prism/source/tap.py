@@ -3,7 +3,8 @@
 Decides the order. Everything is put in one queue at the moment it happens, and an event is yielded
 only when the queue is empty: so the log has starts, ends and events in the order of their causes.
 Callbacks wait until what they put is written. What cannot wait, a line of ADK's node runner or the last
-words of a task that is being cancelled, is written in the next turn of the loop.
+words of a task that is being cancelled, is written in the next turn of the loop; and if that is late,
+because a function blocks the loop, with the time at which it happened.
 
 Decides the state: a start or an end carries how ADK's own session state, at that moment, differs from
 what the log so far adds up to (`facts.state`). So what a node wrote and no event has told yet is
@@ -17,6 +18,7 @@ drives it is given the error.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -29,7 +31,7 @@ from msgspec import Raw, Struct
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
-from adk_prism.runlog.entry import ChildEvent, NodeEnded, NodeStatus, Record, RunStarted
+from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
 from adk_prism.source.contract import Emit
 from adk_prism.source.nodes import Node, SeenRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
@@ -38,6 +40,10 @@ _ADK_KEYS = "_adk"
 """State that ADK keeps for itself, and does not pass on to an agent behind a tool."""
 
 _HAS_DELTA = b'"stateDelta":{"'
+
+LATE = 0.05
+"""Seconds after which a record bears the time it was put, not the time it is written. Less is the
+grain of a busy loop."""
 
 
 class _Actions(Struct, rename="camel"):
@@ -83,7 +89,8 @@ class Tap:
         self._serialiser = serialiser
         self._report = report
         self._stop = stop
-        self._queue: deque[Node | Record] = deque()
+        self._queue: deque[tuple[float, Node | Record]] = deque()
+        """What is to be written, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
         self._starts = 0
@@ -91,10 +98,20 @@ class Tap:
         """Nodes whose error is known, and whose end waits until the events before it are out."""
         self._runs: dict[str, SeenRun] = {}
         """By invocation."""
+        self._loop = asyncio.get_running_loop()
         self._has_told = False
         self.is_closed = False
         self.error: Exception | None = None
         """Why nothing can be written any more."""
+
+    @property
+    def is_deaf(self) -> bool:
+        """Tell whether nothing more is to be seen: the run is over, or this is another loop.
+
+        ADK can run tools, and agents in them, in threads with loops of their own; what happens
+        there has no place among the records of this one.
+        """
+        return self.is_closed or asyncio.get_running_loop() is not self._loop
 
     # ------------------------------------------------------------------ runs and their events
 
@@ -109,7 +126,7 @@ class Tap:
             return
         self.expect(event)
         data = Raw(self._serialiser.event(event))
-        self._queue.append(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
+        self._put(ChildEvent(call=run.owner.call, node=run.owner.id, event=data))
         self.settle(event)
 
     def expect(self, event: Event) -> None:
@@ -150,7 +167,7 @@ class Tap:
         self._starts += 1
         node.id = f"n{self._starts}"
         node.found = self._differ(node.run, state)
-        self._queue.append(node)
+        self._put(node)
 
     def close(
         self,
@@ -183,7 +200,7 @@ class Tap:
             gone=news.gone,
             derived=derived,
         )
-        self._queue.append(ended)
+        self._put(ended)
 
     def hold(self, node: Node, error: str) -> None:
         """Note an error whose node ends once the events before it are out, or with the run."""
@@ -200,15 +217,20 @@ class Tap:
 
     # ------------------------------------------------------------------ writing
 
+    def _put(self, item: Node | Record) -> None:
+        self._queue.append((time.time(), item))
+
     async def flush(self) -> None:
         """Write what has been put. It never raises: `error` then says why it could not."""
         if not self._queue or self.error is not None:
             return
         async with self._writing:
             while self._queue and self.error is None:
-                item = self._queue[0]
+                when, item = self._queue[0]
+                record = item.started() if isinstance(item, Node) else item
+                is_late = time.time() - when > LATE
                 try:
-                    await self._emit(item.started() if isinstance(item, Node) else item)
+                    await self._emit(Entry(0, when, record) if is_late else record)
                 except Exception as error:  # whoever records gets it back
                     self.error = error
                     self._stop()
@@ -219,7 +241,7 @@ class Tap:
     def poke(self) -> None:
         """Have what has been put written in the next turn of the loop."""
         if self._queue and (self._flushing is None or self._flushing.done()):
-            self._flushing = asyncio.get_running_loop().create_task(self.flush())
+            self._flushing = self._loop.create_task(self.flush())
 
     async def finish(self) -> None:
         """End the nodes that failed, write what is left, and see no more."""

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import pytest
-from tests.laws.events import Json, answer, call, confirmation, event, placeholder, thought
+from tests.laws.events import (
+    Json,
+    answer,
+    call,
+    confirmation,
+    decision,
+    event,
+    placeholder,
+    thought,
+)
 from tests.laws.events import text as said
 from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
 
@@ -25,6 +34,15 @@ MADE = {
     "providerMetadata": BY_AGENT,
 }
 ASKED = {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"}
+
+
+OUTPUT = {"type": "tool-output-available", "toolCallId": "c1", "output": {"ok": 1}}
+FAILED = {"type": "tool-output-error", "toolCallId": "c1"}
+DENIED = {"type": "tool-output-denied", "toolCallId": "c1"}
+
+
+def decided(approved: bool) -> Json:
+    return {"type": "tool-approval-response", "approvalId": "a1", "approved": approved}
 
 
 def finish(reason: str = "stop", **more: Any) -> list[Any]:
@@ -293,6 +311,26 @@ CASES = [
             "scope": Scope(opens=False, replayed=True),
             "dialect": "7",
         },
+    ),
+    *(
+        Case(
+            f"the capture of a session holds the answer: {word}, dialect {dialect}",
+            [
+                event(PAY, partial=False),
+                event(confirmation(PAY)),
+                placeholder(PAY),
+                decision("a1", approved),
+                event(answer("pay", "c1", {"ok": 1})),
+            ],
+            [START, *stepped(MADE, *retold), *stepped(), *finish()],
+            {"dialect": dialect},
+        )
+        for word, approved, dialect, retold in (
+            ("yes", True, "6", [OUTPUT]),
+            ("yes", True, "7", [ASKED, decided(True), OUTPUT]),
+            ("no", False, "6", [{**FAILED, "errorText": "Denied."}]),
+            ("no", False, "7", [ASKED, decided(False), DENIED]),
+        )
     ),
     Case(
         "requests for input and for a credential",

@@ -56,6 +56,13 @@ SENT = {
         "A tool needs the person to sign in. Answer with `data-credential-response`.",
         keyed=True,
     ),
+    "proof": DataPart(
+        "PrismProof",
+        "What stands behind a specialist's answer, as it answers, and behind the whole, at its end: "
+        "confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is "
+        "the specialist's; that of the whole is `proof`. Sent only where somebody gave any.",
+        keyed=True,
+    ),
     "executable-code": DataPart(
         "{ code?: string; language?: string; id?: string }", "Code that the model wrote to be run."
     ),

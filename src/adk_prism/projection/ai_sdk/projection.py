@@ -95,6 +95,9 @@ class AiSdkProjection:
         self._delegated: dict[str, None] = {}
         """Calls that run an agent and have no answer yet, in order."""
         self._continued = False
+        self._captured = False
+        self._questions: dict[str, fact.ApprovalRequested] = {}
+        """By call: of a capture, until it is known whether it holds the answer as well."""
         self._ended: fact.MessageEnded | None = None
 
     def feed(self, entry: Entry) -> list[Frame]:
@@ -113,6 +116,7 @@ class AiSdkProjection:
 
     def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
         self._run = item.run
+        self._captured = item.captured
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
         self._continued = item.continued
@@ -136,6 +140,8 @@ class AiSdkProjection:
         if item.outcome == "finished":
             # An agent that asks back (ADK's task mode): its call is answered in a later message.
             out.extend(ToolOutputAvailable(call, _NULL) for call in self._delegated)
+        for question in self._questions.values():
+            self._ask(question, out)
         self._steps.close(out, seal=not waits, first=not self._continued)
         if item.outcome == "failed":
             out.append(Error(failure_text(item.code, item.correlation)))
@@ -198,6 +204,7 @@ class AiSdkProjection:
     def _settle(self, call: str) -> None:
         self._steps.call_settled(call)
         self._delegated.pop(call, None)
+        self._questions.pop(call, None)
 
     def _is_known(self) -> bool:
         """Tell whether an answer came with the request that began the run.
@@ -221,7 +228,8 @@ class AiSdkProjection:
 
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
         self._settle(item.call)
-        if self._scope.replayed and not self._dialect.approval_responses:
+        retold = self._scope.replayed or self._captured
+        if retold and not self._dialect.approval_responses:
             out.append(ToolOutputError(item.call, denial_text(item.reason)))
         else:
             out.append(ToolOutputDenied(item.call))
@@ -236,8 +244,20 @@ class AiSdkProjection:
         out.append(_data("long-running", {"toolCallId": item.call, "toolName": item.name}))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
-        if item.call in self._scope.decided and not self._dialect.approval_responses:
-            return
+        if self._dialect.approval_responses:
+            self._ask(item, out)
+        elif self._captured:
+            self._questions[item.call] = item
+        elif item.call not in self._scope.decided:
+            self._ask(item, out)
+
+    def _approval_decided(self, item: fact.ApprovalDecided, out: list[Frame]) -> None:
+        if self._dialect.approval_responses:
+            out.append(ToolApprovalResponse(item.approval, item.approved))
+        else:
+            self._questions.pop(item.call, None)
+
+    def _ask(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         hint = "" if item.hint.startswith(_ADK_HINT) else item.hint
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
         out.append(ToolApprovalRequest(item.approval, item.call, reason))
@@ -315,6 +335,10 @@ class AiSdkProjection:
     def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
         self._metadata.citations(item)
 
+    def _proof_given(self, item: fact.ProofGiven, out: list[Frame]) -> None:
+        if item.proof.origin != "absent":  # the proof of the whole says who gave none
+            out.append(_data("proof", _safe(Raw(json.encode(item.proof))), part=item.id))
+
     def _metadata_given(self, item: fact.MetadataGiven, out: list[Frame]) -> None:
         self._metadata.custom(item)
 
@@ -382,13 +406,13 @@ def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> Pro
 
 def _safe(raw: Raw) -> Raw:
     before = bytes(raw)
-    after = repair(before)
+    after = repair(before, parsed=True)
     return raw if after is before else Raw(after)
 
 
 def _safe_object(values: Mapping[str, Raw]) -> Raw:
     """Write a delta as one JSON object: its keys are a client's too, and may need the same repair."""
-    return Raw(repair(json.encode(values)))
+    return Raw(repair(json.encode(values), parsed=True))
 
 
 _P = AiSdkProjection
@@ -408,6 +432,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.CallAbandoned: _P._call_abandoned,
     fact.CallPending: _P._call_pending,
     fact.ApprovalRequested: _P._approval_requested,
+    fact.ApprovalDecided: _P._approval_decided,
     fact.InputRequested: _P._input_requested,
     fact.FileShown: _P._file_shown,
     fact.AudioHeard: _P._audio_heard,
@@ -418,6 +443,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.SourceCited: _P._source_cited,
     fact.SourcesLinked: _P._sources_linked,
     fact.CitationsGiven: _P._citations_given,
+    fact.ProofGiven: _P._proof_given,
     fact.MetadataGiven: _P._metadata_given,
     fact.ModelCallEnded: _P._model_call_ended,
     fact.StateChanged: _P._state_changed,

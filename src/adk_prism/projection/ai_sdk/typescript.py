@@ -121,6 +121,96 @@ export type PrismLogprobs = {
 };
 """
 
+_PROOF = """\
+/** Given as data by a tool, read from text, or not given at all. */
+export type PrismProofOrigin = 'computed' | 'parsed' | 'absent';
+
+export type PrismConfidenceLevel = 'very high' | 'high' | 'medium' | 'low' | 'very low';
+
+/** What stands behind an answer. A `cursor` names the run's entry that a piece came from. */
+export type PrismProof = {
+  subject: {
+    kind: 'specialist' | 'tool' | 'answer';
+    name: string;
+    /** Ids of the tool calls that it answered. */
+    calls?: string[];
+    path?: string;
+  };
+  origin: PrismProofOrigin;
+  /** 0 to 1; null where no number was given. There is no default. */
+  confidence: number | null;
+  /** How that number came about. */
+  derivation: string;
+  level?: PrismConfidenceLevel;
+  /** Every statement of confidence, and what it belongs to. */
+  readings: {
+    value: number | null;
+    text: string;
+    cursor?: number;
+    origin?: PrismProofOrigin;
+    level?: PrismConfidenceLevel;
+    low?: number;
+    high?: number;
+    bound?: 'about' | 'at least' | 'at most';
+    overall?: boolean;
+    about?: string;
+    section?: string;
+    reason?: string;
+  }[];
+  citations: {
+    source: string;
+    reference?: string;
+    uri?: string;
+    excerpt?: string;
+    hash?: string;
+    label?: string;
+    section?: string;
+    origin?: PrismProofOrigin;
+    cursor?: number;
+    /** In the proof of the whole: the specialist who cited it. */
+    by?: string;
+    details?: { [key: string]: JsonValue };
+  }[];
+  reasoning_chain: {
+    text: string;
+    kind: 'stated' | 'call' | 'answer';
+    cursor?: number;
+    origin?: PrismProofOrigin;
+    call?: string;
+  }[];
+  factors?: {
+    name: string;
+    cursor?: number;
+    value?: JsonValue;
+    effect?: JsonValue;
+    why?: string;
+    by?: string;
+  }[];
+  /** Text that seems to state something, and could not be read. */
+  unread?: { text: string; reason: string; cursor?: number }[];
+  /** Numbers in the text that are not those they should rest on. */
+  disagreements?: {
+    stated: number;
+    relation: 'higher' | 'within' | 'lower' | "nobody's";
+    text: string;
+    about?: string;
+    low?: number;
+    high?: number;
+  }[];
+  /** Claims of the whole answer that have no citation. */
+  uncited?: { text: string; section?: string }[];
+  /** In the proof of the whole: on whom it rests. */
+  specialists?: {
+    name: string;
+    origin: PrismProofOrigin;
+    confidence: number | null;
+    level?: PrismConfidenceLevel;
+  }[];
+  /** Pieces left out for their number. */
+  omitted?: number;
+};
+"""
+
 _TAIL = """\
 /** A message of a chat with adk-prism; name your tools to have their parts typed as well. */
 export type PrismUIMessage<TOOLS extends UITools = UITools> =
@@ -130,7 +220,7 @@ export type PrismUIMessage<TOOLS extends UITools = UITools> =
 
 def declarations() -> str:
     """Return the TypeScript module."""
-    return "\n".join((_HEAD, _UPSTREAM, _metadata(), _data_parts(), _TAIL))
+    return "\n".join((_HEAD, _UPSTREAM, _PROOF, _metadata(), _data_parts(), _TAIL))
 
 
 def _metadata() -> str:

@@ -30,8 +30,6 @@ from .limits import CIRCUMSTANCES, UNITS, tests_of
 from .proposals import ASKED, choose_proposals
 from .rules import regime_of, rule_for, status_of
 
-__NONE_FITS = "no category of the table fits"
-
 _NONE_FITS = "no category of the table fits"
 
 

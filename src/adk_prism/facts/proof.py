@@ -1,0 +1,318 @@
+"""The proof behind an answer: whose it is, when it is complete, what the whole comes to.
+
+A fold over facts. Subjects are
+- **specialists**: agents that a call runs, whether their own output streams (their last word counts)
+  or only the call's answer shows; and agents of a workflow that state a proof. Where an app's agents are
+  not known, a call that looks like ADK's `AgentTool` (`request` in, text out) and is answered with a
+  proof is one. A specialist's proof holds all that it, and the tools that it called, have given;
+- **tools** with a `proof_layer` that nobody else accounts for: those of an app of one agent. In an app of
+  several, the root's own tools speak for the whole;
+- **the answer**: the last word that no call goes with, at the end of a finished message.
+
+A proof is told when its subject answers, again if a later answer adds to it, and at the end if the subject
+never answered. A specialist without any is told as *absent*; where nobody gives any, nothing is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.answer_text import answer_text
+from adk_prism.facts.json_value import read_object
+from adk_prism.facts.model import Fact, ProofGiven, Speaker
+from adk_prism.facts.proof_account import Account
+from adk_prism.facts.proof_answer import AnswerProof
+from adk_prism.facts.proof_layer import find_layer, holds_layer, read_layer
+from adk_prism.facts.proof_model import Citation, Step
+from adk_prism.facts.proof_pieces import Pieces
+from adk_prism.facts.proof_text import read_proof_text
+from adk_prism.facts.utterance import Utterance
+
+_AGENT_INPUT = b'{"request":'
+"""How the input of ADK's `AgentTool` begins."""
+
+
+class _Call:
+    """A call without an answer."""
+
+    __slots__ = ("account", "adk_id", "caller", "id", "input", "name")
+
+    def __init__(self, call: str, adk_id: str, name: str) -> None:
+        self.id = call
+        self.adk_id = adk_id
+        self.name = name
+        self.input = b""
+        self.caller: Account | None = None
+        """The specialist whose call it is; None for the root's."""
+        self.account: Account | None = None
+        """The specialist that it runs."""
+
+    @property
+    def looks_like_agent(self) -> bool:
+        if not self.input.startswith(_AGENT_INPUT):
+            return False
+        return read_object(self.input).keys() == {"request"}
+
+
+class _Lane(NamedTuple):
+    """Whose words a speaker's are: a specialist's, and which call of it runs."""
+
+    account: Account
+    call: str
+
+
+class Proofs:
+    """The proofs of one run."""
+
+    def __init__(self) -> None:
+        self._agents: frozenset[str] = frozenset()
+        self._calls: dict[str, _Call] = {}
+        self._by_adk_id: dict[str, _Call] = {}
+        self._specialists: dict[str, Account] = {}
+        """By name."""
+        self._lanes: dict[Speaker, _Lane | None] = {}
+        self._said: dict[str, str] = {}
+        """What a specialist has said itself, by its call: the call's answer repeats it."""
+        self._answer = AnswerProof()
+
+    def feed(self, cursor: int, facts: Iterable[Fact], said: Utterance | None) -> list[Fact]:
+        """Take what an entry means, and what was said in it; return the proofs that it completes."""
+        out: list[Fact] = []
+        for item in facts:
+            take = _TAKE.get(type(item))
+            if take is not None:
+                take(self, cursor, item, out)
+        if said is not None and said.is_last_word:
+            self._hear(cursor, said, out)
+        return out
+
+    def end(self, cursor: int, said: Iterable[Utterance], *, is_answered: bool) -> list[Fact]:
+        """Return the proofs that only the end completes; `said` is what was never said to its end."""
+        out: list[Fact] = []
+        for utterance in said:
+            self._hear(cursor, utterance, out)
+        for account in self._specialists.values():
+            if not account.is_empty:
+                self._tell(account, out)
+        proof = self._answer.proof() if is_answered else None
+        if proof is not None:
+            out.append(ProofGiven("proof", proof))
+        return out
+
+    def _tell(self, account: Account, out: list[Fact], name: str = "") -> None:
+        if not account.is_told:
+            account.is_told = True
+            self._answer.rest_on(name or account.name, account)
+            out.append(ProofGiven(f"proof-{name or account.name}", account.proof()))
+
+    # -------------------------------------------------------------- who
+
+    def _specialist(self, name: str) -> Account:
+        account = self._specialists.get(name)
+        if account is None:
+            account = self._specialists[name] = Account("specialist", name)
+        return account
+
+    def _run(self, call: _Call) -> Account:
+        """Note that a call runs an agent."""
+        if call.account is None:
+            call.account = self._specialist(call.name)
+            call.account.join(call.id)
+        return call.account
+
+    def _lane_of(self, speaker: Speaker) -> _Lane | None:
+        if speaker not in self._lanes:
+            self._lanes[speaker] = self._find_lane(speaker)
+        return self._lanes[speaker]
+
+    def _find_lane(self, speaker: Speaker) -> _Lane | None:
+        """Find the specialist whose lane it is: the innermost call in the branch or the path."""
+        for step in reversed((*speaker.path.split("/"), *speaker.branch.split("."))):
+            call = self._by_adk_id.get(step.rpartition("@")[2]) if "@" in step else None
+            if call is not None:
+                return self._lane(self._run(call), call.id, speaker)
+        return None
+
+    def _lane(self, account: Account, call: str, speaker: Speaker) -> _Lane:
+        account.path = account.path or speaker.path
+        return _Lane(account, call)
+
+    # -------------------------------------------------------------- calls
+
+    def _run_began(self, _: int, item: fact.RunBegan, __: list[Fact]) -> None:
+        self._agents = frozenset(agent.name for agent in item.agents)
+
+    def _requested(self, cursor: int, item: fact.CallRequested, _: list[Fact]) -> None:
+        lane = self._lane_of(item.speaker)
+        call = self._open(_Call(item.call, item.adk_id or item.call, item.name))
+        call.input = bytes(item.input)
+        call.caller = lane.account if lane is not None else None
+        self._follow(call, Step(f"Called {item.name}", "call", cursor, "computed", item.call))
+
+    def _open(self, call: _Call) -> _Call:
+        self._calls[call.id] = self._by_adk_id[call.adk_id] = call
+        if call.name in self._agents:
+            self._run(call)
+        return call
+
+    def _message_began(self, _: int, item: fact.MessageBegan, __: list[Fact]) -> None:
+        """Take the calls that an earlier run of the message left open."""
+        for call, name in item.open_calls.items():
+            self._open(_Call(call, call, name))
+
+    def _follow(self, call: _Call, step: Step) -> None:
+        """Add a link to the chain of whoever called."""
+        (call.caller or self._answer.own).step(step)
+
+    def _close(self, cursor: int, item: Any, words: str) -> _Call | None:
+        """Take the end of a call; return the call, unless an earlier run of the message made it."""
+        call = self._calls.pop(item.call, None)
+        if call is not None:
+            self._by_adk_id.pop(call.adk_id, None)
+            self._follow(
+                call, Step(f"{item.name} {words}", "answer", cursor, "computed", item.call)
+            )
+        return call
+
+    def _delegated(self, _: int, item: fact.CallDelegated, __: list[Fact]) -> None:
+        call = self._calls.get(item.call)
+        if call is not None:
+            self._run(call)
+
+    def _answered(self, cursor: int, item: fact.CallAnswered, out: list[Fact]) -> None:
+        call = self._close(cursor, item, "answered")
+        if call is not None and (call.account is not None or call.looks_like_agent):
+            self._agent_answered(cursor, call, item, out)
+        elif holds_layer(item.output):
+            self._tool_answered(cursor, call, item, out)
+
+    def _agent_answered(
+        self, cursor: int, call: _Call, item: fact.CallAnswered, out: list[Fact]
+    ) -> None:
+        said = self._said.pop(item.call, None)
+        pieces, text = _read_answer(item, cursor, said)
+        if call.account is None and not pieces.count:
+            return  # An ordinary tool that takes a `request`.
+        account = self._run(call)
+        if text != said or pieces.count:
+            account.take(("answer", item.call, *(("layer",) if text == said else ())), pieces)
+            self._answer.hear(account, text)
+        self._tell(account, out)
+
+    def _tool_answered(
+        self, cursor: int, call: _Call | None, item: fact.CallAnswered, out: list[Fact]
+    ) -> None:
+        layer = find_layer(item.output)
+        if layer is None:
+            return
+        pieces = read_layer(layer, item.name, cursor)
+        account = call.caller if call is not None else None
+        if account is None and (len(self._agents) > 1 or self._specialists):
+            account = self._answer.own
+        alone = account is None
+        account = account or Account("tool", item.name)
+        account.take((item.name, call.input.hex() if call is not None else item.call), pieces)
+        self._answer.hear_result(account, item.output)
+        if alone:
+            account.join(item.call)
+            self._tell(account, out, f"{item.name} {item.call}")
+
+    def _ended(self, cursor: int, item: Any, out: list[Fact]) -> None:
+        call = self._close(cursor, item, _ENDS[type(item)])
+        if call is not None and call.account is not None:
+            self._tell(call.account, out)
+
+    def _nested(self, cursor: int, item: fact.Nested, _: list[Fact]) -> None:
+        """Take what happens inside a tool that runs an agent: its own calls, and their proofs."""
+        inner = item.fact
+        call = self._calls.get(item.call)
+        if call is None:
+            return
+        account = self._run(call)
+        if isinstance(inner, fact.CallRequested):
+            account.step(Step(f"Called {inner.name}", "call", cursor, "computed"))
+        elif isinstance(inner, fact.CallAnswered):
+            account.step(Step(f"{inner.name} answered", "answer", cursor, "computed"))
+            layer = find_layer(inner.output) if holds_layer(inner.output) else None
+            if layer is not None:
+                account.take((inner.name, inner.call), read_layer(layer, inner.name, cursor))
+
+    # -------------------------------------------------------------- what is said
+
+    def _hear(self, cursor: int, said: Utterance, out: list[Fact]) -> None:
+        lane = self._lane_of(said.speaker)
+        if lane is None:
+            self._answer.say(cursor, said)
+            lane = self._workflow_lane(said.speaker)
+        if lane is None:
+            return
+        account, call = lane
+        if call in self._calls:
+            self._said[call] = said.text
+        account.take(("answer", call), Pieces.of(read_proof_text(said.text, cursor), cursor))
+        if not account.is_empty:
+            self._answer.hear(account, said.text)
+            self._tell(account, out)
+
+    def _workflow_lane(self, speaker: Speaker) -> _Lane | None:
+        """Return the lane of an agent that no call runs; None for the root."""
+        if "/" not in speaker.path and not speaker.branch:
+            return None
+        return self._lane(self._specialist(speaker.node), "", speaker)
+
+    def _output(self, cursor: int, item: fact.NodeOutput, out: list[Fact]) -> None:
+        """Take the proof that a workflow's node returns."""
+        layer = find_layer(item.output) if holds_layer(item.output) else None
+        if layer is not None:
+            lane = self._lane_of(item.speaker) or self._workflow_lane(item.speaker)
+            account = lane.account if lane is not None else self._answer.own
+            account.take(
+                ("output", item.speaker.path), read_layer(layer, item.speaker.node, cursor)
+            )
+            if lane is not None:
+                self._tell(account, out)
+
+    def _cited(self, cursor: int, item: fact.SourceCited, _: list[Fact]) -> None:
+        self._answer.cite(Citation(item.title, "", item.uri, origin="computed", cursor=cursor))
+
+    def _user_spoke(self, _: int, __: fact.UserSpoke, ___: list[Fact]) -> None:
+        """Begin anew: a capture may hold several turns, and the answer is the last one's."""
+        self._answer = AnswerProof()
+        self._specialists.clear()
+        self._lanes.clear()
+
+
+def _read_answer(item: fact.CallAnswered, cursor: int, said: str | None) -> tuple[Pieces, str]:
+    """Read a specialist's answer: its layer, and its text unless that was `said` before."""
+    layer = find_layer(item.output) if holds_layer(item.output) else None
+    pieces = read_layer(layer, item.name, cursor) if layer is not None else Pieces()
+    text, fields = answer_text(item.output)
+    if text != said:
+        if fields:
+            pieces.add(read_layer(fields, item.name, cursor, "parsed"))
+        pieces.add(Pieces.of(read_proof_text(text, cursor), cursor))
+    return pieces, text
+
+
+_ENDS: dict[type[Any], str] = {
+    fact.CallFailed: "failed",
+    fact.CallDenied: "was denied",
+    fact.CallAbandoned: "was given up",
+}
+_TAKE: dict[type[Any], Callable[[Any, int, Any, list[Fact]], None]] = {
+    fact.RunBegan: Proofs._run_began,
+    fact.MessageBegan: Proofs._message_began,
+    fact.CallRequested: Proofs._requested,
+    fact.CallDelegated: Proofs._delegated,
+    fact.CallAnswered: Proofs._answered,
+    fact.CallFailed: Proofs._ended,
+    fact.CallDenied: Proofs._ended,
+    fact.CallAbandoned: Proofs._ended,
+    fact.Nested: Proofs._nested,
+    fact.NodeOutput: Proofs._output,
+    fact.SourceCited: Proofs._cited,
+    fact.UserSpoke: Proofs._user_spoke,
+}
+"""Every other fact says nothing of a proof."""

@@ -1,0 +1,143 @@
+"""The proof of the whole answer: its own words, and the specialists on whom it rests.
+
+Its confidence is what the answer itself gives: computed by a tool of the root, or stated; where it gives
+none, the lowest of its specialists. Its citations are its own, theirs, and the model provider's sources.
+A claim that a specialist, or a tool, made in the same words and with citations is cited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from adk_prism.facts.answer_text import answer_text
+from adk_prism.facts.proof_account import Account, once
+from adk_prism.facts.proof_confidence import Confidence, disagreements
+from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin
+from adk_prism.facts.proof_pieces import Pieces
+from adk_prism.facts.proof_text import may_hold_proof, read_proof_text
+from adk_prism.facts.prose.claims import uncited
+from adk_prism.facts.utterance import Utterance
+
+_HEARD = 256 * 1024
+"""Characters of what specialists and tools said, kept to find the answer's claims in: about a hundred
+pages, more than an answer sums up."""
+
+
+class AnswerProof:
+    """What is known of the answer, until it is complete."""
+
+    def __init__(self) -> None:
+        self.own = Account("answer", "answer")
+        """What the root's own calls gave."""
+        self._specialists: dict[str, Account] = {}
+        self._sources: list[Citation] = []
+        self._heard: list[str] = []
+        self._heard_size = 0
+        self._said: tuple[int, Utterance] | None = None
+
+    def rest_on(self, name: str, account: Account) -> None:
+        """Note a specialist whose proof has been told."""
+        self._specialists[name] = account
+
+    def cite(self, source: Citation) -> None:
+        """Take a source of the model's provider."""
+        self._sources.append(source)
+
+    def hear(self, account: Account, text: str) -> None:
+        """Keep what somebody said who cites sources."""
+        if account.citations and self._heard_size + len(text) <= _HEARD:
+            self._heard.append(text)
+            self._heard_size += len(text)
+
+    def hear_result(self, account: Account, output: Raw) -> None:
+        """Keep the text of a tool's result."""
+        if account.citations:
+            self.hear(account, answer_text(output)[0])
+
+    def say(self, cursor: int, said: Utterance) -> None:
+        """Take what may be the answer: it is, if nothing else is said after it."""
+        self._said = cursor, said
+
+    # -------------------------------------------------------------- at the end
+
+    def proof(self) -> Proof | None:
+        """Return the proof of the answer; None where nobody gave any, and there is nothing to say."""
+        cursor, said = self._said or (0, None)
+        words = said.text if said is not None else ""
+        rests = dict(self._rests(said))
+        gave = any(not account.is_empty for account in rests.values())
+        if not gave and self.own.is_empty and not may_hold_proof(words):
+            return None
+        text = read_proof_text(words, cursor, figures=True)
+        self.own.take(("said",), Pieces.of(text, cursor))
+        if not gave and self.own.is_empty:
+            return None
+        citations = self._citations(rests)
+        confidence, origin = self._confidence(rests)
+        return self.own.proof(
+            origin=origin,
+            confidence=confidence.value,
+            derivation=confidence.derivation,
+            level=confidence.level,
+            citations=citations,
+            disagreements=disagreements(text.readings, self._numbers(rests)),
+            uncited=self._uncited(text.figures, text.citations, citations),
+            specialists=[_brief(name, account) for name, account in rests.items()],
+        )
+
+    def _rests(self, said: Utterance | None) -> Iterator[tuple[str, Account]]:
+        """Yield the specialists; who gave the answer itself does not stand behind it."""
+        for name, account in self._specialists.items():
+            spoke = said is not None and account.path and account.path == said.speaker.path
+            if not spoke:
+                yield name, account
+
+    def _numbers(self, rests: dict[str, Account]) -> list[Any]:
+        computed = [reading for reading in self.own.readings if reading.origin == "computed"]
+        return [*computed, *(r for account in rests.values() for r in account.readings)]
+
+    def _citations(self, rests: dict[str, Account]) -> list[Citation]:
+        theirs = (
+            replace(citation, by=name)
+            for name, account in rests.items()
+            for citation in account.citations
+        )
+        return once((*self.own.citations, *theirs, *self._sources))
+
+    def _confidence(self, rests: dict[str, Account]) -> tuple[Confidence, ProofOrigin]:
+        own = self.own.confidence
+        numbers = {name: account.confidence.value for name, account in rests.items()}
+        known = {name: number for name, number in numbers.items() if number is not None}
+        if own.value is not None or own.level or not known:
+            return own, self._origin(rests)
+        lowest = min(known, key=lambda name: known[name])
+        words = f"lowest of {len(known)} specialists" if len(known) > 1 else "the one specialist's"
+        origins = {rests[name].origin for name in known}
+        origin: ProofOrigin = "computed" if origins == {"computed"} else "parsed"
+        return Confidence(
+            known[lowest], f"{words}: {lowest}", rests[lowest].confidence.level
+        ), origin
+
+    def _origin(self, rests: dict[str, Account]) -> ProofOrigin:
+        if not self.own.is_empty:
+            return self.own.origin
+        return "computed" if any(a.origin == "computed" for a in rests.values()) else "parsed"
+
+    def _uncited(
+        self, claims: list[Claim], own: list[Citation], all_: list[Citation]
+    ) -> list[Claim]:
+        heard = {
+            claim.text
+            for text in self._heard
+            for claim in read_proof_text(text, figures=True).figures
+        }
+        return [claim for claim in uncited(claims, own, all_) if claim.text not in heard]
+
+
+def _brief(name: str, account: Account) -> Brief:
+    confidence = account.confidence
+    return Brief(name, account.origin, confidence.value, confidence.level)

@@ -1,0 +1,237 @@
+"""The `proof_layer` object that a tool returns beside its result: read as it is meant, checked, not bent.
+
+Written by `adk_prism.proof`, and by hand in other programs; so keys have their usual other names, and
+what is not as it should be (a confidence of 92, a citation without a source) is told, never repaired.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from adk_prism.facts.json_value import read_value
+from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
+from adk_prism.facts.proof_pieces import MOST, Pieces
+from adk_prism.facts.prose.confidence_item import read_items
+from adk_prism.facts.prose.confidence_text import NO_VALUE
+from adk_prism.facts.prose.confidence_value import OUT_OF_RANGE
+from adk_prism.facts.prose.text_pieces import cut
+
+_DETAIL = 1_000
+"""Bytes of a value that is kept as it is."""
+
+NOT_AN_OBJECT = "not an object"
+NO_SOURCE = "a citation that names no source"
+
+_MARKS = (b"proof_layer", b"proofLayer")
+_CITATIONS = ("citations", "sources", "references")
+_REASONING = ("reasoning_chain", "reasoningChain", "reasoning", "steps")
+_FACTORS = ("confidence_factors", "confidenceFactors", "factors")
+_RULES = ("confidence_rule", "confidenceRule", "derivation")
+_NAMES: dict[str, tuple[str, ...]] = {
+    "source": ("source", "title", "name", "source_type"),
+    "reference": ("reference", "reference_id", "ref", "id"),
+    "uri": ("uri", "url", "link"),
+    "excerpt": ("excerpt", "snippet", "quote"),
+    "hash": ("hash", "sha256"),
+}
+"""A citation's fields, by the names that writers give them; the first that is there counts."""
+_RULE_WORDS = {"product": "product of", "lowest": "lowest of", "given": ""}
+
+Origin = Literal["computed", "parsed"]
+
+
+def holds_layer(response: Raw) -> bool:
+    """Tell cheaply whether a response may hold a layer. A wrong yes only costs time."""
+    raw = bytes(response)
+    return any(mark in raw for mark in _MARKS)
+
+
+def find_layer(response: Raw) -> Any:
+    """Return the layer of a response; None where it has none.
+
+    It stands beside the result, in the result, or in a result that is JSON in a string, as agents and
+    servers of tools give it.
+    """
+    value = read_value(response)
+    for _ in range(3):
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            value = read_value(value.encode())
+        if not isinstance(value, dict):
+            return None
+        layer = value.get("proof_layer", value.get("proofLayer"))
+        if layer is not None:
+            return layer
+        value = value.get("result", value.get("structuredContent"))
+    return None
+
+
+def read_layer(layer: Any, by: str, cursor: int, origin: Origin = "computed") -> Pieces:
+    """Read a layer that `by` gave at `cursor`."""
+    reader = _LayerReader(by, cursor, origin)
+    if isinstance(layer, dict):
+        reader.take(layer)
+    else:
+        reader.fail(layer, NOT_AN_OBJECT)
+    return reader.pieces
+
+
+class _LayerReader:
+    """Reads one layer."""
+
+    def __init__(self, by: str, cursor: int, origin: Origin) -> None:
+        self.pieces = Pieces()
+        self._by = by
+        self._cursor = cursor
+        self._origin: Origin = origin
+        self._reason = ""
+
+    def take(self, layer: dict[str, Any]) -> None:
+        self._factors(_first(layer, _FACTORS))
+        self._reason = _rule(_first(layer, _RULES), len(self.pieces.factors))
+        self._confidence(layer.get("confidence"), "")
+        for citation in self._bounded(_first(layer, _CITATIONS)):
+            self._citation(citation)
+        for step in self._bounded(_first(layer, _REASONING)):
+            text = step if isinstance(step, str) else _text(step)
+            self.pieces.steps.append(Step(cut(text), "stated", self._cursor, self._origin))
+
+    def _bounded(self, value: Any) -> Iterator[Any]:
+        """Yield the items of a list, or a single value, as far as there is room."""
+        if value is None or value == "":
+            return
+        items = value if isinstance(value, list) else [value]
+        self.pieces.omitted += max(0, len(items) - MOST)
+        yield from items[:MOST]
+
+    def fail(self, value: Any, reason: str) -> None:
+        self.pieces.unread.append(Unread(cut(f"{self._by}: {_text(value)}"), reason, self._cursor))
+
+    # -------------------------------------------------------------- confidence
+
+    def _confidence(self, value: Any, about: str) -> None:
+        if value is None:
+            return
+        if isinstance(value, dict) and not about:
+            for name, inner in list(value.items())[:MOST]:
+                self._confidence(inner, "" if name == "value" else str(name) or "?")
+        elif isinstance(value, str):
+            self._words(value, about)
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail({"confidence": value}, NO_VALUE)
+        elif 0 <= value <= 1:
+            self.pieces.readings.append(self._reading(float(value), about))
+        else:
+            self.fail({"confidence": value}, OUT_OF_RANGE)
+
+    def _reading(self, value: float | None, about: str, **more: Any) -> Reading:
+        return Reading(
+            value, self._by, self._origin, self._cursor, about=about, reason=self._reason, **more
+        )
+
+    def _words(self, text: str, about: str) -> None:
+        """Read a confidence that is given in words."""
+        items, _ = read_items(text[:300])
+        for item in items:
+            value = item.value
+            if value.fault:
+                self.fail({"confidence": text}, value.fault)
+                continue
+            self.pieces.readings.append(
+                self._reading(
+                    value.value,
+                    about or item.about,
+                    level=value.level,
+                    low=value.low,
+                    high=value.high,
+                    bound=value.bound,
+                )
+            )
+        if not items:
+            self.fail({"confidence": text}, NO_VALUE)
+
+    def _factors(self, value: Any) -> None:
+        for factor in self._bounded(value):
+            fields = factor if isinstance(factor, dict) else {"name": _text(factor)}
+            self.pieces.factors.append(
+                Factor(
+                    cut(str(fields.get("name") or "?")),
+                    self._cursor,
+                    _small(fields.get("value")),
+                    _small(fields.get("effect")),
+                    cut(str(fields.get("why") or "")),
+                    self._by,
+                )
+            )
+
+    # -------------------------------------------------------------- citations
+
+    def _citation(self, value: Any) -> None:
+        if isinstance(value, str):
+            value = {"source": value}
+        if not isinstance(value, dict):
+            self.fail(value, NO_SOURCE)
+            return
+        fields = dict(value)
+        named = {field: _pop(fields, names) for field, names in _NAMES.items()}
+        named["source"] = named["source"] or named["reference"] or named["uri"]
+        if not named["source"]:
+            self.fail(value, NO_SOURCE)
+            return
+        details = {str(key): held for key, held in fields.items() if _is_small(held)}
+        self.pieces.omitted += len(fields) - len(details)
+        self.pieces.citations.append(
+            Citation(
+                cut(named["source"]),
+                cut(named["reference"]) if named["reference"] != named["source"] else "",
+                cut(named["uri"]),
+                cut(named["excerpt"]),
+                cut(named["hash"]),
+                origin=self._origin,
+                cursor=self._cursor,
+                details=details,
+            )
+        )
+
+
+def _first(layer: dict[str, Any], names: tuple[str, ...]) -> Any:
+    return next((layer[name] for name in names if layer.get(name) is not None), None)
+
+
+def _pop(fields: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Take the first of some fields that holds something."""
+    for name in names:
+        if fields.get(name) not in (None, "") and isinstance(fields[name], str | int | float):
+            return str(fields.pop(name))
+        if name in fields and fields[name] in (None, ""):
+            del fields[name]
+    return ""
+
+
+def _rule(rule: Any, factors: int) -> str:
+    """Say how a confidence came about."""
+    if not isinstance(rule, str) or not rule:
+        return ""
+    words = _RULE_WORDS.get(rule)
+    if words is None:
+        return cut(rule)
+    return f"{words} {factors} factors" if words and factors else ""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_small(value: Any) -> bool:
+    try:
+        return len(msgspec.json.encode(value)) <= _DETAIL
+    except OverflowError:  # A number that strict readers do not take; it is shown as text.
+        return False
+
+
+def _small(value: Any) -> Any:
+    return value if _is_small(value) else cut(_text(value))

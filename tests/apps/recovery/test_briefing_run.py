@@ -1,0 +1,281 @@
+"""The whole app on the real Runner: four at once, follow-ups, one briefing, every number computed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import aclosing
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.agents import RunConfig
+from google.adk.agents.run_config import StreamingMode
+from google.adk.apps import App
+from google.adk.cli.utils.agent_loader import AgentLoader
+from google.genai import types
+from tests.apps.recovery.folders import FIRE, Folder
+from tests.gemini_replies import ANSWER
+from tests.loopback_gemini import serve_gemini
+from tests.stage import SESSION, USER, Stage, Take
+
+import adk_prism
+from adk_prism.apps.recovery.agent import recovery_app
+from adk_prism.apps.recovery.roster import SPECIALISTS
+
+BRIEFING = "Give me a recovery briefing for Cedar Creek Fire"
+
+
+@pytest.fixture(scope="module")
+def briefing() -> Take:
+    """The briefing of the bundled fire, run once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ADK_PRISM_MODEL", "offline")
+        return asyncio.run(ask(BRIEFING))
+
+
+def final_text(take: Take) -> str:
+    """Return the coordinator's last words."""
+    texts = [
+        part.text
+        for event in take.whole
+        if event.author == "coordinator" and event.content
+        for part in event.content.parts or []
+        if part.text and not part.thought
+    ]
+    return texts[-1]
+
+
+def briefing_data(take: Take) -> dict[str, Any]:
+    data: Any = take.response("compose_briefing")["data"]
+    return dict(data)
+
+
+async def ask(question: str, folder: Path | None = None) -> Take:
+    take = await Stage(recovery_app(0, folder)).send(question)
+    assert take.error is None
+    return take
+
+
+def proofs(take: Take) -> dict[str, list[dict[str, Any]]]:
+    """Return the proof layers by the agent whose tool gave them."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for event in take.whole:
+        for answer in event.get_function_responses():
+            layer = (answer.response or {}).get("proof_layer")
+            if layer:
+                found.setdefault(event.author, []).append(layer)
+    return found
+
+
+def delegations(take: Take) -> list[list[str]]:
+    """Return the specialists called in each turn of the coordinator."""
+    turns = []
+    for event in take.whole:
+        names = [call.name or "" for call in event.get_function_calls()]
+        if event.author == "coordinator" and set(names) & set(SPECIALISTS):
+            turns.append(names)
+    return turns
+
+
+def test_a_briefing_asks_all_four_at_once_and_follows_up(briefing: Take) -> None:
+    take = briefing
+
+    assert delegations(take) == [list(SPECIALISTS), ["burn_analyst", "nepa_advisor"]]
+
+
+def test_the_specialists_speak_at_the_same_time(briefing: Take) -> None:
+    """Their words interleave: some specialist speaks between two words of another."""
+    take = briefing
+    speakers = [event.author for event in take.events if event.partial and event.branch]
+    changes = sum(one != other for one, other in pairwise(speakers))
+
+    assert set(speakers) == set(SPECIALISTS)
+    assert changes > 10 * len(SPECIALISTS)
+
+
+def test_every_specialist_has_a_proof_and_the_lowest_is_the_whole(briefing: Take) -> None:
+    take = briefing
+    layers = proofs(take)
+    whole = layers["coordinator"][-1]
+    # A later finding of the same skill replaces the earlier one: NEPA was screened again.
+    sections = briefing_data(take)["sections"]
+    stated = {item["specialist"]: item["confidence"] for item in sections}
+
+    assert set(SPECIALISTS) <= layers.keys()
+    for name in SPECIALISTS:
+        confidences = [layer["confidence"] for layer in layers[name] if "confidence" in layer]
+        assert stated[name] in confidences
+        assert all(layer["citations"] and layer["reasoning_chain"] for layer in layers[name])
+    assert whole["confidence"] == min(stated.values())
+    assert whole["confidence_rule"] == "lowest"
+    assert f"**Overall confidence:** {whole['confidence']:.0%}" in take.text
+
+
+def test_the_follow_up_carries_the_acres_of_the_cruise(briefing: Take) -> None:
+    """What the NEPA advisor asked for is what the cruising assistant found."""
+    take = briefing
+    requests = [
+        str((call.args or {}).get("request")) for call in take.calls if call.name == "nepa_advisor"
+    ]
+
+    assert "acres:228" in requests[1]
+    assert "How many acres does P1 cover" not in final_text(take)
+
+
+def test_the_briefing_says_what_is_synthetic_and_ends_as_a_screening_aid(briefing: Take) -> None:
+    take = briefing
+    text = final_text(take)
+
+    for subject in ("Fire severity", "Infrastructure damage", "Timber salvage", "NEPA pathway"):
+        assert f"**{subject} (synthetic):**" in text
+    assert "127,311 acres, 70% contained on 2022-11-02" in text
+    assert text.splitlines()[-1].startswith("Screening aid, not legal advice")
+    assert "as of 2022-12-01" in text
+
+
+def test_nothing_that_earlier_material_had_wrong_is_said(briefing: Take) -> None:
+    """No fixed MTBS class, no 63.6 or 42 %, no other acreage, no salvage limit of 4,200 acres."""
+    text = "\n".join(briefing.lines)
+
+    for wrong in ("127,341", "127,831", "63.6", "GTR-850", "Russell", "2022-10-14", "Type III"):
+        assert wrong not in text
+    assert not re.search(r"220\.6\(e\)\(13\)[^.;]*4,?200", text)
+
+
+async def test_a_narrow_question_asks_one_specialist() -> None:
+    take = await ask("Can hikers use the Lakeshore Loop?")
+
+    assert delegations(take) == [["trail_assessor"]]
+    assert take.response("evaluate_closures")["data"]["by_status"]["close"] == ["T01"]  # type: ignore[index]
+
+
+def test_the_words_of_the_offline_model_come_from_the_tools(briefing: Take) -> None:
+    """The final text is the briefing's result, and each specialist's text is its tools'."""
+    take = briefing
+    assert final_text(take) == take.response("compose_briefing")["result"]
+    burn = str(take.response("assess_severity")["result"])
+    answers = [answer.response or {} for answer in take.responses if answer.name == "burn_analyst"]
+
+    assert str(answers[0]["result"]).startswith(burn)
+
+
+async def test_an_unknown_fire_gets_an_honest_answer() -> None:
+    take = await ask("Give me a recovery briefing for the Bootleg Fire")
+
+    assert delegations(take) == []
+    assert "There is no data about 'Bootleg Fire' here" in take.text
+    assert "Cedar Creek Fire" in take.text
+
+
+@pytest.mark.parametrize("question", ["", "   ", "hello", "What is the capital of France?"])
+async def test_an_empty_or_foreign_question_gets_help_and_no_specialist(question: str) -> None:
+    take = await ask(question)
+
+    assert delegations(take) == []
+    assert "I coordinate recovery" in take.text
+
+
+async def test_an_empty_message_in_a_chat_does_not_repeat_the_last_answer() -> None:
+    stage = Stage(recovery_app(0))
+    await stage.send("When did the Cedar Creek Fire start?")
+    take = await stage.send("")
+
+    assert "I coordinate recovery" in take.text
+
+
+async def test_a_question_about_the_incident_needs_no_specialist() -> None:
+    take = await ask("When did the Cedar Creek Fire start?")
+
+    assert delegations(take) == []
+    assert "2022-08-01" in take.text
+
+
+async def test_a_second_question_does_not_mix_with_the_first() -> None:
+    """Findings of an earlier run stay in the state and out of the next briefing."""
+    stage = Stage(recovery_app(0))
+    await stage.send(BRIEFING)
+    take = await stage.send("And which trails are closed?")
+    sections = briefing_data(take)["sections"]
+
+    assert [item["specialist"] for item in sections] == ["trail_assessor"]
+
+
+async def test_the_day_travels_to_the_specialists() -> None:
+    take = await ask("Which categorical exclusion fits our proposals as of November 2026?")
+    rules = {row["rule"] for row in take.response("screen_nepa")["data"]["proposals"]}  # type: ignore[index]
+
+    assert rules == {"7 CFR 1b.4(d)(36)", "7 CFR 1b.4(d)(34)", "7 CFR 1b.4(d)(26)"}
+    assert "has ended" in take.text
+
+
+async def test_the_same_question_gives_the_same_words(briefing: Take) -> None:
+    again = await ask(BRIEFING)
+    assert final_text(again) == final_text(briefing)
+
+
+@pytest.mark.parametrize("events", [3, 120, 1_500])
+async def test_a_run_that_broke_off_ends_in_the_same_briefing(briefing: Take, events: int) -> None:
+    """Cut before the delegation, among the four specialists, and among the follow-ups."""
+    stage = Stage(recovery_app(0))
+    question = types.UserContent(BRIEFING)
+    run = stage.runner.run_async(
+        user_id=USER,
+        session_id=SESSION,
+        new_message=question,
+        run_config=RunConfig(streaming_mode=StreamingMode.SSE),
+    )
+    async with aclosing(run):
+        seen = [await anext(run) for _ in range(events)]
+    take = await stage.resume(seen[-1].invocation_id)
+
+    assert take.error is None
+    assert final_text(take) == final_text(briefing)
+
+
+async def test_a_fire_of_the_users_own(folder: Folder) -> None:
+    """Another fire in the same layout is answered about; the bundled one is then not there."""
+    (folder.root / FIRE).rename(folder.root / "alder-2024")
+    path = folder.root / "alder-2024" / "incident.json"
+    incident = json.loads(path.read_text())
+    incident |= {"fire_id": "alder-2024", "name": "Alder Fire", "aliases": []}
+    path.write_text(json.dumps(incident))
+    own = await ask("Alder Fire: which trails are closed?", folder.root)
+    gone = await ask("Cedar Creek Fire: which trails are closed?", folder.root)
+
+    assert "close: T01, T02" in own.text
+    assert "There is no data about 'Cedar Creek Fire' here" in gone.text
+
+
+def test_a_real_model_takes_the_place_of_every_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-x")
+    root = recovery_app(0).root_agent
+    agents = [root, *getattr(root, "sub_agents", [])]
+
+    assert {getattr(agent, "model", None) for agent in agents} == {"gemini-x"}
+    assert [agent.name for agent in agents if agent] == ["coordinator", *SPECIALISTS]
+
+
+async def test_the_real_gemini_class_can_declare_every_tool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serve_gemini(ANSWER) as server:
+        monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-2.5-flash")
+        monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
+        take = await Stage(recovery_app(0)).send(BRIEFING)
+    (request,) = server.requests
+    declared = {item["name"] for item in request["tools"][0]["functionDeclarations"]}
+
+    assert take.error is None
+    assert declared >= {"find_fire", "compose_briefing", *SPECIALISTS}
+
+
+def test_it_is_an_app_that_adk_finds() -> None:
+    loader = AgentLoader(str(Path(adk_prism.__file__).parent / "apps"))
+    loaded = loader.load_agent("recovery")
+
+    assert "recovery" in loader.list_agents()
+    assert isinstance(loaded, App)
