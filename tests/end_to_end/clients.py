@@ -127,3 +127,27 @@ def chat_body(chat: str, text: str) -> Json:
     """Return what a chat client posts to say something."""
     message = {"id": new_id("m"), "role": "user", "parts": [{"type": "text", "text": text}]}
     return {"id": chat, "messages": [message], "trigger": "submit-message"}
+
+
+APPROVE = {"do": "approve"}
+DENY = {"do": "deny", "reason": "too expensive"}
+RELOAD = {"do": "reload"}
+RESUME = {"do": "resume"}
+RELEASE = {"do": "release"}
+MESSAGES = {"do": "fetch", "path": "messages"}
+STOP = {"do": "fetch", "method": "POST", "path": "stop"}
+
+DONE, FAILED, DENIED = "output-available", "output-error", "output-denied"
+"""How a call can end, in the client's words."""
+
+
+def shown(message: Json, client: Client) -> Json:
+    """Return a message without what a release adds to it or forgets of it."""
+    return {**message, "parts": [_shown_part(part, client) for part in message["parts"]]}
+
+
+def _shown_part(part: Json, client: Client) -> Json:
+    dropped = {"reasoning": "id"}  # kept on the part by newer releases
+    if client.sdk == "ai-6.0.0":
+        dropped["file"] = "providerMetadata"  # not read by the first release
+    return {key: value for key, value in part.items() if key != dropped.get(part["type"])}

@@ -1,13 +1,15 @@
-"""The real server as a child process: `adk-prism serve` on a free port, in a folder of its own."""
+"""The real server as a child process, on a free port, in a folder of its own; and ADK's beside it."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,10 +68,8 @@ def serving(folder: Path, *words: str, agents: Path | None = AGENTS) -> Iterator
     """Serve `agents` (None: the bundled apps) with further command-line words."""
     apps = [] if agents is None else [str(agents)]
     command = [sys.executable, "-m", "adk_prism.cli", "serve", *apps, "--port", "0", *words]
-    environment = {k: v for k, v in os.environ.items() if not _HIDDEN.match(k)}
-    environment |= {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0"}
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=_environment(), stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     reader = None
@@ -90,3 +90,39 @@ def serving(folder: Path, *words: str, agents: Path | None = AGENTS) -> Iterator
         if reader is not None:
             reader.join()
         process.stderr.close()
+
+
+@contextmanager
+def serving_with_adk(folder: Path) -> Iterator[str]:
+    """Serve the same apps with ADK's own `adk api_server`; yield its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    memory = ["--session_service_uri", "memory://", "--artifact_service_uri", "memory://"]
+    command = [sys.executable, "-m", "google.adk.cli", "api_server", str(AGENTS), *memory]
+    with (folder / "adk.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, "--port", str(port)], cwd=folder, env=_environment(), stdout=log, stderr=log
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        while not _answers(url):
+            assert process.poll() is None, (folder / "adk.log").read_text()
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url + "/health", timeout=PATIENCE).is_success
+    except httpx.ConnectError:
+        time.sleep(0.05)  # between two looks; nothing depends on how long
+        return False
+
+
+def _environment() -> dict[str, str]:
+    """Return our environment without anybody's keys and settings, and with models that do not wait."""
+    kept = {key: value for key, value in os.environ.items() if not _HIDDEN.match(key)}
+    return kept | {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0"}

@@ -18,6 +18,7 @@ _NOT_TOLD = (
     fact.RunOver,
     fact.NodeBegan,
     fact.NodeFinished,
+    fact.ProofGiven,
 )
 
 
@@ -30,7 +31,7 @@ def facts_of(run: Iterable[Entry]) -> list[fact.Fact]:
 def told(
     *events: Json | bytes, outcome: Outcome | None = None, continues: Continues | None = None
 ) -> list[str]:
-    """Tell a run of these events; its beginning, its end and its nodes are left out."""
+    """Tell a run of these events; its beginning, its end, its nodes and its proof are left out."""
     items = facts_of(entries(events, outcome, continues))
     return [tell(item) for item in items if not isinstance(item, _NOT_TOLD)]
 

@@ -164,6 +164,22 @@ CASES = [
         ],
     ),
     Case(
+        "one that was given up and is answered all the same is not made again",
+        [
+            *streamed(CITY, name="search", id="c1")[:1],
+            whole(text("No.")),
+            event(answer("search", "c1", 1)),
+        ],
+        [
+            "input c1 search",
+            "begin text-3.0 by=agent",
+            "grow text-3.0 'No.'",
+            "end text-3.0",
+            "abandon c1 unmade",
+            "answer c1 1",
+        ],
+    ),
+    Case(
         "so is one that the end of the run cuts off",
         streamed(CITY, name="search", id="c1")[:2],
         ["input c1 search", 'input c1 search {"city":"Ro', "abandon c1 unmade"],

@@ -184,6 +184,7 @@ class CallReader:
         for stream in streams.all if streams is not None else ():
             if not stream.call.requested:
                 self.calls.close(stream.call)
+                stream.call.requested = True  # Told as made and given up: it is not made again.
                 out.append(CallAbandoned(stream.call.call, stream.call.name, False))
 
     # -------------------------------------------------------------- calls

@@ -221,7 +221,7 @@ class Proofs:
 
     def _ended(self, cursor: int, item: Any, out: list[Fact]) -> None:
         call = self._close(cursor, item, _ENDS[type(item)])
-        if call is not None and call.account is not None:
+        if isinstance(item, fact.CallFailed) and call is not None and call.account is not None:
             self._tell(call.account, out)
 
     def _nested(self, cursor: int, item: fact.Nested, _: list[Fact]) -> None:

@@ -265,16 +265,20 @@ class Conversations:
             **about,
         )
 
+    def source(self, request: RunRequest) -> EventSource:
+        """Return a run of the app's Runner."""
+        app = request.origin.app
+        return RunnerSource(
+            self._apps.runner(app), request, agents=self._apps.agents(app), report=self._report
+        )
+
     def _source(
         self,
         start: Start,
         request: RunRequest,
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> EventSource:
-        app = start.origin.app
-        source = RunnerSource(
-            self._apps.runner(app), request, agents=self._apps.agents(app), report=self._report
-        )
+        source = self.source(request)
         if before is None:
             return Prepared(source, digest=start.digest)
         return Prepared(source, before=before, digest=start.digest)

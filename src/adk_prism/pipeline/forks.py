@@ -37,7 +37,6 @@ from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
 from adk_prism.source.request import RunRequest, checked_message, read_content
-from adk_prism.source.runner import RunnerSource
 
 _SHARED = ("user:", "app:")
 
@@ -250,7 +249,7 @@ class Forks:
         )
 
         def make(_: RunId) -> EventSource:
-            return Prepared(self._source(request), digest=fork.start.digest)
+            return Prepared(self._conversations.source(request), digest=fork.start.digest)
 
         await self._runs.start(fork.start.origin, "wait", make, fork.run)
 
@@ -265,7 +264,7 @@ class Forks:
         )
 
         def make(_: RunId) -> EventSource:
-            return GoingOn(self._source(request), past)
+            return GoingOn(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
 
@@ -288,12 +287,6 @@ class Forks:
         sessions = self._apps.sessions(fork.start.origin.app)
         event = await sessions.append_state(fork.start.origin, delta)
         return [AgentEvent(serialise(event, self._report))]
-
-    def _source(self, request: RunRequest) -> RunnerSource:
-        app = request.origin.app
-        return RunnerSource(
-            self._apps.runner(app), request, agents=self._apps.agents(app), report=self._report
-        )
 
 
 def _value(raw: Raw | None) -> Any:

@@ -1,7 +1,7 @@
 """The event loop's side of the writer: gathers changes into groups, and tells what became of them.
 
-A lone change does not wait. Whatever comes within `SPACING` of the last group, or while the writer's
-thread is busy, becomes the next group, so groups grow with the load. All of this class runs in the
+A lone change does not wait. Whatever comes in the pause after a group, or while the writer's thread is
+busy, becomes the next group, so groups grow with the load. All of this class runs in the
 event loop: it needs no lock, and the two threads meet only where a group changes hands.
 """
 
@@ -20,10 +20,13 @@ MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25 000 ordinary events fits; a
 disk writes it in a fraction of a second."""
 
-SPACING = 0.01
-"""Seconds between two groups, unless somebody waits for a commit. Each costs a transaction and wakes
-every follower. Nobody sees so short a time, and a run at a model's speed never waits for it; one at
-full speed, 4,000 deltas a second, takes 50 groups instead of 500."""
+SHARE = 20
+"""Groups are spaced so that writing them takes no more than a twentieth of the event loop's time, unless
+somebody waits for a commit. Each costs a transaction and wakes every follower: a run at full speed,
+4,000 deltas a second, would otherwise take 500 groups a second and a third more CPU time."""
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.005, 0.05
+"""Seconds. A run at a model's speed never waits for the shorter; nobody sees the longer."""
 
 _CHANGE_BYTES = 200
 """What a change weighs besides its payloads."""
@@ -49,7 +52,9 @@ class GroupCommit:
         """The group the writer has; empty: it is idle."""
         self._scheduled = False
         self._pause: asyncio.TimerHandle | None = None
-        """Runs between two groups that are spaced."""
+        """Runs between two groups."""
+        self._took = 0.0
+        """Seconds of the event loop that the last group took."""
         self._bell = Bell()
         self.dead = False
         """The writer's thread is over."""
@@ -108,8 +113,10 @@ class GroupCommit:
         group, self._pending = self._pending, []
         self._in_flight = group
         done = False
+        began = self._loop.time()
         try:
             done = self._writer.attempt(group)
+            self._took = self._loop.time() - began
         finally:
             # Also after something unforeseen: it ends the thread as well, which tells everybody.
             if not done:
@@ -122,7 +129,8 @@ class GroupCommit:
         for change in group:
             self._weight -= _weight(change)
         self._settled(group, verdicts)
-        self._pause = self._loop.call_later(SPACING, self._go_on)
+        pause = min(max(SHARE * self._took, SHORTEST_PAUSE), LONGEST_PAUSE)
+        self._pause = self._loop.call_later(pause, self._go_on)
         self._bell.ring()
 
     def _go_on(self) -> None:

@@ -1,14 +1,14 @@
 """What holds in every stream of ADK's own protocol: for `laws`.
 
-Nothing is lost, doubled, reordered or changed; a failed run ends in an error event.
+Nothing is lost, doubled, reordered or changed; the last word of a failed run is an error event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-import msgspec
-
+from adk_prism.facts.json_value import read_object
 from adk_prism.projection.contract import Payload
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
 
@@ -37,14 +37,13 @@ def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) ->
         if told:
             yield str(entries[-1].cursor), f"a run that is {ended.outcome} ends with a frame"
         return
-    last = next((payloads[-1] for payloads in reversed(frames) if payloads), None)
-    if last is None or not _is_error(last) or len(told) > 1:
+    said = (payloads[-1] for payloads in reversed(frames) if payloads)
+    last = next((event for payload in said if (event := _word(payload))), {})
+    if not last.get("errorCode") or len(told) > 1:
         yield str(entries[-1].cursor), "a failed run does not end with one error event"
 
 
-def _is_error(payload: Payload) -> bool:
-    try:
-        event = msgspec.json.decode(payload.data)
-    except msgspec.MsgspecError:
-        return False
-    return isinstance(event, dict) and bool(event.get("errorCode"))
+def _word(payload: Payload) -> dict[str, Any]:
+    """Return an event that says something; state, checkpoints and the unreadable say nothing."""
+    event = read_object(payload.data)
+    return event if event.get("errorCode") or event.get("content") else {}

@@ -15,10 +15,10 @@ from google.adk.agents import RunConfig
 from google.adk.agents.run_config import StreamingMode
 from google.adk.apps import App
 from google.adk.cli.utils.agent_loader import AgentLoader
+from google.adk.tools import FunctionTool
 from google.genai import types
 from tests.apps.recovery.folders import FIRE, Folder
-from tests.gemini_replies import ANSWER
-from tests.loopback_gemini import serve_gemini
+from tests.loopback_gemini import Json, chunk, serve_gemini
 from tests.stage import SESSION, USER, Stage, Take
 
 import adk_prism
@@ -186,6 +186,14 @@ async def test_an_empty_message_in_a_chat_does_not_repeat_the_last_answer() -> N
     assert "I coordinate recovery" in take.text
 
 
+async def test_a_very_long_question_is_answered_by_its_beginning() -> None:
+    """What is very long is not compared with the vocabulary: what comes late is not read."""
+    filler = "and so on " * 400
+    take = await ask(f"Which trails are closed? {filler}{'timber volume under NEPA ' * 4_000}")
+
+    assert delegations(take) == [["trail_assessor"]]
+
+
 async def test_a_question_about_the_incident_needs_no_specialist() -> None:
     take = await ask("When did the Cedar Creek Fire start?")
 
@@ -258,19 +266,53 @@ def test_a_real_model_takes_the_place_of_every_script(monkeypatch: pytest.Monkey
     assert [agent.name for agent in agents if agent] == ["coordinator", *SPECIALISTS]
 
 
-async def test_the_real_gemini_class_can_declare_every_tool(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with serve_gemini(ANSWER) as server:
+def calls(name: str, **args: Any) -> list[Json]:
+    return [chunk({"functionCall": {"name": name, "args": args}}, finish="STOP")]
+
+
+def says(text: str) -> list[Json]:
+    return [chunk({"text": text}, finish="STOP")]
+
+
+async def test_the_same_app_runs_on_the_real_gemini_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A narrow question, step by step as a real model would take it; the numbers are the tools'."""
+    replies = (
+        calls("find_fire", question="Cedar Creek"),
+        calls("nepa_advisor", request=f"fire_id:{FIRE} question:Which exclusion fits?"),
+        calls("screen_nepa", fire_id=FIRE, activity="salvage", acres=180, temp_road_miles=0.2),
+        says("It may fit."),
+        calls("compose_briefing", asked=["nepa_advisor"]),
+        says("Done."),
+    )
+    with serve_gemini(*replies) as server:
         monkeypatch.setenv("ADK_PRISM_MODEL", "gemini-2.5-flash")
         monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.url)
-        take = await Stage(recovery_app(0)).send(BRIEFING)
-    (request,) = server.requests
-    declared = {item["name"] for item in request["tools"][0]["functionDeclarations"]}
+        take = await Stage(recovery_app(0)).send("Which exclusion fits 180 acres of salvage?")
+    declared = [
+        {item["name"] for item in request["tools"][0]["functionDeclarations"]}
+        for request in server.requests
+    ]
 
     assert take.error is None
-    assert declared >= {"find_fire", "compose_briefing", *SPECIALISTS}
+    assert declared[0] >= {"find_fire", "compose_briefing", *SPECIALISTS}
+    assert declared[2] == {"screen_nepa", "check_citation"}
+    assert briefing_data(take)["sections"][0]["confidence"] == pytest.approx(3 / 4 * 0.9, abs=1e-4)
+    assert final_text(take) == "Done."
+
+
+@pytest.mark.parametrize("name", SPECIALISTS)
+def test_every_tool_of_a_specialist_can_be_declared(name: str) -> None:
+    """Each argument has a description that a model can read; the context is no argument."""
+    root = recovery_app(0).root_agent
+    (agent,) = [agent for agent in getattr(root, "sub_agents", []) if agent.name == name]
+    for function in agent.tools:
+        declaration = FunctionTool(function)._get_declaration()
+        assert declaration is not None
+        assert declaration.description
+        shape: Any = declaration.parameters_json_schema or declaration.parameters
+        assert "tool_context" not in str(shape)
+        assert "fire_id" in str(shape)
 
 
 def test_it_is_an_app_that_adk_finds() -> None:

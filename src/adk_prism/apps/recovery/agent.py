@@ -23,6 +23,9 @@ from adk_prism.apps.recovery.specialists import offline, specialists
 from adk_prism.apps.recovery.toolbox import CoordinatorTools
 from adk_prism.models import model_from_environment, offline_delay
 
+# A briefing has two thousand words, all specialists counted; at the tour's pace it would take long.
+_PACE = 0.2
+
 
 def recovery_app(delay: float, folder: Path | None = None) -> App:
     """Build the app on a folder of fires; `delay` is the seconds between two offline words."""
@@ -41,4 +44,4 @@ def recovery_app(delay: float, folder: Path | None = None) -> App:
     return App(name="recovery", root_agent=root, resumability_config=resumable)
 
 
-app = recovery_app(offline_delay(), data_folder())
+app = recovery_app(_PACE * offline_delay(), data_folder())

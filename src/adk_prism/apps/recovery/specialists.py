@@ -29,6 +29,9 @@ def specialists(library: Library, delay: float) -> list[LlmAgent]:
             instruction=SPECIALIST_INSTRUCTIONS[name],
             model=model_from_environment(offline(specialist_script(name), delay)),
             tools=[*tools[name]],
+            # A specialist answers; a real model would otherwise be offered to hand over instead.
+            disallow_transfer_to_parent=True,
+            disallow_transfer_to_peers=True,
         )
         for name in SPECIALISTS
     ]

@@ -17,6 +17,8 @@ from .records import Incident
 # Two letters wrong in "cedar creek" still match, and "cedar" alone or "bear creek" does not.
 _ALIKE = 0.85
 _SHORTEST_FUZZY = 6
+# A question is compared with every name, window by window; what is longer is no question.
+_MOST_CHARACTERS = 4_000
 _WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _TITLED = re.compile(r"\b((?:[A-Z][\w’'-]*\s+){1,4})(?:[Ff]ire|FIRE|[Cc]omplex)\b")
@@ -43,6 +45,7 @@ class Named:
 
 def named_fire(text: str, incidents: Sequence[Incident]) -> Named:
     """Return the fire that the text names; an exact name wins, then the longest."""
+    text = text[:_MOST_CHARACTERS]
     words = _WORD.findall(text.lower())
     found = [match for incident in incidents for match in _matches(words, incident)]
     if found:

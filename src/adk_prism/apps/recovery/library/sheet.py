@@ -35,7 +35,8 @@ class Sheet(Generic[T]):
         """
         used = self.rows if rows is None else rows
         mark = " (synthetic)" if self.synthetic and "synthetic" not in self.note.source else ""
-        reference = f"{self.file}, {len(used)} rows, {self.note.dated}: {self.note.reference}"
+        count = "1 row" if len(used) == 1 else f"{len(used)} rows"
+        reference = f"{self.file}, {count}, {self.note.dated}: {self.note.reference}"
         return Citation(
             source=self.note.source + mark,
             reference=reference,

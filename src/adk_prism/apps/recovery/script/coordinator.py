@@ -22,6 +22,8 @@ from .routing import is_small_talk, route
 FIND, COMPOSE = "find_fire", "compose_briefing"
 # The first briefing may ask for one more round; what is open after that is left to the person.
 _MOST_BRIEFINGS = 2
+# Every word is compared with the vocabulary. What a question asks, it asks before this.
+_MOST_CHARACTERS = 4_000
 _HELP = (
     "I coordinate recovery after a wildfire. Ask me for a briefing, or about burn severity and the "
     "perimeter, trails and closures, timber and salvage, or the NEPA pathway. Name the fire, and the "
@@ -34,7 +36,7 @@ Answer = Mapping[str, Any]
 def coordinator_script(request: LlmRequest) -> Turn:
     """Return what the coordinator does next."""
     conversation = read_conversation(request)
-    question = conversation.prompt.strip()
+    question = conversation.prompt.strip()[:_MOST_CHARACTERS]
     if _says_nothing(request) or is_small_talk(question):
         return say(_HELP)
     fire = conversation.answer(FIND)

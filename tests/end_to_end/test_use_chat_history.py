@@ -1,0 +1,99 @@
+"""Messages that are taken back: regenerated, edited. Afterwards they were never said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from tests.conformance.chat import text_of
+from tests.end_to_end.clients import APPROVE, MESSAGES, RELOAD, Player, Step, new_id, send
+from tests.end_to_end.diary import notes, session
+from tests.end_to_end.server import Server
+
+ERASE = send("erase page")
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """What is done to a chat, and the messages that are as if they alone had been sent."""
+
+    id: str
+    steps: tuple[Step, ...]
+    left: tuple[Step, ...]
+
+
+COUNT = send("count")
+LAST = send("what do you see")
+TAKEN_BACK = [
+    TakenBack("regenerate the last", (COUNT, {"do": "regenerate"}), (COUNT,)),
+    TakenBack("regenerate after another", (COUNT, COUNT, {"do": "regenerate"}), (COUNT, COUNT)),
+    TakenBack(
+        "regenerate an earlier one", (COUNT, COUNT, {"do": "regenerate", "message": 1}), (COUNT,)
+    ),
+    TakenBack(
+        "regenerate again and again",
+        (COUNT, COUNT, {"do": "regenerate"}, {"do": "regenerate"}),
+        (COUNT, COUNT),
+    ),
+    TakenBack(
+        "edit the last",
+        (COUNT, COUNT, {"do": "edit", "message": 2, "text": "hello"}),
+        (COUNT, send("hello")),
+    ),
+    TakenBack(
+        "edit the first",
+        (COUNT, COUNT, {"do": "edit", "message": 0, "text": "hello"}),
+        (send("hello"),),
+    ),
+    TakenBack(
+        "regenerate an approved one",
+        (send("hello"), ERASE, APPROVE, {"do": "regenerate"}, APPROVE),
+        (send("hello"), ERASE, APPROVE),
+    ),
+    TakenBack(
+        "edit a question",
+        (send("hello"), ERASE, {"do": "edit", "message": 2, "text": "count"}),
+        (send("hello"), COUNT),
+    ),
+    TakenBack(
+        "after a reload",
+        (COUNT, COUNT, RELOAD, {"do": "regenerate", "message": 1}),
+        (COUNT,),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", TAKEN_BACK, ids=lambda case: case.id)
+def test_what_was_taken_back_was_never_said(play: Player, server: Server, case: TakenBack) -> None:
+    """The model's next request, and the state, are those of a chat in which it never was."""
+    chat, other = new_id(), new_id()
+    result = play(*case.steps, LAST, MESSAGES, app="diary", id=chat)
+    plain = play(*case.left, LAST, app="diary", id=other)
+    assert notes(server, "requests", chat)[-1] == notes(server, "requests", other)[-1]
+    assert session(server, chat)["state"] == session(server, other)["state"]
+    assert [text_of(m) for m in result.messages] == [text_of(m) for m in plain.messages]
+    stored = json.loads(result.requests[-1]["text"])
+    assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
+
+
+def test_state_that_was_there_before_survives(play: Player, server: Server) -> None:
+    """What the session was created with, and what a state change brought, is not taken back."""
+    chat = new_id()
+    path = f"/apps/diary/users/user/sessions/{chat}"
+    server.http.post(path, json={"count": 40}).raise_for_status()
+    server.http.patch(path, json={"stateDelta": {"mood": "good"}}).raise_for_status()
+    play(COUNT, {"do": "regenerate"}, {"do": "regenerate"}, app="diary", id=chat)
+    assert session(server, chat)["state"] == {"count": 41, "seen_41": True, "mood": "good"}
+
+
+def test_a_message_that_was_never_stored_is_taken_back(play: Player) -> None:
+    """The run failed before ADK had the message: there is nothing to rewind, and it can be edited."""
+    steps = (
+        send("please sing"),
+        send("sing"),
+        {"do": "edit", "message": 2, "text": "please dance"},
+    )
+    result = play(*steps, RELOAD, app="moody", fails=True)
+    texts = ["please sing", "Gladly: please sing", "please dance", "Gladly: please dance"]
+    assert [text_of(m) for m in result.messages] == texts
