@@ -28,7 +28,8 @@ _ABSTRACT = (
 def words(count: int) -> list[Event]:
     """Return the deltas of one streamed text."""
     return [
-        _event(number, content=_said(types.Part(text=WORD)), partial=True) for number in range(count)
+        _event(number, content=_said(types.Part(text=WORD)), partial=True)
+        for number in range(count)
     ]
 
 

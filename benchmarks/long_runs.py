@@ -48,7 +48,9 @@ def rows(*, quick: bool) -> list[Row]:
         found = _memory(Path(folder))
     rounds = 1 if quick else 3
     lines = list(answers(1, EVENTS))
-    found.append(_flat("replay: last tenth of 100,000 events, first", rounds, lambda: _replayed(lines)))
+    found.append(
+        _flat("replay: last tenth of 100,000 events, first", rounds, lambda: _replayed(lines))
+    )
     found.append(
         _flat("run log in SQLite, followed: last tenth, first", rounds, lambda: _logged(lines))
     )
@@ -80,7 +82,13 @@ def _memory(folder: Path) -> list[Row]:
     one = _peak(folder, answers(1, EVENTS))
     answer = EVENTS * len(WORD)
     return [
-        Row("replay: peak memory, 100 × 1,000 deltas, 1,000", kibibytes(many), kibibytes(few), many / few, 1.05),
+        Row(
+            "replay: peak memory, 100 × 1,000 deltas, 1,000",
+            kibibytes(many),
+            kibibytes(few),
+            many / few,
+            1.05,
+        ),
         Row(
             "replay: growth in an answer of 100,000 deltas, its text",
             kibibytes(one - few),

@@ -111,7 +111,10 @@ def _tool(cursor: int, part: _Part[Any]) -> bytes:
     if call is None:
         answer = part.function_response
         assert answer is not None
-        return b"id: %d.1\ndata: %b\n\n" % (cursor, _encode(_ToolOutput(answer.id, answer.response)))
+        return b"id: %d.1\ndata: %b\n\n" % (
+            cursor,
+            _encode(_ToolOutput(answer.id, answer.response)),
+        )
     speaker = {"adk": {"author": "speaker", "path": "speaker@1"}}
     frame = _encode(_ToolInput(call.id, call.name, call.args, speaker))
     return (

@@ -32,7 +32,13 @@ def rows(*, quick: bool) -> list[Row]:
         }
         measured = take_turns(variants, 5 if quick else 21)
     return [
-        Row(name, millis(measured.cost(ours)), millis(measured.cost("pass")), measured.ratio(ours, "pass"), TARGET)
+        Row(
+            name,
+            millis(measured.cost(ours)),
+            millis(measured.cost("pass")),
+            measured.ratio(ours, "pass"),
+            TARGET,
+        )
         for name, ours in (
             ("CPU: adk-prism replay --help, python -c pass", "help"),
             ("CPU: adk-prism replay of ten deltas, python -c pass", "replay"),

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.laws.logs import wild_runs
 from tests.recordings.library import CAPTURES, RECORDINGS, load
 
-from adk_prism.facts import event_reader
+from adk_prism.facts import reader as reading
 from adk_prism.facts.model import Fact
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry
@@ -23,7 +23,7 @@ def _facts(run: Iterable[Entry]) -> list[list[Fact]]:
 def _both(run: Iterable[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     fast = _facts(run)
     with monkeypatch.context() as patched:
-        patched.setattr(event_reader, "next_delta", lambda *_: None)
+        patched.setattr(reading, "next_delta", lambda *_: None)
         assert _facts(run) == fast
 
 

@@ -1,12 +1,18 @@
-"""Each form of the corpus is read as it says, whole and inside a longer answer."""
+"""Each form of the corpus is read as it says, alone and inside a longer answer; nothing ever raises."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import process_time
+
 import pytest
-from tests.facts.proof_corpus import CORPUS, Case, Cites, Says
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.facts.proof_corpus import CORPUS, NOT_CONFIDENCE, Case, Cites, Says
 
 from adk_prism.facts.proof_model import Citation, Reading
-from adk_prism.facts.proof_text import ProofText, read_proof_text
+from adk_prism.facts.proof_text import LABELS, may_hold_proof, read_proof_text
+from adk_prism.facts.prose.text_pieces import LONGEST, MOST, ProofText
 
 
 def says(found: Reading) -> Says:
@@ -43,3 +49,164 @@ def as_case(case: Case, found: ProofText) -> Case:
 def test_a_form_is_read(case: Case) -> None:
     """Nothing more, nothing less."""
     assert as_case(case, read_proof_text(case.text)) == case
+
+
+def test_there_are_enough_forms() -> None:
+    """Each has its own name, and many are of what must not be read."""
+    assert len({case.id for case in CORPUS}) == len(CORPUS) >= 60
+    assert len(NOT_CONFIDENCE) >= 15
+
+
+_UNQUOTED = [case for case in CORPUS if "```" not in case.text and "|" not in case.text]
+
+
+@pytest.mark.parametrize("case", _UNQUOTED, ids=lambda case: case.id)
+def test_a_form_is_read_in_a_quote(case: Case) -> None:
+    """Quoting a whole answer changes nothing of what it says."""
+    if "==" in case.text:
+        pytest.skip("an underline that is quoted is no underline")
+    quoted = "\n".join(f"> {line}" for line in case.text.splitlines())
+    assert as_case(case, read_proof_text(quoted)) == case
+
+
+_LOOSE = [case for case in CORPUS if "```" not in case.text and not case.text.startswith("#")]
+
+
+@pytest.mark.parametrize("case", _LOOSE, ids=lambda case: case.id)
+def test_a_form_is_read_among_others(case: Case) -> None:
+    """Prose and figures around it are nobody's confidence, and do not hide it."""
+    around = f"The fire grew by 12% in a day.\n\n{case.text}\n\nIt is 70 % contained.\n"
+    assert as_case(case, read_proof_text(around)) == case
+
+
+@pytest.mark.parametrize("case", _LOOSE, ids=lambda case: case.id)
+def test_a_form_belongs_to_its_section(case: Case) -> None:
+    """What each number belongs to is kept."""
+    found = read_proof_text(f"# Report\n\n## Culverts\n\n{case.text}")
+    sections = tuple(replace(said, section=said.section or "Culverts") for said in case.says)
+    assert as_case(case, found) == replace(case, says=sections)
+
+
+def test_each_piece_names_its_entry() -> None:
+    """A reader can jump to where it was said."""
+    found = read_proof_text("Confidence: 92%\nSource: MTBS\nConfidence: 140%", 7)
+    assert found.readings[0].cursor == found.citations[0].cursor == found.unread[0].cursor == 7
+
+
+# --------------------------------------------------------------------------- any text at all
+
+_MARKS = st.sampled_from(
+    [
+        "**",
+        "*",
+        "_",
+        "`",
+        "```",
+        "#",
+        "## ",
+        "> ",
+        "- ",
+        "|",
+        "\n",
+        "\n\n",
+        " ",
+        "(",
+        ")",
+        "[",
+        "](",
+        "<",
+        ">",
+    ]
+)
+_WORDS = st.sampled_from(
+    """Confidence: confidence Certainty confident 92% 140% -5% 0.92 9/10 High very low about ninety between
+    and for in is Source: Sources Reference Regulatory Basis: 36 CFR 220.6(e)(13) Reasoning: [^1]: https://a.b
+    ± % 信頼度： ９２％ İ ﬁ""".split()
+)
+_ANY = st.lists(st.one_of(_MARKS, _WORDS, st.text(max_size=8)), max_size=60).map(" ".join)
+_JOINED = st.lists(st.one_of(_MARKS, _WORDS), max_size=80).map("".join)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(st.one_of(_ANY, _JOINED, st.text(max_size=300)))
+@example("Confidence: " + "9" * 5_000 + "%")
+@example("Confidence: 1e400")
+@example("\ud800 Confidence: 92%")
+@example("|" * 5_000 + "confidence")
+@example("İ confidence: İ 92%")
+def test_no_text_makes_it_raise(text: str) -> None:
+    """And whatever is read is a share of one, or none."""
+    found = read_proof_text(text, figures=True)
+    for reading in found.readings:
+        for number in (reading.value, reading.low, reading.high):
+            assert number is None or 0 <= number <= 1
+        assert reading.value is not None or reading.level or reading.low is not None
+    for citation in found.citations:
+        assert citation.source.strip()
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.one_of(_ANY, _JOINED))
+def test_the_quick_look_overlooks_nothing(text: str) -> None:
+    """What it rules out holds nothing to be read."""
+    if not may_hold_proof(text):
+        found = read_proof_text(text, figures=True)
+        assert not (found.readings or found.citations or found.unread)
+
+
+# --------------------------------------------------------------------------- size
+
+_HOSTILE = {
+    "answers": "### Summary\nIt burned.\n\n**Confidence:** 92% for a, 90% for b\n**Source:** MTBS, 2022\n",
+    "prose": "The source of the river is far away, and nobody has much confidence in it.\n",
+    "labels": "confidence ",
+    "labels and signs": "(Confidence: ",
+    "names": "Confidence: a and b and c and ",
+    "sources": "Source: a, b; c (d) [e](http://x) ",
+    "emphasis": "**_`confidence`_** ",
+    "tables": "| Confidence | Source |\n|---|---|\n| 92% | MTBS |\n",
+    "digits": "9",
+    "hashes": "#",
+    "blanks": " ",
+    "laws": "36 CFR 220.6(e)(13) ",
+    "announcements": "Confidence:\n",
+    "levels": "high high ",
+    "faults": "Confidence: maybe\n",
+}
+
+
+@pytest.mark.parametrize("piece", _HOSTILE.values(), ids=_HOSTILE)
+def test_the_cost_grows_with_the_length(piece: str) -> None:
+    """Four times the text takes about four times as long: nothing is tried again."""
+    small, large = (_cost(piece, size) for size in (100_000, 400_000))
+    assert large < 12 * small + 0.05
+
+
+def _cost(piece: str, size: int) -> float:
+    text = "Confidence: " + piece * (size // len(piece))
+    costs = []
+    for _ in range(3):
+        began = process_time()
+        read_proof_text(text, figures=True)
+        costs.append(process_time() - began)
+    return min(costs)
+
+
+def test_what_is_left_out_is_counted() -> None:
+    """A text with more statements than a person reads keeps the first ones."""
+    found = read_proof_text("Confidence: 92%\n" * (MOST + 10))
+    assert len(found.readings) == MOST
+    assert found.omitted == 10
+
+
+def test_a_text_of_labels_is_not_looked_at_to_its_end() -> None:
+    """Whoever writes a million labels states nothing."""
+    found = read_proof_text("confidence " * (LABELS + 5))
+    assert not found.readings
+    assert found.omitted == 5
+
+
+def test_a_quotation_has_a_bound() -> None:
+    """What is quoted is recognised by its beginning."""
+    found = read_proof_text(f"Confidence: {'word ' * 300}")
+    assert len(found.unread[0].text) <= LONGEST + 1

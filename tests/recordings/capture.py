@@ -21,6 +21,7 @@ from tests.answers import decisions, respond, sign_in
 from tests.recordings.determinism import start_counting
 from tests.recordings.gemini_shapes import GEMINI_SHAPES
 from tests.recordings.live_shape import live
+from tests.recordings.recovery_capture import recovery_capture
 from tests.recordings.shapes import SHAPES, Shape, Takes
 from tests.recordings.workflow_shapes import WORKFLOW_SHAPES
 from tests.stage import Stage, Take
@@ -95,7 +96,13 @@ def _scenario(scenario: Scenario) -> Shape:
     return play
 
 
-_OTHERS: dict[str, Shape] = {**SHAPES, **WORKFLOW_SHAPES, **GEMINI_SHAPES, "live": live}
+_OTHERS: dict[str, Shape] = {
+    **SHAPES,
+    **WORKFLOW_SHAPES,
+    **GEMINI_SHAPES,
+    "live": live,
+    "recovery_capture": recovery_capture,
+}
 CAPTURES: dict[str, Shape] = {
     **{_file_name(scenario.name): _scenario(scenario) for scenario in SCENARIOS},
     **{f"x_{name}": shape for name, shape in _OTHERS.items()},

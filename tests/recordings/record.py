@@ -49,6 +49,7 @@ HERE = Path(__file__).parent
 NOT_RECORDED = {
     "x_live": "a live run, for which there is no source yet",
     "x_resumed": "its process dies in the middle, and the log with it",
+    "x_recovery_capture": "nobody plays it: its events are reconstructed",
 }
 
 _LARGE = "large file 60"

@@ -66,7 +66,6 @@ async def test_differences_and_histories_are_asked_for() -> None:
         ("panel=weather", 400),
         ("panel=state&from=99", 400),
         ("panel=graph&key=count", 400),
-        ("panel=proof", 501),
         ("panel=grounding", 501),
     ],
 )

@@ -266,6 +266,29 @@ async def test_a_task_is_one_node_from_call_to_answer() -> None:
     assert done.parents()["agent picker"] == "agent boss"
 
 
+async def test_a_task_beside_a_tool() -> None:
+    """Here ADK runs the delegating tool, for nothing: it is open until the task has answered."""
+
+    def boss(request: LlmRequest) -> Turn:
+        if read_conversation(request).answer("picker") is not None:
+            return saying("Done.")
+        return Turn((Call("add", {"a": 1, "b": 2}), Call("picker", {"request": "x"}, "c1")))
+
+    picker = agent(
+        "picker",
+        lambda request: Turn((Call("finish_task", {"result": "blue"}),)),
+        mode="task",
+        description="Picks.",
+    )
+    root = agent("boss", boss, tools=[add], sub_agents=[picker])
+    seen = (await watch(await new_runner(root))).check()
+    assert seen.parents()["agent picker"] == "tool picker"
+    assert seen.status("picker", "agent") == seen.status("picker", "tool") == "finished"
+    answered = seen.story.index("boss: answer picker")
+    assert seen.story[answered - 1] == "< picker finished"
+    assert seen.status("boss") == "finished"
+
+
 # --------------------------------------------------------------------------- hidden runs
 
 

@@ -17,6 +17,7 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    RunTakenOver,
     to_raw,
 )
 
@@ -67,6 +68,10 @@ class Log:
         if "delta" in fields:
             event["actions"] = {"stateDelta": fields.pop("delta")}
         return self._add(AgentEvent(json.dumps(event | fields).encode()))
+
+    def seam(self, *in_doubt: str) -> int:
+        """Let somebody else go on with the run."""
+        return self._add(RunTakenOver(epoch=0, in_doubt=list(in_doubt)))
 
     def over(self, outcome: Outcome = "finished", **more: Any) -> int:
         """Let the run end."""

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from msgspec import Raw
+
 from adk_prism.facts import model as fact
 from adk_prism.facts.answer_text import answer_text
 from adk_prism.facts.json_value import read_object
@@ -32,14 +34,17 @@ from adk_prism.facts.utterance import Utterance
 
 _AGENT_INPUT = b'{"request":'
 """How the input of ADK's `AgentTool` begins."""
+_AGENT_OUTPUT = frozenset(("result", "proof_layer", "proofLayer"))
 
 
 class _Call:
     """A call without an answer."""
 
-    __slots__ = ("account", "adk_id", "caller", "id", "input", "name")
+    __slots__ = ("account", "adk_id", "asked", "caller", "id", "input", "name")
 
-    def __init__(self, call: str, adk_id: str, name: str) -> None:
+    def __init__(self, asked: int, call: str, adk_id: str, name: str) -> None:
+        self.asked = asked
+        """The entry that made it."""
         self.id = call
         self.adk_id = adk_id
         self.name = name
@@ -49,11 +54,13 @@ class _Call:
         self.account: Account | None = None
         """The specialist that it runs."""
 
-    @property
-    def looks_like_agent(self) -> bool:
+    def looks_like_agent(self, output: Raw) -> bool:
+        """Tell ADK's `AgentTool`: a request in, a text out, and nothing else but a proof."""
         if not self.input.startswith(_AGENT_INPUT):
             return False
-        return read_object(self.input).keys() == {"request"}
+        answer = read_object(output)
+        is_text = isinstance(answer.get("result"), str) and answer.keys() <= _AGENT_OUTPUT
+        return is_text and read_object(self.input).keys() == {"request"}
 
 
 class _Lane(NamedTuple):
@@ -120,6 +127,7 @@ class Proofs:
         if call.account is None:
             call.account = self._specialist(call.name)
             call.account.join(call.id)
+            call.account.step(Step("Was asked", "call", call.asked, "computed", call.id))
         return call.account
 
     def _lane_of(self, speaker: Speaker) -> _Lane | None:
@@ -146,7 +154,7 @@ class Proofs:
 
     def _requested(self, cursor: int, item: fact.CallRequested, _: list[Fact]) -> None:
         lane = self._lane_of(item.speaker)
-        call = self._open(_Call(item.call, item.adk_id or item.call, item.name))
+        call = self._open(_Call(cursor, item.call, item.adk_id or item.call, item.name))
         call.input = bytes(item.input)
         call.caller = lane.account if lane is not None else None
         self._follow(call, Step(f"Called {item.name}", "call", cursor, "computed", item.call))
@@ -157,10 +165,10 @@ class Proofs:
             self._run(call)
         return call
 
-    def _message_began(self, _: int, item: fact.MessageBegan, __: list[Fact]) -> None:
+    def _message_began(self, cursor: int, item: fact.MessageBegan, __: list[Fact]) -> None:
         """Take the calls that an earlier run of the message left open."""
         for call, name in item.open_calls.items():
-            self._open(_Call(call, call, name))
+            self._open(_Call(cursor, call, call, name))
 
     def _follow(self, call: _Call, step: Step) -> None:
         """Add a link to the chain of whoever called."""
@@ -183,7 +191,7 @@ class Proofs:
 
     def _answered(self, cursor: int, item: fact.CallAnswered, out: list[Fact]) -> None:
         call = self._close(cursor, item, "answered")
-        if call is not None and (call.account is not None or call.looks_like_agent):
+        if call is not None and (call.account is not None or call.looks_like_agent(item.output)):
             self._agent_answered(cursor, call, item, out)
         elif holds_layer(item.output):
             self._tool_answered(cursor, call, item, out)
@@ -191,14 +199,13 @@ class Proofs:
     def _agent_answered(
         self, cursor: int, call: _Call, item: fact.CallAnswered, out: list[Fact]
     ) -> None:
-        said = self._said.pop(item.call, None)
-        pieces, text = _read_answer(item, cursor, said)
-        if call.account is None and not pieces.count:
-            return  # An ordinary tool that takes a `request`.
+        said = self._said.pop(item.call, "")
+        pieces, is_new = _read_answer(item, cursor, said)
         account = self._run(call)
-        if text != said or pieces.count:
-            account.take(("answer", item.call, *(("layer",) if text == said else ())), pieces)
-            self._answer.hear(account, text)
+        account.step(Step("Answered", "answer", cursor, "computed", item.call))
+        key = "answer" if is_new else "layer"  # What was said in the lane stays beside a layer.
+        account.take((key, item.call), pieces)
+        self._answer.hear_result(account, item.output)
         self._tell(account, out)
 
     def _tool_answered(
@@ -275,7 +282,7 @@ class Proofs:
                 self._tell(account, out)
 
     def _cited(self, cursor: int, item: fact.SourceCited, _: list[Fact]) -> None:
-        self._answer.cite(Citation(item.title, "", item.uri, origin="computed", cursor=cursor))
+        self._answer.cite(Citation(item.title, "computed", cursor, uri=item.uri))
 
     def _user_spoke(self, _: int, __: fact.UserSpoke, ___: list[Fact]) -> None:
         """Begin anew: a capture may hold several turns, and the answer is the last one's."""
@@ -284,16 +291,17 @@ class Proofs:
         self._lanes.clear()
 
 
-def _read_answer(item: fact.CallAnswered, cursor: int, said: str | None) -> tuple[Pieces, str]:
-    """Read a specialist's answer: its layer, and its text unless that was `said` before."""
+def _read_answer(item: fact.CallAnswered, cursor: int, said: str) -> tuple[Pieces, bool]:
+    """Read a specialist's answer: its layer, and its text if that is new, and was not `said` before."""
     layer = find_layer(item.output) if holds_layer(item.output) else None
     pieces = read_layer(layer, item.name, cursor) if layer is not None else Pieces()
     text, fields = answer_text(item.output)
-    if text != said:
+    is_new = text.strip() != said.strip() or bool(fields)
+    if is_new:
         if fields:
             pieces.add(read_layer(fields, item.name, cursor, "parsed"))
         pieces.add(Pieces.of(read_proof_text(text, cursor), cursor))
-    return pieces, text
+    return pieces, is_new
 
 
 _ENDS: dict[type[Any], str] = {

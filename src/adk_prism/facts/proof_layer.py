@@ -187,12 +187,12 @@ class _LayerReader:
         self.pieces.citations.append(
             Citation(
                 cut(named["source"]),
+                self._origin,
+                self._cursor,
                 cut(named["reference"]) if named["reference"] != named["source"] else "",
                 cut(named["uri"]),
                 cut(named["excerpt"]),
                 cut(named["hash"]),
-                origin=self._origin,
-                cursor=self._cursor,
                 details=details,
             )
         )

@@ -44,8 +44,8 @@ class Reading(_Piece):
     """0 to 1; None for a level in words and for a range."""
     text: str
     """The words that it was read from, or the tool that computed it."""
-    origin: ProofOrigin = "parsed"
-    cursor: int = 0
+    origin: ProofOrigin
+    cursor: int
     level: Level | Literal[""] = ""
     low: float | None = None
     high: float | None = None
@@ -69,6 +69,8 @@ class Citation(_Piece):
     """What a statement rests on."""
 
     source: str
+    origin: ProofOrigin
+    cursor: int
     reference: str = ""
     uri: str = ""
     excerpt: str = ""
@@ -77,8 +79,6 @@ class Citation(_Piece):
     label: str = ""
     """What the text called it: `Regulatory Basis`."""
     section: str = ""
-    origin: ProofOrigin = "parsed"
-    cursor: int = 0
     by: str = ""
     """In the proof of the whole: the specialist who cited it."""
     details: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class Factor(_Piece):
     """One named reason why a computed confidence is what it is."""
 
     name: str
-    cursor: int = 0
+    cursor: int
     value: Any = None
     effect: Any = None
     why: str = ""
@@ -103,8 +103,8 @@ class Step(_Piece):
     text: str
     kind: Literal["stated", "call", "answer"]
     """Said by a tool or in text; or read from the sequence of calls and answers itself."""
-    cursor: int = 0
-    origin: ProofOrigin = "computed"
+    cursor: int
+    origin: ProofOrigin
     call: str = ""
 
 
@@ -113,7 +113,7 @@ class Unread(_Piece):
 
     text: str
     reason: str
-    cursor: int = 0
+    cursor: int
 
 
 class Claim(_Piece):

@@ -138,7 +138,7 @@ def _waits(kept: Sequence[Entry], rest: Sequence[Entry]) -> bool:
         return False
     for entry in rest:
         pending.feed(reader.feed(entry))
-    return bool(calls & (pending.client_calls.keys() | pending.late_calls.keys()))
+    return bool(calls & pending.client_calls.keys())
 
 
 def _says_something(event: AdkEvent) -> bool:
@@ -211,12 +211,8 @@ def _past(node: str) -> str:
 
 
 def _open_calls(entries: Iterable[Entry]) -> list[str]:
-    """Return the calls that neither have an answer nor wait for a person or the client."""
+    """Return the calls without an answer."""
     reader, pending = Reader(), Pending()
     for entry in entries:
         pending.feed(reader.feed(entry))
-    return [
-        name
-        for name, call in pending.open_calls.items()
-        if not call.long_running and pending.approval_of(name) is None
-    ]
+    return list(pending.open_calls)

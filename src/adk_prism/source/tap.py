@@ -185,7 +185,7 @@ class Tap:
             return
         for inner in reversed(list(node.inside.values())):
             fate = status if status == "cancelled" and inner.status == "finished" else None
-            self.close(inner, state, fate, derived=True)
+            self.close(inner, state, fate, derived=inner not in self._failing)
         status = status or node.status
         error = node.failure or "" if status == "failed" else ""
         node.end(status, error)

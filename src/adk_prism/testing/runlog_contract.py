@@ -269,7 +269,9 @@ async def a_refused_append_leaves_nothing(store: Store) -> None:
         await refused(Conflict, log.append(RUN, [start(), event(1), start()]))
         await refused(Conflict, log.append(RUN, [start(), END, event(1)]))
         await refused(NotFound, log.summary(RUN))
-        await refused(UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")]))
+        await refused(
+            UsageError, log.append(RUN, [start(), NodeEnded(node="\ud800", status="finished")])
+        )
         await refused(NotFound, log.summary(RUN))
         assert (await log.append(RUN, [start(), event(1), END])).cursor == 3
         await log.commit(RUN)

@@ -14,10 +14,11 @@ from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.graph import graph_at
+from adk_prism.view.proof import ProofFilm
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import TimelineFilm
 
-LATER = ("proof", "grounding")
+LATER = ("grounding",)
 """Panels that are named in the documentation, and not in this version."""
 
 
@@ -29,6 +30,7 @@ class Film:
         self.state = StateFilm()
         self.timeline = TimelineFilm()
         self.conversation = ConversationFilm()
+        self.proof = ProofFilm()
         self._started: RunStarted | None = None
         self._ended: tuple[int, RunEnded] | None = None
         self.last = 0
@@ -43,7 +45,9 @@ class Film:
             self.conversation.open(entry)
         elif isinstance(entry.record, RunEnded):
             self._ended = (entry.cursor, entry.record)
-        for fact in self._reader.feed(entry):
+        facts = self._reader.feed(entry)
+        self.proof.feed(entry, facts)
+        for fact in facts:
             self.state.feed(entry.cursor, fact)
             self.timeline.feed(entry, fact)
             self.conversation.feed(entry.cursor, fact)
@@ -128,4 +132,5 @@ _PANELS: dict[str, Callable[[Film, int], Any]] = {
     "state": _state_at,
     "graph": lambda film, at: graph_at(film.timeline, film.state, at),
     "conversation": lambda film, at: film.conversation.at(at),
+    "proof": lambda film, at: film.proof.at(at),
 }

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from adk_prism.facts.proof_model import Citation
+from msgspec import Struct
+
 from adk_prism.facts.prose.markdown_line import Line, closing_bracket, read_line
 
 STEMS = (
@@ -73,6 +74,17 @@ _NONE = frozenset(
 )
 
 
+class Cited(Struct, frozen=True, gc=False):
+    """A source as a text names it."""
+
+    source: str
+    reference: str = ""
+    uri: str = ""
+    excerpt: str = ""
+    label: str = ""
+    """What the text called it."""
+
+
 def label_of(text: str) -> str:
     """Return the label that a heading or a column's head begins with; empty where there is none."""
     return next((label for label, _ in _labels(read_line(text))), "")
@@ -109,9 +121,9 @@ def _labels(line: Line) -> Iterator[tuple[str, int]]:
             yield line.text[first : match.end()], match.end()
 
 
-def read_citations(tail: str, label: str) -> list[Citation]:
+def read_citations(tail: str, label: str) -> list[Cited]:
     """Return the sources that are named behind a label."""
-    found: list[Citation] = []
+    found: list[Cited] = []
     for piece in _pieces(tail):
         citation = _citation(piece, label)
         if citation is not None:
@@ -119,10 +131,10 @@ def read_citations(tail: str, label: str) -> list[Citation]:
     return found[:_MOST]
 
 
-def read_laws(text: str) -> Iterator[Citation]:
+def read_laws(text: str) -> Iterator[Cited]:
     """Yield the laws, rules and directives that a text names by their numbers."""
     for match in _LAW.finditer(text):
-        yield Citation(match[0].rstrip("."))
+        yield Cited(match[0].rstrip("."))
 
 
 # --------------------------------------------------------------------------- one after the other
@@ -162,7 +174,7 @@ def _split(tail: str) -> Iterator[tuple[str, str]]:
 # --------------------------------------------------------------------------- one source
 
 
-def _citation(piece: str, label: str) -> Citation | None:
+def _citation(piece: str, label: str) -> Cited | None:
     uri = excerpt = ""
     link = _LINK.search(piece)
     address = _ADDRESS.search(piece)
@@ -180,7 +192,7 @@ def _citation(piece: str, label: str) -> Citation | None:
     source = source or uri
     if not any(letter.isalnum() for letter in source) or source.lower() in _NONE:
         return None
-    return Citation(source, reference, uri, excerpt, label=label)
+    return Cited(source, reference, uri, excerpt, label)
 
 
 def _source(piece: str) -> tuple[str, str]:

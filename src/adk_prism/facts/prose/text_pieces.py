@@ -11,6 +11,7 @@ from collections.abc import Sized
 from msgspec import Struct
 
 from adk_prism.facts.proof_model import Citation, Claim, Reading, Unread
+from adk_prism.facts.prose.citation_text import Cited
 from adk_prism.facts.prose.confidence_item import Item
 from adk_prism.facts.prose.confidence_text import Fault, Statement
 
@@ -93,18 +94,19 @@ class TextPieces:
             unread = Unread(cut(text), reason, self._cursor)
             self._unread.setdefault((unread.text, reason), unread)
 
-    def cite(self, found: Citation, section: str) -> None:
+    def cite(self, found: Cited, section: str) -> None:
         """Keep a citation, once."""
         key = (found.source, found.reference, found.uri)
         if key not in self._citations and self._has_room(self._citations):
             self._citations[key] = Citation(
                 cut(found.source),
+                "parsed",
+                self._cursor,
                 cut(found.reference),
                 found.uri,
                 cut(found.excerpt),
                 label=found.label,
                 section=cut(section),
-                cursor=self._cursor,
             )
 
     def reason(self, text: str) -> None:

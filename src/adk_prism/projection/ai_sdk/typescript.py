@@ -146,8 +146,8 @@ export type PrismProof = {
   readings: {
     value: number | null;
     text: string;
-    cursor?: number;
-    origin?: PrismProofOrigin;
+    origin: PrismProofOrigin;
+    cursor: number;
     level?: PrismConfidenceLevel;
     low?: number;
     high?: number;
@@ -159,14 +159,14 @@ export type PrismProof = {
   }[];
   citations: {
     source: string;
+    origin: PrismProofOrigin;
+    cursor: number;
     reference?: string;
     uri?: string;
     excerpt?: string;
     hash?: string;
     label?: string;
     section?: string;
-    origin?: PrismProofOrigin;
-    cursor?: number;
     /** In the proof of the whole: the specialist who cited it. */
     by?: string;
     details?: { [key: string]: JsonValue };
@@ -174,20 +174,20 @@ export type PrismProof = {
   reasoning_chain: {
     text: string;
     kind: 'stated' | 'call' | 'answer';
-    cursor?: number;
-    origin?: PrismProofOrigin;
+    cursor: number;
+    origin: PrismProofOrigin;
     call?: string;
   }[];
   factors?: {
     name: string;
-    cursor?: number;
+    cursor: number;
     value?: JsonValue;
     effect?: JsonValue;
     why?: string;
     by?: string;
   }[];
   /** Text that seems to state something, and could not be read. */
-  unread?: { text: string; reason: string; cursor?: number }[];
+  unread?: { text: string; reason: string; cursor: number }[];
   /** Numbers in the text that are not those they should rest on. */
   disagreements?: {
     stated: number;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -10,7 +10,7 @@ import msgspec
 
 from adk_prism.proof import Citation, fingerprint
 
-from .records import Reference, SourceNote
+from .records import SourceNote
 
 T = TypeVar("T")
 
@@ -48,10 +48,3 @@ class Sheet(Generic[T]):
 def plain(value: Any) -> Any:
     """Return rows as JSON values."""
     return msgspec.to_builtins(value)
-
-
-def cite(reference: Reference, used: Iterable[Any] = ()) -> Citation:
-    """Return the citation of a reference, with a hash of the entries that were used."""
-    entries = [plain(entry) for entry in used]
-    mark = fingerprint(entries) if entries else ""
-    return Citation(reference.source, reference.reference, reference.uri, hash=mark)

@@ -1,0 +1,263 @@
+"""What ADK's callbacks and signals mean for the nodes of the run that they come from.
+
+Follows google-adk 2.13. What it does not say is decided here:
+- `after_agent` is not called for an agent that hands over, delegates a task, waits inside a tool, or
+  was answered for by a callback. Where the node runner runs the agent, its word is the end, which
+  also comes after the agent's own callbacks. Older agents end when the one around them goes on;
+- an agent's error is told before its last pieces are out, so its end waits for the error's event;
+- an agent that delegated a task is entered again for the answer: it is the same node all along;
+- a tool that asked a person, or left its answer to the client, *waits*; one that a person refused is
+  *cancelled*; one that answered with an error has failed, though the run goes on;
+- an `AgentTool` that answers nothing has delegated a task: it is open until the task's answer comes.
+
+Each function looks at one thing, at the place in the run where it happens (`tap.SCOPE`), and moves that
+place on: into a node that starts, out of one that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import BaseNode
+from msgspec import Raw
+
+from adk_prism.facts.calls import failure
+from adk_prism.runlog.entry import NodeStatus
+from adk_prism.source.node_kinds import kind_of
+from adk_prism.source.nodes import Node, SeenRun
+from adk_prism.source.plain_json import encode_strictly
+from adk_prism.source.redaction import safe_code
+from adk_prism.source.tap import SCOPE, Scope
+
+
+def is_cancelling() -> bool:
+    """Tell whether the task in which this happens is being cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+# --------------------------------------------------------------------------- runs
+
+
+def run_started(scope: Scope, context: InvocationContext, root: BaseNode) -> None:
+    """See a Runner begin: the run itself, or one inside the node that runs here."""
+    agent = context.agent
+    if isinstance(agent, BaseAgent):
+        root = agent.root_agent  # an agent behind a tool is the root of its own run
+    run = SeenRun(root, context.session, scope.node)
+    scope.tap.enter(run, context.invocation_id)
+    SCOPE.set(scope._replace(run=run))
+
+
+def event_heard(scope: Scope, context: InvocationContext, event: Event) -> None:
+    """See an event of a run that is hidden."""
+    scope.tap.hear(context.invocation_id, event)
+
+
+# --------------------------------------------------------------------------- agents
+
+
+def agent_started(scope: Scope, agent: BaseAgent, context: CallbackContext) -> None:
+    """See an agent begin, or a node turn out to be one."""
+    if scope.run is None:
+        return
+    node = scope.node
+    if node is not None and node.is_signalled and node.name == agent.name and node.is_open:
+        if not node.is_noted:
+            node.kind = kind_of(agent)
+            node.branch = context.branch or ""
+        return
+    state = context.state.to_dict()
+    parent = _around(scope, agent, state)
+    started = Node(scope.run, agent.name, kind_of(agent), parent)
+    started.path = context.node_path
+    started.branch = context.branch or ""
+    started.outer = parent
+    if parent is not None and parent.kind == "tool":
+        started.call = parent.call
+    scope.tap.begin(started, state)
+    SCOPE.set(scope._replace(node=started))
+
+
+def _around(scope: Scope, agent: BaseAgent, state: dict[str, Any]) -> Node | None:
+    """Find the node that an older agent runs in; end those before it that said nothing of their end."""
+    wanted = agent.parent_agent.name if agent.parent_agent is not None else ""
+    nodes = [node for node in _enclosing(scope.node) if node.is_open]
+    for index, node in enumerate(nodes):
+        if node.kind == "workflow" and node.name == wanted:
+            for stale in nodes[:index]:
+                scope.tap.close(stale, state, derived=True)
+            return node
+    if nodes:
+        return nodes[0]
+    return scope.run.owner if scope.run is not None else None
+
+
+def _enclosing(node: Node | None) -> list[Node]:
+    return list(node.enclosing()) if node is not None else []
+
+
+def agent_ended(scope: Scope, agent: BaseAgent, context: CallbackContext) -> None:
+    """See an older agent end; the others end by signal."""
+    node = _named(scope, agent.name)
+    if node is None or node.is_signalled:
+        return
+    status: NodeStatus | None = "cancelled" if is_cancelling() else None
+    scope.tap.close(node, context.state.to_dict(), status)
+    SCOPE.set(scope._replace(node=node.outer))
+
+
+def agent_failed(scope: Scope, agent: BaseAgent, error: Exception) -> None:
+    """See an agent fail; its end is yet to come."""
+    node = _named(scope, agent.name)
+    if node is None:
+        return
+    if node.is_signalled:
+        node.failure = code_of(error)
+    else:
+        scope.tap.hold(node, code_of(error))
+        SCOPE.set(scope._replace(node=node.outer))
+
+
+def _named(scope: Scope, name: str) -> Node | None:
+    """Find the innermost open node of that name around this place."""
+    return next((n for n in _enclosing(scope.node) if n.is_open and n.name == name), None)
+
+
+def code_of(error: BaseException) -> str:
+    """Return the code that ADK gives an exception: its status, where it has one, else its class."""
+    status = getattr(error, "status", None)
+    return safe_code(status if isinstance(status, str) else type(error).__name__)
+
+
+# --------------------------------------------------------------------------- tools
+
+
+def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
+    """See a tool begin, or a node turn out to be one."""
+    if scope.run is None:
+        return
+    call = context.function_call_id or ""
+    node = scope.node
+    if node is not None and not node.is_noted and node.name == tool.name:
+        # A tool that is itself a workflow's node.
+        node.kind, node.call = "tool", call
+        scope.run.tools[call] = node
+        return
+    parent = _named(scope, context.agent_name) or node
+    started = Node(scope.run, tool.name, "tool", parent)
+    started.call = call
+    started.branch = context.branch or ""
+    started.outer = node
+    scope.run.tools[call] = started
+    scope.tap.begin(started, context.state.to_dict())
+    SCOPE.set(scope._replace(node=started))
+
+
+def tool_ended(scope: Scope, tool: BaseTool, context: ToolContext, result: object) -> None:
+    """See a tool return."""
+    call = context.function_call_id or ""
+    node = _finish_tool(scope, call)
+    if node is None:
+        return
+    if isinstance(tool, AgentTool) and result is None:
+        node.run.deferred[call] = node
+        return
+    status = _status_of(tool, context, result)
+    if node.is_signalled:  # a workflow's node: what it answers is what it gives on
+        node.waits = status == "waiting"
+        return
+    scope.tap.close(node, context.state.to_dict(), status)
+
+
+def _status_of(tool: BaseTool, context: ToolContext, result: object) -> NodeStatus:
+    call = context.function_call_id
+    actions = context.actions
+    if call in actions.requested_tool_confirmations or call in actions.requested_auth_configs:
+        return "waiting"
+    if tool.is_long_running and not result:
+        return "waiting"
+    if context.tool_confirmation is not None and not context.tool_confirmation.confirmed:
+        return "cancelled"
+    return "failed" if _is_failure(result) else "finished"
+
+
+def _is_failure(result: object) -> bool:
+    """Tell whether an answer is an error, as it will be read from the log."""
+    if not isinstance(result, dict) or not result.keys() & {"error", "success"}:
+        return False
+    return failure(Raw(encode_strictly(result))) is not None
+
+
+def tool_failed(scope: Scope, context: ToolContext, error: BaseException) -> None:
+    """See a tool raise, or be cancelled. Somebody may still answer for it: it has failed all the same."""
+    node = _finish_tool(scope, context.function_call_id or "")
+    if node is None:
+        return
+    cancelled = isinstance(error, asyncio.CancelledError)
+    node.failure = None if cancelled else code_of(error)
+    if not node.is_signalled:
+        status: NodeStatus = "cancelled" if cancelled else "failed"
+        scope.tap.close(node, context.state.to_dict(), status)
+
+
+def _finish_tool(scope: Scope, call: str) -> Node | None:
+    """Find the tool that runs a call, and step out of it."""
+    for tool in _enclosing(scope.node):
+        node = tool.run.tools.get(call)
+        if node is not None:
+            del node.run.tools[call]
+            SCOPE.set(Scope(scope.tap, node.run, node if node.is_signalled else node.outer))
+            return node
+    return None
+
+
+# --------------------------------------------------------------------------- signals
+
+
+def node_started(scope: Scope, path: str) -> None:
+    """See a node of the newer runtime begin, perhaps once more."""
+    run, outer = scope.run, scope.node
+    if run is None:
+        return
+    earlier = _signalled(scope, path)
+    if earlier is not None and earlier.run is run:
+        # The same place again: it failed, and is tried once more.
+        scope.tap.close(earlier, run.session.state, "failed")
+        run.retry(earlier)
+        outer = earlier.outer
+    node = run.place(path, outer)
+    scope.tap.begin(node, run.session.state)
+    SCOPE.set(scope._replace(node=node))
+
+
+def node_ended(scope: Scope, path: str) -> None:
+    """See it end."""
+    _end_node(scope, path, cancelled=False)
+
+
+def node_cancelled(scope: Scope, path: str) -> None:
+    """See it end before its time."""
+    _end_node(scope, path, cancelled=True)
+
+
+def _end_node(scope: Scope, path: str, *, cancelled: bool) -> None:
+    node = _signalled(scope, path)
+    if node is None:
+        return
+    scope.tap.close(node, node.run.session.state, "cancelled" if cancelled else None)
+    SCOPE.set(Scope(scope.tap, node.run, node.outer))
+
+
+def _signalled(scope: Scope, path: str) -> Node | None:
+    """Find the innermost open node of that path around this place."""
+    nodes = (n for n in _enclosing(scope.node) if n.is_open and n.is_signalled)
+    return next((node for node in nodes if node.path == path), None)

@@ -1,0 +1,86 @@
+"""What stands behind the answer: proofs as they were known at any cursor, and when the run was complete.
+
+Specialists come in the order in which they first answered. Before the run is over there is no proof of
+the whole; after it there is one, *absent* where nobody gave any. Sources of the model's provider are
+listed whether or not there is a proof that counts them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.completion import Completion
+from adk_prism.facts.event_class import CLASSES, EventClass
+from adk_prism.facts.model import Fact
+from adk_prism.facts.proof_confidence import NONE_STATED
+from adk_prism.facts.proof_model import Proof
+from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
+from adk_prism.view.history import History
+
+_WHOLE = "proof"
+
+
+class ProofFilm:
+    """The proofs of one run."""
+
+    def __init__(self) -> None:
+        self._proofs: dict[str, History[Proof]] = {}
+        self._sources: list[tuple[int, fact.SourceCited]] = []
+        self._completion = Completion()
+        self._classes: dict[EventClass, History[int]] = {name: History() for name in CLASSES}
+        self._over: int | None = None
+
+    def feed(self, entry: Entry, facts: Iterable[Fact]) -> None:
+        """Take an entry and what it means."""
+        facts = list(facts)
+        self._completion.feed(entry, facts)
+        if isinstance(entry.record, AgentEvent):
+            counted = self._classes[self._completion.last]
+            counted.set(entry.cursor, (counted.values[-1] if counted.values else 0) + 1)
+        elif isinstance(entry.record, RunEnded):
+            self._over = entry.cursor
+        for item in facts:
+            if isinstance(item, fact.ProofGiven):
+                self._proofs.setdefault(item.id, History()).set(entry.cursor, item.proof)
+            elif isinstance(item, fact.SourceCited):
+                self._sources.append((entry.cursor, item))
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        """Return what was known at a cursor."""
+        shown = (
+            self._shown(history, cursor) for name, history in self._proofs.items() if name != _WHOLE
+        )
+        return {
+            "answer": self._answer(cursor),
+            "specialists": [proof for proof in shown if proof is not None],
+            "sources": [_source(at, item) for at, item in self._sources if at <= cursor],
+            "completion": self._completed(cursor),
+            "events": {name: history.at(cursor) or 0 for name, history in self._classes.items()},
+        }
+
+    def _answer(self, cursor: int) -> dict[str, Any] | None:
+        if self._over is None or self._over > cursor:
+            return None
+        known = self._proofs.get(_WHOLE)
+        proof = self._shown(known, cursor) if known is not None else None
+        absent = {"origin": "absent", "confidence": None, "derivation": NONE_STATED}
+        return proof or absent | {"readings": [], "citations": [], "reasoning_chain": []}
+
+    def _shown(self, history: History[Proof], cursor: int) -> dict[str, Any] | None:
+        index = history.index(cursor)
+        if index < 0:
+            return None
+        proof: dict[str, Any] = msgspec.to_builtins(history.values[index])
+        return proof | {"since": history.cursors[index]}
+
+    def _completed(self, cursor: int) -> int | None:
+        known = self._over is not None and self._over <= cursor
+        return self._completion.cursor if known else None
+
+
+def _source(cursor: int, item: fact.SourceCited) -> dict[str, Any]:
+    return {"source": item.source, "title": item.title, "uri": item.uri, "cursor": cursor}
