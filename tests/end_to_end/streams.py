@@ -42,10 +42,10 @@ def connect(server: Server) -> httpx.AsyncClient:
 
 
 async def run_chat(http: httpx.AsyncClient, text: str, app: str = "tour") -> tuple[str, bytes]:
-    """Say something in a new chat; return the run and the stream."""
+    """Say something in a new chat; return the run and its stream, without comments."""
     answer = await http.post(f"/api/chat/{app}", json=chat_body(new_id(), text))
     answer.raise_for_status()
-    return answer.headers["x-prism-run"], answer.content
+    return answer.headers["x-prism-run"], without_comments(answer.content)
 
 
 async def start(http: httpx.AsyncClient, text: str, app: str = "tour") -> str:

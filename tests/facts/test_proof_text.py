@@ -121,7 +121,7 @@ _MARKS = st.sampled_from(
 _WORDS = st.sampled_from(
     """Confidence: confidence Certainty confident 92% 140% -5% 0.92 9/10 High very low about ninety between
     and for in is Source: Sources Reference Regulatory Basis: 36 CFR 220.6(e)(13) Reasoning: [^1]: https://a.b
-    ± % 信頼度： ９２％ İ ﬁ""".split()
+    ± % 信頼度 İ ﬁ""".split()
 )
 _ANY = st.lists(st.one_of(_MARKS, _WORDS, st.text(max_size=8)), max_size=60).map(" ".join)
 _JOINED = st.lists(st.one_of(_MARKS, _WORDS), max_size=80).map("".join)
@@ -151,7 +151,7 @@ def test_the_quick_look_overlooks_nothing(text: str) -> None:
     """What it rules out holds nothing to be read."""
     if not may_hold_proof(text):
         found = read_proof_text(text, figures=True)
-        assert not (found.readings or found.citations or found.unread)
+        assert found.readings == found.citations == found.unread == []
 
 
 # --------------------------------------------------------------------------- size
@@ -178,14 +178,14 @@ _HOSTILE = {
 @pytest.mark.parametrize("piece", _HOSTILE.values(), ids=_HOSTILE)
 def test_the_cost_grows_with_the_length(piece: str) -> None:
     """Four times the text takes about four times as long: nothing is tried again."""
-    small, large = (_cost(piece, size) for size in (100_000, 400_000))
+    small, large = (_cost(piece, size) for size in (50_000, 200_000))
     assert large < 12 * small + 0.05
 
 
 def _cost(piece: str, size: int) -> float:
     text = "Confidence: " + piece * (size // len(piece))
     costs = []
-    for _ in range(3):
+    for _ in range(2):
         began = process_time()
         read_proof_text(text, figures=True)
         costs.append(process_time() - began)

@@ -280,7 +280,7 @@ async def test_a_task_beside_a_tool() -> None:
         mode="task",
         description="Picks.",
     )
-    root = agent("boss", boss, tools=[add], sub_agents=[picker])
+    root = agent("boss", boss, tools=[FunctionTool(add)], sub_agents=[picker])
     seen = (await watch(await new_runner(root))).check()
     assert seen.parents()["agent picker"] == "tool picker"
     assert seen.status("picker", "agent") == seen.status("picker", "tool") == "finished"

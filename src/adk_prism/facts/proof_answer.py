@@ -65,14 +65,15 @@ class AnswerProof:
     # -------------------------------------------------------------- at the end
 
     def proof(self) -> Proof | None:
-        """Return the proof of the answer; None where nobody gave any, and there is nothing to say."""
-        cursor, said = self._said or (0, None)
-        words = said.text if said is not None else ""
+        """Return the proof of the answer; None without an answer, and where nobody gave any."""
+        if self._said is None:
+            return None
+        cursor, said = self._said
         rests = dict(self._rests(said))
         gave = any(not account.is_empty for account in rests.values())
-        if not gave and self.own.is_empty and not may_hold_proof(words):
+        if not gave and self.own.is_empty and not may_hold_proof(said.text):
             return None
-        text = read_proof_text(words, cursor, figures=True)
+        text = read_proof_text(said.text, cursor, figures=True)
         self.own.take(("said",), Pieces.of(text, cursor))
         if not gave and self.own.is_empty:
             return None
@@ -89,11 +90,10 @@ class AnswerProof:
             specialists=[_brief(name, account) for name, account in rests.items()],
         )
 
-    def _rests(self, said: Utterance | None) -> Iterator[tuple[str, Account]]:
+    def _rests(self, said: Utterance) -> Iterator[tuple[str, Account]]:
         """Yield the specialists; who gave the answer itself does not stand behind it."""
         for name, account in self._specialists.items():
-            spoke = said is not None and account.path and account.path == said.speaker.path
-            if not spoke:
+            if not account.path or account.path != said.speaker.path:
                 yield name, account
 
     def _numbers(self, rests: dict[str, Account]) -> list[Any]:

@@ -101,7 +101,7 @@ class _TextReader:
             self._fence(raw)
         elif self._in_code and not self._is_data:
             return
-        elif not raw or raw.isspace():
+        elif not raw.strip(" \t>"):  # blank, in a quote as well
             self._blank()
         elif "|" in raw and self._table(raw, following):
             return
@@ -154,7 +154,7 @@ class _TextReader:
                 return
             if not stated:
                 self._below(line)
-        if self._wants_figures and not self._announced:
+        if self._wants_figures and not self._announced and not self._in_code:
             for sentence in claims.figures(read_line(raw).text, stated):
                 self.pieces.figure(sentence, self._section.name)
 

@@ -269,7 +269,11 @@ class Conversations:
         """Return a run of the app's Runner."""
         app = request.origin.app
         return RunnerSource(
-            self._apps.runner(app), request, agents=self._apps.agents(app), report=self._report
+            self._apps.runner(app),
+            request,
+            agents=self._apps.agents(app),
+            report=self._report,
+            nodes=True,
         )
 
     def _source(
@@ -279,9 +283,10 @@ class Conversations:
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> EventSource:
         source = self.source(request)
-        if before is None:
-            return Prepared(source, digest=start.digest)
-        return Prepared(source, before=before, digest=start.digest)
+        if before is not None:
+            return Prepared(source, before=before, digest=start.digest)
+        # Most runs need no preparation: a step less for each of their events.
+        return Prepared(source, digest=start.digest) if start.digest else source
 
 
 def _find(turns: Sequence[Turn], message_id: str) -> Turn:

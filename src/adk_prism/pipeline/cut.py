@@ -127,18 +127,16 @@ def _over(kept: Sequence[Entry], rest: Sequence[Entry], goes_on: bool) -> RunEnd
 
 
 def _waits(kept: Sequence[Entry], rest: Sequence[Entry]) -> bool:
-    """Tell whether a person, or the client, had been asked and nobody answered in the rest."""
+    """Tell whether somebody had been asked, and nothing else was being done that the rest completes."""
     reader, pending = Reader(), Pending()
     for entry in kept:
         pending.feed(reader.feed(entry))
-    if pending.approvals or pending.requests:
-        return True
-    calls = pending.client_calls.keys()
-    if not calls:
+    if not (pending.approvals or pending.requests or pending.client_calls):
         return False
+    asked = pending.open_calls.keys()
     for entry in rest:
         pending.feed(reader.feed(entry))
-    return bool(calls & pending.client_calls.keys())
+    return asked <= pending.open_calls.keys()
 
 
 def _says_something(event: AdkEvent) -> bool:

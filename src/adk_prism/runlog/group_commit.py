@@ -26,8 +26,9 @@ SHARE = 20
 somebody waits for a commit. Each costs a transaction and wakes every follower: a run at full speed,
 4,000 deltas a second, would otherwise take 500 groups a second and a third more CPU time."""
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.05
-"""Seconds. A run at a model's speed never waits for the shorter; nobody sees the longer."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.05
+"""Seconds: fifty pictures of a growing text a second, and twenty where the disk is slow. Neither can be
+seen, and what comes more slowly does not wait at all."""
 
 _CHANGE_BYTES = 200
 """What a change weighs besides its payloads."""
