@@ -7,11 +7,13 @@ PYTHON  ?= python3
 WORKERS ?= 2
 ARGS    ?=
 
-VENV := .venv
-BIN  := $(VENV)/bin
-NODE := tests/node
+VENV  := .venv
+BIN   := $(VENV)/bin
+BENCH := $(VENV)/bench
+NODE  := tests/node
 
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
+PIP     := $(BIN)/python $(INSTALL)
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm --loglevel=error
 
 # Tests see no credentials and no settings of whoever runs them. With bytecode switched off, each of
@@ -44,8 +46,8 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
-bench: $(VENV)/.installed-bench  ## measure against peers, in one run
-	$(CLEAN_ENV) $(BIN)/python -m benchmarks $(ARGS)
+bench: $(BENCH)/.installed  ## measure against peers, in one run
+	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
 dist: $(VENV)/.installed  ## build the sdist and the wheel into dist/
 	rm -rf dist
@@ -91,8 +93,16 @@ $(VENV)/.installed: requirements/serve.txt pyproject.toml | $(VENV)/.made
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.installed-test $(VENV)/.installed-bench: $(VENV)/.installed-%: requirements/%.txt $(VENV)/.installed
+$(VENV)/.installed-test: requirements/test.txt $(VENV)/.installed
 	$(PIP) --require-hashes --requirement $<
+	@touch $@
+
+# An environment of its own: the peers bring aiohttp, and google-genai speaks through it wherever it
+# finds it. Tests in such an environment would not test what is served.
+$(BENCH)/.installed: requirements/bench.txt pyproject.toml | $(VENV)/.made
+	$(BIN)/python -m venv $(BENCH)
+	$(BENCH)/bin/python $(INSTALL) --require-hashes --requirement $<
+	$(BENCH)/bin/python $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made

@@ -40,7 +40,7 @@ class Child:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args} ended; run it by hand to see why")
+            raise RuntimeError(f"{self.process.args!r} ended; run it by hand to see why")
         answer: dict[str, float] = json.loads(line)
         return answer
 
@@ -106,7 +106,7 @@ def _wait_for(port: int, process: subprocess.Popen[str]) -> None:
                 return
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"{process.args} does not listen; run it by hand to see why")
+    raise RuntimeError(f"{process.args!r} does not listen; run it by hand to see why")
 
 
 def allow_open_files(count: int) -> None:

@@ -82,7 +82,8 @@ def drain(streams: Mapping[socket.socket, bytes]) -> list[bytes]:
 
 def _without_chunks(body: bytes) -> bytes:
     """Take the transfer coding off a body: it says how the server cut, not what it said."""
-    plain, rest = [], body
+    plain: list[bytes] = []
+    rest = body
     while True:
         size, _, rest = rest.partition(b"\r\n")
         length = int(size, 16)

@@ -42,7 +42,7 @@ def take_turns(variants: Mapping[str, Measure], rounds: int) -> Measured:
     for name in variants:
         variants[name]()
     for number in range(rounds):
-        for name in variants if number % 2 == 0 else reversed(variants):
+        for name in list(variants)[:: 1 if number % 2 == 0 else -1]:
             gc.collect()
             costs[name].append(variants[name]())
     return Measured(costs)

@@ -133,7 +133,11 @@ MISTAKES = [
         "no position", [str(RECORDING), "--as", "adk", "--after", "x"], "'x' is not a position"
     ),
     Mistake("past the end", [str(RECORDING), "--as", "adk", "--after", "999"], "past the end"),
-    Mistake("no such frame", [str(RECORDING), "--as", "ai-sdk", "--after", "2.99"], "has 3 frames"),
+    Mistake(
+        "no such frame",
+        [str(RECORDING), "--as", "ai-sdk", "--after", "1.9"],
+        "entry 1 has 1 frames",
+    ),
     Mistake("no such file", ["nowhere.jsonl", "--as", "adk"], "nowhere.jsonl"),
 ]
 

@@ -56,6 +56,7 @@ SURE = (Says(0.92),)
 OUT_OF_RANGE = "not between 0 and 100 %"
 NO_SCALE = "a number without a scale"
 NO_VALUE = "no number and no level"
+NOTHING_SAID = "a range that leaves nothing out"
 UNTIED = "a number that is not tied to it"
 
 
@@ -434,6 +435,11 @@ NOT_CONFIDENCE = (
         (Says(0.92, reason="8 of 9 sectors, 42% high severity"),),
     ),
     Case("none: what it was before", "Confidence: 92%, up from 85%.", SURE),
+    Case(
+        "none: a glossary",
+        "- `reasoning`: thoughts\n- `confidence`: how sure it is, 0 to 1\n- sources: where it comes from\n"
+        "- `basis`: why",
+    ),
     Case("none: a question back", "Which fire do you mean? I need its id to go on."),
 )
 
@@ -449,6 +455,11 @@ UNREADABLE = (
     Case("unread: one", "Confidence: 1", unread=(f"{NO_SCALE}: Confidence: 1",)),
     Case("unread: eight", "Confidence: 8", unread=(f"{NO_SCALE}: Confidence: 8",)),
     Case("unread: a large number", "Confidence: 920", unread=(f"{OUT_OF_RANGE}: Confidence: 920",)),
+    Case(
+        "unread: everything",
+        "Confidence: 0.0-1.0",
+        unread=(f"{NOTHING_SAID}: Confidence: 0.0-1.0",),
+    ),
     Case("unread: to be told", "**Confidence:** TBD", unread=(f"{NO_VALUE}: Confidence: TBD",)),
     Case(
         "unread: other words",

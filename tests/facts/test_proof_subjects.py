@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 from tests.facts.proofs import asked, delegated, given, last, replied, told, with_agents
 from tests.laws.events import Json, answer, call, entries, event, text
@@ -12,7 +12,7 @@ from tests.recordings.library import RECORDINGS, load
 
 from adk_prism.facts.proof_account import ANSWERS
 from adk_prism.facts.proof_model import Proof
-from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, to_raw
+from adk_prism.runlog.entry import ChildEvent, Entry, to_raw
 
 SURE = "**Confidence:** 92%\n**Source:** MTBS"
 LAYER = {"confidence": 0.8, "citations": ["plots"], "reasoning_chain": ["Counted."]}
@@ -361,10 +361,10 @@ def test_most_recordings_have_no_proof() -> None:
 
 def test_hostile_values_are_written_as_they_can_be() -> None:
     """Whatever a layer holds, its proof can be sent."""
-    layer = '{"confidence":0.5,"citations":[{"source":"a","__proto__":1,"n":123456789012345678901234567890}]}'
-    raw = json.dumps(event(answer("t", "c1", {"proof_layer": 0}))).replace(
-        '"proof_layer": 0', f'"proof_layer": {layer}'
-    )
-    run = entries([event(call("t", "c1")), raw.encode()])
-    assert isinstance(run[2].record, AgentEvent)
-    assert last(run)["proof-t c1"].citations[0].source == "a"
+    citation = {"source": "a", "__proto__": 1, "n": 10**30, "x": "\ud800"}
+    layer = {"confidence": 0.5, "citations": [citation], "reasoning_chain": [{"n": 10**30}]}
+    run = entries([event(call("t", "c1")), event(answer("t", "c1", {"proof_layer": layer}))])
+    proof = last(run)["proof-t c1"]
+    assert proof.citations[0].source == "a"
+    assert proof.citations[0].details == {"(__proto__)": 1, "n": 10**30, "x": "\ufffd"}
+    assert msgspec.json.decode(msgspec.json.encode(proof))["confidence"] == 0.5

@@ -25,11 +25,7 @@ from adk_prism.testing.laws import spoken
 
 HERE = Path(__file__).parent
 
-PROTOCOLS = {
-    name.replace(" ", "-"): spec
-    for name, spec in spoken().items()
-    if spec.name in ("adk", "ai-sdk")
-}
+PROTOCOLS = {name.replace(" ", "-"): spec for name, spec in spoken().items()}
 """By the name of their folder."""
 MESSAGES = {f"ai-sdk-{dialect}-message": dialect for dialect in dialects("ai-sdk")}
 """Folders of whole messages, and their dialect."""

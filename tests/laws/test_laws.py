@@ -22,7 +22,7 @@ from adk_prism.testing.laws import check_laws, spoken
 
 # The same runs each time: a test that passes by luck proves nothing to the next who runs it.
 thorough = settings(
-    max_examples=120,
+    max_examples=90,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

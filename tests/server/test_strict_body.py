@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import pytest
@@ -81,9 +80,7 @@ def test_depth_is_allowed_up_to_the_limit() -> None:
     assert value == []
 
 
-def test_a_million_keys_take_no_time() -> None:
-    """A large flat body costs a walk, not a wait."""
+def test_a_large_flat_body_is_read() -> None:
+    """Half a million keys are no more than that: depth is bounded, size is the body limit's matter."""
     raw = b"{" + b",".join(b'"k%d":[1]' % number for number in range(500_000)) + b"}"
-    began = time.perf_counter()
     assert len(parse_body(raw)) == 500_000
-    assert time.perf_counter() - began < 5

@@ -11,8 +11,7 @@ The rules, each found on real runs of google-adk 2.13:
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -29,7 +28,6 @@ from adk_prism.facts.adk_event import (
     ServerCall,
     ServerResponse,
 )
-from adk_prism.facts.arguments import ArgumentWriter
 from adk_prism.facts.calls import Calls, OpenCall, failure
 from adk_prism.facts.json_value import is_given, read_object
 from adk_prism.facts.lanes import ModelCall, Place
@@ -40,13 +38,13 @@ from adk_prism.facts.model import (
     CallAnswered,
     CallDenied,
     CallFailed,
-    CallInputGrew,
     CallPending,
     CallRequested,
     Fact,
     InputRequested,
     Speaker,
 )
+from adk_prism.facts.streamed_calls import StreamedCalls, derived_id
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
@@ -81,111 +79,12 @@ class Batch(Struct, frozen=True):
         )
 
 
-class _Streamed:
-    """A call whose arguments arrive in pieces."""
-
-    __slots__ = ("call", "writer")
-
-    def __init__(self, call: OpenCall) -> None:
-        self.call = call
-        self.writer = ArgumentWriter()
-
-
-class _Streams:
-    """The calls that one model call streams."""
-
-    __slots__ = ("all", "by_id", "current", "unnamed")
-
-    def __init__(self) -> None:
-        self.all: list[_Streamed] = []
-        self.by_id: dict[str, _Streamed] = {}
-        self.unnamed: dict[str, deque[_Streamed]] = {}
-        """By tool, in order: for confirmed calls whose id was not seen before."""
-        self.current: _Streamed | None = None
-        """The one whose next piece needs no name."""
-
-    def add(self, stream: _Streamed) -> None:
-        self.all.append(stream)
-        if stream.call.adk_id:
-            self.by_id[stream.call.adk_id] = stream
-        self.unnamed.setdefault(stream.call.name, deque()).append(stream)
-
-    def next_named(self, name: str, taken: Collection[str]) -> OpenCall | None:
-        """Return the oldest unconfirmed call of a tool whose id none of the `taken` ones is."""
-        queue = self.unnamed.get(name)
-        while queue:
-            call = queue.popleft().call
-            if not call.requested and call.adk_id not in taken:
-                return call
-        return None
-
-
 class CallReader:
     """Reads the calls of one message."""
 
     def __init__(self) -> None:
         self.calls = Calls()
-        self._streams: dict[str, _Streams] = {}
-        """By model call."""
-
-    # -------------------------------------------------------------- streamed arguments
-
-    def stream(self, part: FunctionCall, model: ModelCall, place: Place) -> CallInputGrew | None:
-        """Take a call in a partial event: a piece of its arguments, or a preview to pass over."""
-        streams = self._streams.get(model.name)
-        stream = self._stream_of(part, streams) if streams is not None else None
-        if stream is None:
-            if not part.name or not (part.will_continue or part.partial_args):
-                return None  # nothing of a call, or a preview of a whole one
-            stream = self._open_stream(part, part.name, model, place)
-        if stream.call.requested:
-            return None  # it has been answered: nobody needs the rest of what was asked
-        text = stream.writer.write(part.partial_args or [])
-        self._streams[model.name].current = stream if part.will_continue else None
-        if not text and not part.name:
-            return None
-        call = stream.call
-        return CallInputGrew(call.call, call.name, text, model.speaker, model.name)
-
-    def _stream_of(self, part: FunctionCall, streams: _Streams) -> _Streamed | None:
-        """Find the call that a piece belongs to: the one of its id, else the one that goes on."""
-        if part.id and part.id in streams.by_id:
-            return streams.by_id[part.id]
-        current = streams.current
-        if current is None or (part.name and (part.id or "") != current.call.adk_id):
-            return None
-        return current
-
-    def _open_stream(
-        self, part: FunctionCall, name: str, model: ModelCall, place: Place
-    ) -> _Streamed:
-        adk_id = part.id or ""
-        call = OpenCall(self.calls.new_id(adk_id or _derived(place)), adk_id, name, requested=False)
-        self.calls.open(call)
-        stream = _Streamed(call)
-        self._streams.setdefault(model.name, _Streams()).add(stream)
-        return stream
-
-    def _confirmed(
-        self, part: FunctionCall, model: ModelCall, taken: Collection[str]
-    ) -> OpenCall | None:
-        """Find the streamed call that a confirmed one completes: by id, else in order by name."""
-        streams = self._streams.get(model.name)
-        if streams is None:
-            return None
-        stream = streams.by_id.get(part.id or "")
-        if stream is not None and not stream.call.requested:
-            return stream.call
-        return streams.next_named(part.name or "", taken)
-
-    def forget(self, model: ModelCall, out: list[Fact]) -> None:
-        """Give up streamed calls that their model call did not confirm."""
-        streams = self._streams.pop(model.name, None)
-        for stream in streams.all if streams is not None else ():
-            if not stream.call.requested:
-                self.calls.close(stream.call)
-                stream.call.requested = True  # Told as made and given up: it is not made again.
-                out.append(CallAbandoned(stream.call.call, stream.call.name, False))
+        self.streamed = StreamedCalls(self.calls)
 
     # -------------------------------------------------------------- calls
 
@@ -204,10 +103,10 @@ class CallReader:
             return self._ask_input(part, model, place)
         adk_id = part.id or ""
         long_running = adk_id in batch.long_running
-        call = self._confirmed(part, model, batch.ids)
+        call = self.streamed.confirmed(part, model, batch.ids)
         if call is None:
             name = part.name or ""
-            call = OpenCall(self.calls.new_id(adk_id or _derived(place)), adk_id, name)
+            call = OpenCall(self.calls.new_id(adk_id or derived_id(place)), adk_id, name)
             self.calls.open(call)
         else:
             self.calls.confirm(call, adk_id)
@@ -242,7 +141,7 @@ class CallReader:
 
     def _ask_approval(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
         request = _Confirmation.read(part.args)
-        approval = part.id or _derived(place)
+        approval = part.id or derived_id(place)
         if self.calls.is_asked(approval):
             return []  # said again: a person need not be asked twice
         facts: list[Fact] = []
@@ -256,7 +155,7 @@ class CallReader:
         return facts
 
     def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
-        reserved = part.id or _derived(place)
+        reserved = part.id or derived_id(place)
         self.calls.request(reserved)
         if part.name == INPUT:
             return [InputRequested("input", reserved, "", part.args, model.speaker)]
@@ -279,7 +178,7 @@ class CallReader:
         call = self.calls.match(part.id or "", name)
         if call is None or not call.requested:
             # Nothing said what was asked: a call that is answered has an input all the same.
-            call = call or self._made_up(part.id or "", part.id or _derived(place), name)
+            call = call or self._made_up(part.id or "", part.id or derived_id(place), name)
             self.calls.confirm(call, call.adk_id)
             out.append(self._requested(call, NOTHING, speaker, f"call-{place[0]}"))
         self.calls.close(call)
@@ -337,7 +236,7 @@ class CallReader:
         self, part: ServerCall, model: ModelCall, place: Place, signature: str
     ) -> Fact:
         """Take a tool call that the model's provider runs itself."""
-        wanted, name = part.id or _derived(place), part.tool_type or "tool"
+        wanted, name = part.id or derived_id(place), part.tool_type or "tool"
         call = OpenCall(self.calls.new_id(wanted), part.id or "", name, provider=True)
         self.calls.open(call)
         args = part.args if is_given(part.args) else _EMPTY_OBJECT
@@ -389,8 +288,3 @@ class _Confirmation:
             original if isinstance(original, dict) else {},
             confirmation if isinstance(confirmation, dict) else {},
         )
-
-
-def _derived(place: Place) -> str:
-    """Make an id for a call that came without one."""
-    return f"call-{place[0]}.{place[1]}"

@@ -123,7 +123,7 @@ class EventReader:
 
     def _end_model_call(self, call: ModelCall, speaker: Speaker, out: list[Fact]) -> None:
         call.end_block(out)
-        self._calls.forget(call, out)
+        self._calls.streamed.forget(call, out)
         self._lanes.pop(lane_of(speaker), None)
 
     def unended(self) -> Iterator[Utterance]:
@@ -160,7 +160,7 @@ class EventReader:
         if part.text:
             call.stream(text_kind(part), part.text, part.thought_signature or "", place, out)
         elif part.function_call is not None:
-            grown = self._calls.stream(part.function_call, call, place)
+            grown = self._calls.streamed.grow(part.function_call, call, place)
             if grown is not None:
                 call.end_block(out)
                 out.append(grown)

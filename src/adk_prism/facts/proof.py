@@ -3,8 +3,8 @@
 A fold over facts. Subjects are
 - **specialists**: agents that a call runs, whether their own output streams (their last word counts)
   or only the call's answer shows; and agents of a workflow that state a proof. Where an app's agents are
-  not known, a call that looks like ADK's `AgentTool` (`request` in, text out) and is answered with a
-  proof is one. A specialist's proof holds all that it, and the tools that it called, have given;
+  not known, a call that looks like ADK's `AgentTool` (`request` in, text out) is one. A specialist's
+  proof holds all that it, and the tools that it called, have given;
 - **tools** with a `proof_layer` that nobody else accounts for: those of an app of one agent. In an app of
   several, the root's own tools speak for the whole;
 - **the answer**: the last word that no call goes with, at the end of a finished message.
@@ -83,36 +83,44 @@ class Proofs:
         self._said: dict[str, str] = {}
         """What a specialist has said itself, by its call: the call's answer repeats it."""
         self._answer = AnswerProof()
+        self._due: dict[str, Account] = {}
 
     def feed(self, cursor: int, facts: Iterable[Fact], said: Utterance | None) -> list[Fact]:
         """Take what an entry means, and what was said in it; return the proofs that it completes."""
-        out: list[Fact] = []
         for item in facts:
             take = _TAKE.get(type(item))
             if take is not None:
-                take(self, cursor, item, out)
+                take(self, cursor, item)
         if said is not None and said.is_last_word:
-            self._hear(cursor, said, out)
-        return out
+            self._hear(cursor, said)
+        return self._told() if self._due else []
 
     def end(self, cursor: int, said: Iterable[Utterance], *, is_answered: bool) -> list[Fact]:
         """Return the proofs that only the end completes; `said` is what was never said to its end."""
-        out: list[Fact] = []
         for utterance in said:
-            self._hear(cursor, utterance, out)
+            self._hear(cursor, utterance)
         for account in self._specialists.values():
             if not account.is_empty:
-                self._tell(account, out)
+                self._tell(account)
+        out = self._told()
         proof = self._answer.proof() if is_answered else None
         if proof is not None:
             out.append(ProofGiven("proof", proof))
         return out
 
-    def _tell(self, account: Account, out: list[Fact], name: str = "") -> None:
+    def _tell(self, account: Account, name: str = "") -> None:
+        """Have a proof told with this entry, once, when all of the entry has been taken."""
         if not account.is_told:
+            self._due[name or account.name] = account
+
+    def _told(self) -> list[Fact]:
+        out: list[Fact] = []
+        for name, account in self._due.items():
             account.is_told = True
-            self._answer.rest_on(name or account.name, account)
-            out.append(ProofGiven(f"proof-{name or account.name}", account.proof()))
+            self._answer.rest_on(name, account)
+            out.append(ProofGiven(f"proof-{name}", account.proof()))
+        self._due.clear()
+        return out
 
     # -------------------------------------------------------------- who
 
@@ -149,10 +157,10 @@ class Proofs:
 
     # -------------------------------------------------------------- calls
 
-    def _run_began(self, _: int, item: fact.RunBegan, __: list[Fact]) -> None:
+    def _run_began(self, _: int, item: fact.RunBegan) -> None:
         self._agents = frozenset(agent.name for agent in item.agents)
 
-    def _requested(self, cursor: int, item: fact.CallRequested, _: list[Fact]) -> None:
+    def _requested(self, cursor: int, item: fact.CallRequested) -> None:
         lane = self._lane_of(item.speaker)
         call = self._open(_Call(cursor, item.call, item.adk_id or item.call, item.name))
         call.input = bytes(item.input)
@@ -165,7 +173,7 @@ class Proofs:
             self._run(call)
         return call
 
-    def _message_began(self, cursor: int, item: fact.MessageBegan, __: list[Fact]) -> None:
+    def _message_began(self, cursor: int, item: fact.MessageBegan) -> None:
         """Take the calls that an earlier run of the message left open."""
         for call, name in item.open_calls.items():
             self._open(_Call(cursor, call, call, name))
@@ -184,21 +192,19 @@ class Proofs:
             )
         return call
 
-    def _delegated(self, _: int, item: fact.CallDelegated, __: list[Fact]) -> None:
+    def _delegated(self, _: int, item: fact.CallDelegated) -> None:
         call = self._calls.get(item.call)
         if call is not None:
             self._run(call)
 
-    def _answered(self, cursor: int, item: fact.CallAnswered, out: list[Fact]) -> None:
+    def _answered(self, cursor: int, item: fact.CallAnswered) -> None:
         call = self._close(cursor, item, "answered")
         if call is not None and (call.account is not None or call.looks_like_agent(item.output)):
-            self._agent_answered(cursor, call, item, out)
+            self._agent_answered(cursor, call, item)
         elif holds_layer(item.output):
-            self._tool_answered(cursor, call, item, out)
+            self._tool_answered(cursor, call, item)
 
-    def _agent_answered(
-        self, cursor: int, call: _Call, item: fact.CallAnswered, out: list[Fact]
-    ) -> None:
+    def _agent_answered(self, cursor: int, call: _Call, item: fact.CallAnswered) -> None:
         said = self._said.pop(item.call, "")
         pieces, is_new = _read_answer(item, cursor, said)
         account = self._run(call)
@@ -206,11 +212,9 @@ class Proofs:
         key = "answer" if is_new else "layer"  # What was said in the lane stays beside a layer.
         account.take((key, item.call), pieces)
         self._answer.hear_result(account, item.output)
-        self._tell(account, out)
+        self._tell(account)
 
-    def _tool_answered(
-        self, cursor: int, call: _Call | None, item: fact.CallAnswered, out: list[Fact]
-    ) -> None:
+    def _tool_answered(self, cursor: int, call: _Call | None, item: fact.CallAnswered) -> None:
         layer = find_layer(item.output)
         if layer is None:
             return
@@ -224,14 +228,14 @@ class Proofs:
         self._answer.hear_result(account, item.output)
         if alone:
             account.join(item.call)
-            self._tell(account, out, f"{item.name} {item.call}")
+            self._tell(account, f"{item.name} {item.call}")
 
-    def _ended(self, cursor: int, item: Any, out: list[Fact]) -> None:
+    def _ended(self, cursor: int, item: Any) -> None:
         call = self._close(cursor, item, _ENDS[type(item)])
         if isinstance(item, fact.CallFailed) and call is not None and call.account is not None:
-            self._tell(call.account, out)
+            self._tell(call.account)
 
-    def _nested(self, cursor: int, item: fact.Nested, _: list[Fact]) -> None:
+    def _nested(self, cursor: int, item: fact.Nested) -> None:
         """Take what happens inside a tool that runs an agent: its own calls, and their proofs."""
         inner = item.fact
         call = self._calls.get(item.call)
@@ -248,7 +252,7 @@ class Proofs:
 
     # -------------------------------------------------------------- what is said
 
-    def _hear(self, cursor: int, said: Utterance, out: list[Fact]) -> None:
+    def _hear(self, cursor: int, said: Utterance) -> None:
         lane = self._lane_of(said.speaker)
         if lane is None:
             self._answer.say(cursor, said)
@@ -261,7 +265,7 @@ class Proofs:
         account.take(("answer", call), Pieces.of(read_proof_text(said.text, cursor), cursor))
         if not account.is_empty:
             self._answer.hear(account, said.text)
-            self._tell(account, out)
+            self._tell(account)
 
     def _workflow_lane(self, speaker: Speaker) -> _Lane | None:
         """Return the lane of an agent that no call runs; None for the root."""
@@ -269,7 +273,7 @@ class Proofs:
             return None
         return self._lane(self._specialist(speaker.node), "", speaker)
 
-    def _output(self, cursor: int, item: fact.NodeOutput, out: list[Fact]) -> None:
+    def _output(self, cursor: int, item: fact.NodeOutput) -> None:
         """Take the proof that a workflow's node returns."""
         layer = find_layer(item.output) if holds_layer(item.output) else None
         if layer is not None:
@@ -279,12 +283,12 @@ class Proofs:
                 ("output", item.speaker.path), read_layer(layer, item.speaker.node, cursor)
             )
             if lane is not None:
-                self._tell(account, out)
+                self._tell(account)
 
-    def _cited(self, cursor: int, item: fact.SourceCited, _: list[Fact]) -> None:
+    def _cited(self, cursor: int, item: fact.SourceCited) -> None:
         self._answer.cite(Citation(item.title, "computed", cursor, uri=item.uri))
 
-    def _user_spoke(self, _: int, __: fact.UserSpoke, ___: list[Fact]) -> None:
+    def _user_spoke(self, _: int, __: fact.UserSpoke) -> None:
         """Begin anew: a capture may hold several turns, and the answer is the last one's."""
         self._answer = AnswerProof()
         self._specialists.clear()
@@ -309,7 +313,7 @@ _ENDS: dict[type[Any], str] = {
     fact.CallDenied: "was denied",
     fact.CallAbandoned: "was given up",
 }
-_TAKE: dict[type[Any], Callable[[Any, int, Any, list[Fact]], None]] = {
+_TAKE: dict[type[Any], Callable[[Any, int, Any], None]] = {
     fact.RunBegan: Proofs._run_began,
     fact.MessageBegan: Proofs._message_began,
     fact.CallRequested: Proofs._requested,

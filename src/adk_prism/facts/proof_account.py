@@ -7,8 +7,10 @@ numbers. The last answers count: what is older than the bounds is counted as lef
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from adk_prism.facts.proof_confidence import Confidence, derive, disagreements
 from adk_prism.facts.proof_model import (
@@ -23,11 +25,10 @@ from adk_prism.facts.proof_model import (
 )
 from adk_prism.facts.proof_pieces import MOST, Pieces
 
-ANSWERS = 16
+ANSWERS = 8
 """Answers of one subject that its proof is made of."""
 
 Key = tuple[str, ...]
-_Piece = TypeVar("_Piece")
 
 
 class Account:
@@ -43,6 +44,8 @@ class Account:
         self._answers: dict[Key, Pieces] = {}
         self._steps: list[Step] = []
         self._omitted = 0
+        self._summed: _Summary | None = None
+        """Until an answer changes it."""
 
     @property
     def is_empty(self) -> bool:
@@ -58,6 +61,7 @@ class Account:
     def take(self, key: Key, pieces: Pieces) -> None:
         """Take what an answer gives, in the place of what the same key gave."""
         known = self._answers.pop(key, None)
+        self._summed = None
         if pieces.count:
             self._answers[key] = pieces
         if pieces.count or known is not None:
@@ -77,77 +81,99 @@ class Account:
     @property
     def readings(self) -> list[Reading]:
         """Every confidence that was given."""
-        return [reading for pieces in self._answers.values() for reading in pieces.readings]
+        return self._summary().readings
 
     @property
     def citations(self) -> list[Citation]:
         """Every citation, once."""
-        return once(c for pieces in self._answers.values() for c in pieces.citations)
+        return self._summary().citations
 
     @property
     def confidence(self) -> Confidence:
         """What the readings come to."""
-        return derive(self.readings)
+        return self._summary().confidence
 
     @property
     def origin(self) -> ProofOrigin:
         """How it was given: anything as data makes it computed."""
-        if self.is_empty:
-            return "absent"
-        given = {reading.origin for reading in self.readings}
-        given |= {citation.origin for citation in self.citations}
-        given |= {step.origin for pieces in self._answers.values() for step in pieces.steps}
-        return "computed" if "computed" in given else "parsed"
+        return self._summary().origin
+
+    def _summary(self) -> _Summary:
+        if self._summed is None:
+            self._summed = _sum(self._answers.values())
+        return self._summed
 
     def proof(self, **more: Any) -> Proof:
         """Return the proof as it stands; `more` is what the whole answer says otherwise."""
-        confidence = self.confidence
+        summary = self._summary()
+        confidence = summary.confidence
         answers = self._answers.values()
         fields: dict[str, Any] = {
             "subject": Subject(self.kind, self.name, list(self._calls), self.path),
-            "origin": self.origin,
+            "origin": summary.origin,
             "confidence": confidence.value,
             "derivation": confidence.derivation,
             "level": confidence.level,
-            "readings": self.readings,
-            "citations": self.citations,
+            "readings": summary.readings,
+            "citations": summary.citations,
             "reasoning_chain": self._chain(),
             "factors": [factor for pieces in answers for factor in pieces.factors],
             "unread": [unread for pieces in answers for unread in pieces.unread],
-            "disagreements": self._contradictions(),
+            "disagreements": _contradictions(summary.readings),
             **more,
         }
-        lists = {name: pieces for name, pieces in fields.items() if isinstance(pieces, list)}
         omitted = self._omitted + sum(pieces.omitted for pieces in answers)
-        omitted += sum(max(0, len(pieces) - MOST) for pieces in lists.values())
-        return Proof(
-            **(fields | {name: _last(pieces) for name, pieces in lists.items()}), omitted=omitted
-        )
+        for name, pieces in fields.items():
+            if isinstance(pieces, list) and len(pieces) > MOST:
+                omitted += len(pieces) - MOST
+                fields[name] = pieces[-MOST:]
+        return Proof(**fields, omitted=omitted)
 
     def _chain(self) -> list[Step]:
         """Return the steps as they came: what was said, and what was done."""
         stated = [step for pieces in self._answers.values() for step in pieces.steps]
         return sorted([*self._steps, *stated], key=lambda step: step.cursor)
 
-    def _contradictions(self) -> list[Disagreement]:
-        """Return where the subject's text says another number than its own tools computed."""
-        computed = [reading for reading in self.readings if reading.origin == "computed"]
-        stated = [reading for reading in self.readings if reading.origin == "parsed"]
-        return disagreements(stated, computed)
+
+class _Summary(Struct, frozen=True, gc=False):
+    """What some answers come to."""
+
+    readings: list[Reading]
+    citations: list[Citation]
+    confidence: Confidence
+    origin: ProofOrigin
 
 
-def once(citations: Iterable[Citation]) -> list[Citation]:
+def _sum(answers: Collection[Pieces]) -> _Summary:
+    readings = [reading for pieces in answers for reading in pieces.readings]
+    citations = once([citation for pieces in answers for citation in pieces.citations])
+    given = {piece.origin for piece in readings}
+    given.update(piece.origin for piece in citations)
+    given.update(step.origin for pieces in answers for step in pieces.steps)
+    parsed: ProofOrigin = "parsed" if answers else "absent"
+    return _Summary(
+        readings, citations, derive(readings), "computed" if "computed" in given else parsed
+    )
+
+
+def _contradictions(readings: Sequence[Reading]) -> list[Disagreement]:
+    """Return where a subject's text says another number than its own tools computed."""
+    computed = [reading for reading in readings if reading.origin == "computed"]
+    if not computed or len(computed) == len(readings):
+        return []
+    return disagreements([r for r in readings if r.origin == "parsed"], computed)
+
+
+def once(citations: Sequence[Citation]) -> list[Citation]:
     """Return citations without repetitions, in the order of first sight.
 
     A text only names what a tool cites in full: such a name is the tool's citation.
     """
+    if len(citations) < 2:
+        return list(citations)
     found: dict[tuple[str, ...], Citation] = {}
     for citation in citations:
         key = (citation.source, citation.reference, citation.uri, citation.hash)
         found.setdefault(key, citation)
     computed = {c.source for c in found.values() if c.origin == "computed"}
     return [c for c in found.values() if c.origin == "computed" or c.source not in computed]
-
-
-def _last(pieces: Sequence[_Piece]) -> list[_Piece]:
-    return list(pieces[-MOST:])

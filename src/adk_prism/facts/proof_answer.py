@@ -19,7 +19,7 @@ from adk_prism.facts.proof_confidence import Confidence, disagreements
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin
 from adk_prism.facts.proof_pieces import Pieces
 from adk_prism.facts.proof_text import may_hold_proof, read_proof_text
-from adk_prism.facts.prose.claims import uncited
+from adk_prism.facts.prose.claims import says, uncited
 from adk_prism.facts.utterance import Utterance
 
 _HEARD = 256 * 1024
@@ -35,7 +35,7 @@ class AnswerProof:
         """What the root's own calls gave."""
         self._specialists: dict[str, Account] = {}
         self._sources: list[Citation] = []
-        self._heard: list[str] = []
+        self._heard: list[str | Raw] = []
         self._heard_size = 0
         self._said: tuple[int, Utterance] | None = None
 
@@ -54,9 +54,11 @@ class AnswerProof:
             self._heard_size += len(text)
 
     def hear_result(self, account: Account, output: Raw) -> None:
-        """Keep the text of a tool's result."""
-        if account.citations:
-            self.hear(account, answer_text(output)[0])
+        """Keep a call's answer; its text is looked for only if it is needed."""
+        size = len(bytes(output))
+        if account.citations and self._heard_size + size <= _HEARD:
+            self._heard.append(output.copy())
+            self._heard_size += size
 
     def say(self, cursor: int, said: Utterance) -> None:
         """Take what may be the answer: it is, if nothing else is said after it."""
@@ -106,7 +108,7 @@ class AnswerProof:
             for name, account in rests.items()
             for citation in account.citations
         )
-        return once((*self.own.citations, *theirs, *self._sources))
+        return once([*self.own.citations, *theirs, *self._sources])
 
     def _confidence(self, rests: dict[str, Account]) -> tuple[Confidence, ProofOrigin]:
         own = self.own.confidence
@@ -130,12 +132,15 @@ class AnswerProof:
     def _uncited(
         self, claims: list[Claim], own: list[Citation], all_: list[Citation]
     ) -> list[Claim]:
-        heard = {
-            claim.text
-            for text in self._heard
-            for claim in read_proof_text(text, figures=True).figures
-        }
-        return [claim for claim in uncited(claims, own, all_) if claim.text not in heard]
+        left = uncited(claims, own, all_)
+        heard = [_words(said) for said in self._heard] if left else []
+        return [claim for claim in left if not any(says(text, claim.text) for text in heard)]
+
+
+def _words(said: str | Raw) -> str:
+    """Return what was said, without emphasis: a claim has none either."""
+    text = said if isinstance(said, str) else answer_text(said)[0]
+    return text.replace("*", "").replace("`", "")
 
 
 def _brief(name: str, account: Account) -> Brief:

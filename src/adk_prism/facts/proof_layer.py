@@ -27,7 +27,6 @@ _DETAIL = 1_000
 NOT_AN_OBJECT = "not an object"
 NO_SOURCE = "a citation that names no source"
 
-_MARKS = (b"proof_layer", b"proofLayer")
 _CITATIONS = ("citations", "sources", "references")
 _REASONING = ("reasoning_chain", "reasoningChain", "reasoning", "steps")
 _FACTORS = ("confidence_factors", "confidenceFactors", "factors")
@@ -48,7 +47,7 @@ Origin = Literal["computed", "parsed"]
 def holds_layer(response: Raw) -> bool:
     """Tell cheaply whether a response may hold a layer. A wrong yes only costs time."""
     raw = bytes(response)
-    return any(mark in raw for mark in _MARKS)
+    return b"proof_layer" in raw or b"proofLayer" in raw
 
 
 def find_layer(response: Raw) -> Any:
@@ -176,13 +175,13 @@ class _LayerReader:
         if not isinstance(value, dict):
             self.fail(value, NO_SOURCE)
             return
-        fields = dict(value)
+        fields = {str(key): held for key, held in value.items() if held is not None}
         named = {field: _pop(fields, names) for field, names in _NAMES.items()}
         named["source"] = named["source"] or named["reference"] or named["uri"]
         if not named["source"]:
             self.fail(value, NO_SOURCE)
             return
-        details = {str(key): held for key, held in fields.items() if _is_small(held)}
+        details = {key: held for key, held in fields.items() if _is_small(held)}
         self.pieces.omitted += len(fields) - len(details)
         self.pieces.citations.append(
             Citation(
@@ -199,16 +198,21 @@ class _LayerReader:
 
 
 def _first(layer: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((layer[name] for name in names if layer.get(name) is not None), None)
+    for name in names:
+        value = layer.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def _pop(fields: dict[str, Any], names: tuple[str, ...]) -> str:
     """Take the first of some fields that holds something."""
     for name in names:
-        if fields.get(name) not in (None, "") and isinstance(fields[name], str | int | float):
-            return str(fields.pop(name))
-        if name in fields and fields[name] in (None, ""):
+        value = fields.get(name)
+        if isinstance(value, str | int | float):
             del fields[name]
+            if value != "":
+                return str(value)
     return ""
 
 

@@ -24,6 +24,7 @@ from adk_prism.facts.prose.markdown_line import (
     heading_level,
     is_rule,
     is_underline,
+    plain_line,
     read_line,
 )
 from adk_prism.facts.prose.markdown_section import BOLD_HEADING, Section
@@ -41,6 +42,10 @@ _REASON = re.compile(
 )
 _DATA_FENCES = frozenset(("", "json", "yaml", "yml", "toml", "text", "txt", "md", "markdown"))
 
+_UNDERLINES = ("=", "-", " ")
+_LONGEST_HEADING = 120
+_DIGIT = re.compile(r"\d")
+
 Announced = Literal["confidence", "source", "reason", ""]
 
 
@@ -52,14 +57,22 @@ def may_hold_proof(text: str) -> bool:
     return _has(text.lower(), _STEMS) or _has(text, citation_text.LAWS)
 
 
+def _words_in(text: str) -> tuple[str, ...]:
+    """Return those of the words to look for that a text holds: few, so a line is looked at quickly."""
+    lowered = text.lower()
+    laws = (law.lower() for law in citation_text.LAWS if law in text)
+    return (*(stem for stem in _STEMS if stem in lowered), *laws)
+
+
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
     """Read a text; each piece is traced to the entry at `cursor`. Never raises.
 
     With `figures`, return as well the sentences that hold one and cite nothing.
     """
-    if not figures and not may_hold_proof(text):
+    words = _words_in(text)
+    if not figures and not words:
         return NOTHING_READ
-    reader = _TextReader(cursor, figures)
+    reader = _TextReader(cursor, words, figures)
     lines = text.splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
@@ -79,8 +92,9 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int, figures: bool) -> None:
+    def __init__(self, cursor: int, words: tuple[str, ...], figures: bool) -> None:
         self.pieces = TextPieces(cursor)
+        self._words = words
         self._wants_figures = figures
         self._section = Section()
         self._announced: Announced = ""
@@ -122,14 +136,14 @@ class _TextReader:
 
     def _line(self, raw: str, following: str) -> None:
         self._columns = []
-        level = heading_level(raw)
-        if not level and following and is_underline(following) and len(raw) <= 120:
-            level = 1 if "=" in following else 2
+        level = heading_level(raw) if "#" in raw else 0
+        if not level and following[:1] in _UNDERLINES and is_underline(following):
+            level = _level_of(raw, following)
         if level:
             self._heading(level, raw)
             return
         lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
-        if lead and not _announces(lead):
+        if lead and not _announces(plain_line(lead)):
             if alone:
                 self._section.open(BOLD_HEADING, lead)
                 self._announced = ""
@@ -139,22 +153,22 @@ class _TextReader:
 
     def _heading(self, level: int, raw: str) -> None:
         line = read_line(raw)
-        announced = _announces(line.text)
+        announced = _announces(line)
         self._section.open(level, "" if announced else line.text.strip(" :"))
         self._announced, self._until_blank = announced, False
-        self._label = citation_text.label_of(line.text) if announced == "source" else ""
+        self._label = citation_text.label_of(line) if announced == "source" else ""
         if announced:
-            self._statements(line, [])
+            self._statements(line, confidence_text.labels_of(line), [])
 
     def _text(self, raw: str) -> None:
         stated: list[str] = []
-        if self._announced or may_hold_proof(raw):
+        if self._announced or _has(raw.lower(), self._words):
             line = read_line(raw)
             if self._labelled(line, stated):
                 return
             if not stated:
                 self._below(line)
-        if self._wants_figures and not self._announced and not self._in_code:
+        if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
             for sentence in claims.figures(read_line(raw).text, stated):
                 self.pieces.figure(sentence, self._section.name)
 
@@ -162,22 +176,26 @@ class _TextReader:
 
     def _labelled(self, line: Line, stated: list[str]) -> bool:
         """Read the labels of a line, its statements into `stated`; tell whether it cites or announces."""
-        if self._announce(line):
+        labels = []
+        if _has(line.lowered, confidence_text.STEMS):
+            labels = confidence_text.labels_of(line)
+        if self._announce(line, labels):
             return True
-        self._statements(line, stated)
+        if labels:
+            self._statements(line, labels, stated)
         cited = self._cited(line)
         if not cited and self._announced != "source" and _has(line.text, citation_text.LAWS):
             for law in citation_text.read_laws(line.text):
                 self.pieces.cite(law, self._section.name)
         return cited
 
-    def _announce(self, line: Line) -> bool:
+    def _announce(self, line: Line, labels: list[re.Match[str]]) -> bool:
         """Take a label whose list follows, or a reason."""
-        if _has(line.lowered, confidence_text.STEMS) and confidence_text.is_label_alone(line):
+        if labels and confidence_text.is_label_alone(line, labels):
             self._announced, self._until_blank = "confidence", True
             return True
         reason = _REASON.match(line.lowered)
-        if reason is None or not reason["colon"]:
+        if reason is None or not reason["colon"] or not line.is_label(reason.start("label")):
             return False
         said = line.text[reason.end() :].strip()
         if said:
@@ -185,10 +203,8 @@ class _TextReader:
         self._announced, self._until_blank = "" if said else "reason", True
         return True
 
-    def _statements(self, line: Line, stated: list[str]) -> None:
-        if not _has(line.lowered, confidence_text.STEMS):
-            return
-        for found in read_statements(line, self._afforded(confidence_text.labels_of(line))):
+    def _statements(self, line: Line, labels: list[re.Match[str]], stated: list[str]) -> None:
+        for found in read_statements(line, self._afforded(labels)):
             self.pieces.state(found, self._section.name)
             stated.append(found.text)
 
@@ -235,7 +251,7 @@ class _TextReader:
         """Take a row of a table; tell whether it was one with columns that are read."""
         if is_rule(following):
             self._heads = [read_line(cell).text for cell in cells_of(raw)]
-            self._columns = [_announces(head) for head in self._heads]
+            self._columns = [_announces(plain_line(head)) for head in self._heads]
             return any(self._columns)
         if not any(self._columns):
             return False
@@ -261,16 +277,24 @@ class _TextReader:
             self.pieces.reason(cell)
 
 
-def _announces(text: str) -> Announced:
+def _announces(line: Line) -> Announced:
     """Tell what a heading, a bold beginning or a column's head announces."""
-    if not may_hold_proof(text):
-        return ""
-    if confidence_text.labels_of(read_line(text)):
+    if _has(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
         return "confidence"
-    if citation_text.label_of(text):
+    if _has(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
         return "source"
-    return "reason" if _REASON.match(text.lower()) else ""
+    return "reason" if _REASON.match(line.lowered) else ""
+
+
+def _level_of(raw: str, underline: str) -> int:
+    """Return the level of a line that is underlined; a long one is a paragraph above a rule."""
+    if len(raw) > _LONGEST_HEADING:
+        return 0
+    return 1 if "=" in underline else 2
 
 
 def _has(text: str, pieces: tuple[str, ...]) -> bool:
-    return any(piece in text for piece in pieces)
+    for piece in pieces:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
+        if piece in text:
+            return True
+    return False

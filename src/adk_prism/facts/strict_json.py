@@ -85,12 +85,16 @@ def _is_sound(value: bytes) -> bool:
     """Tell cheaply that there is nothing to repair. A wrong no only costs time."""
     return not (
         (_UNDERSCORE in value and b"__proto__" in value)
-        or b"prototype" in value
-        or (b"constructor" in value and _NULL_CONSTRUCTOR.search(value))
+        or (b"constructor" in value and _is_trap(value))
         or (_BACKSLASH in value and _SUSPECT_ESCAPE.search(value))
         or (not value.isascii() and not _is_utf8(value))
         or (len(value) > 2 * MAX_DEPTH and _is_too_deep(value))
     )
+
+
+def _is_trap(value: bytes) -> bool:
+    """Tell what the word `constructor` may be part of, once it is there."""
+    return b"prototype" in value or _NULL_CONSTRUCTOR.search(value) is not None
 
 
 def _has_numbers_only(value: bytes) -> bool:

@@ -209,8 +209,8 @@ def _past(node: str) -> str:
 
 
 def _open_calls(entries: Iterable[Entry]) -> list[str]:
-    """Return the calls without an answer."""
+    """Return the calls that the server owes an answer; a long-running one ADK waits for, resumed too."""
     reader, pending = Reader(), Pending()
     for entry in entries:
         pending.feed(reader.feed(entry))
-    return list(pending.open_calls)
+    return [name for name, call in pending.open_calls.items() if not call.long_running]

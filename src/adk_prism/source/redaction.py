@@ -64,7 +64,8 @@ _FOREIGN_SUSPICION = re.compile(
 """The same for JSON that somebody else wrote: any spacing, and letters written as escapes, which could
 spell any of the words."""
 
-_AUTH, _ADK, _TEMP_KEY = (re.compile(word) for word in (rb"uth[TC_]", rb"adk_", rb"temp:"))
+_AUTH, _ADK, _TEMP_KEY = (re.compile(word) for word in (rb"uth[TC_]", rb"adk_", rb'"temp:'))
+_UNDERSCORE = ord("_")
 _PLAIN_COUNT = len(_AUTH.findall(Event().model_dump_json(by_alias=True).encode()))
 """How often `uth` goes on so in ADK's own keys of every event (`requestedAuthConfigs`, not `author`).
 Each suspicious word holds it once more, or `adk_`, or `temp:`: three looks instead of ten. Of such short
@@ -210,7 +211,7 @@ _AS_ADK: Mapping[str, Any] = {
 def _deserves_a_look(event: Event, data: bytes) -> bool:
     return (
         len(_AUTH.findall(data)) > _PLAIN_COUNT
-        or _ADK.search(data) is not None
+        or (_UNDERSCORE in data and _ADK.search(data) is not None)
         or _TEMP_KEY.search(data) is not None
         or bool(event.actions.requested_auth_configs)
     )

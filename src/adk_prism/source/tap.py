@@ -113,6 +113,11 @@ class Tap:
         """
         return self.is_closed or asyncio.get_running_loop() is not self._loop
 
+    @property
+    def has_news(self) -> bool:
+        """Tell whether there is something to write, or a reason why it could not be."""
+        return bool(self._queue) or self.error is not None
+
     # ------------------------------------------------------------------ runs and their events
 
     def enter(self, run: SeenRun, invocation: str) -> None:

@@ -36,9 +36,10 @@ async def watched(
     try:
         while (event := await driven.step()) is not None:
             data = serialiser.event(event)
-            if event.partial:
-                await tap.flush()
-                _check(tap)
+            if event.partial:  # by far the most
+                if tap.has_news:
+                    await tap.flush()
+                    _check(tap)
                 yield AgentEvent(data)
                 continue
             tap.expect(event)

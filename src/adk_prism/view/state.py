@@ -45,6 +45,8 @@ class StateFilm:
         self._keys: dict[str, History[Write]] = {}
         self._names: dict[str, str] = {}
         self._comings: list[tuple[int, str, bool]] = []
+        self._by_node: set[str] = set()
+        """Keys whose last write was seen at a node's bounds, before the event that tells of it."""
         """Cursor, key, and whether it came or went: how the set of keys changed."""
 
     def feed(self, cursor: int, fact: Fact) -> None:
@@ -57,9 +59,11 @@ class StateFilm:
             case NodeBegan():
                 self._names[fact.node] = fact.name
                 self._write(cursor, fact.state, fact.gone, fact.name)
+                self._by_node.update(fact.state)
             case NodeFinished():
                 writer = self._names.get(fact.node, fact.node)
                 self._write(cursor, fact.state, fact.gone, writer)
+                self._by_node.update(fact.state)
             case _:
                 pass  # changes no state
 
@@ -74,6 +78,9 @@ class StateFilm:
     def _set(self, cursor: int, key: str, value: Raw | None, writer: str) -> None:
         history = self._keys.setdefault(key, History())
         before = history.values[-1] if history.values else None
+        if before is not None and key in self._by_node and _same(before.value, value):
+            self._by_node.discard(key)
+            return  # told twice: at the end of the node that wrote it, and by its event
         was_there = before is not None and before.value is not None
         if was_there != (value is not None):
             self._comings.append((cursor, key, value is not None))
@@ -179,3 +186,9 @@ def _compare(key: str, before: Write | None, after: Write | None) -> KeyChange |
 
 def _plain(value: Raw | None) -> Any:
     return None if value is None else msgspec.json.decode(bytes(value))
+
+
+def _same(before: Raw | None, after: Raw | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return bytes(before) == bytes(after)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from adk_prism.facts.prose.markdown_line import Line, closing_bracket, read_line
+from adk_prism.facts.prose.markdown_line import Line, closing_bracket
 
 STEMS = (
     "source",
@@ -85,9 +85,9 @@ class Cited(Struct, frozen=True, gc=False):
     """What the text called it."""
 
 
-def label_of(text: str) -> str:
+def label_of(line: Line) -> str:
     """Return the label that a heading or a column's head begins with; empty where there is none."""
-    return next((label for label, _ in _labels(read_line(text))), "")
+    return next((label for label, _ in _labels(line)), "")
 
 
 def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
@@ -114,10 +114,13 @@ def _labels(line: Line) -> Iterator[tuple[str, int]]:
     for match in _WORD.finditer(line.lowered):
         at = match.start()
         start = max(0, at - _BEFORE, line.mark_before(at))
-        start = max(start, *(line.text.rfind(end, start, at) + 1 for end in _ENDS))
+        for end in _ENDS if start < at else ():
+            start = max(start, line.text.rfind(end, start, at) + 1)
         words = [word for word in line.lowered[start:at].split() if word[-1].isalnum()]
         if _KINDS.issuperset(words) and (match[0] != "basis" or _LEGAL.intersection(words)):
             first = line.lowered.index(words[0], start) if words else at
+            if not line.is_label(first):
+                continue
             yield line.text[first : match.end()], match.end()
 
 

@@ -50,6 +50,14 @@ def _sentences(text: str) -> Iterator[str]:
         yield text[start:].strip()
 
 
+def says(text: str, claim: str) -> bool:
+    """Tell whether a text makes a claim in the same words."""
+    place = text.find(claim)
+    while place > 0 and text[place - 1].isalnum():
+        place = text.find(claim, place + 1)
+    return place >= 0
+
+
 def uncited(
     claims: Iterable[Claim], own: Iterable[Citation], others: Iterable[Citation]
 ) -> list[Claim]:

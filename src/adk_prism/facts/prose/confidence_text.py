@@ -98,10 +98,10 @@ def _stands_alone(line: Line, start: int) -> bool:
     return not before.isalnum() and before != "-"
 
 
-def is_label_alone(line: Line) -> bool:
+def is_label_alone(line: Line, labels: list[re.Match[str]]) -> bool:
     """Tell a line that only announces what comes: `Confidence:`."""
-    label = next(iter(labels_of(line)), None)
-    if label is None or label["adjective"]:
+    label = labels[0]
+    if label["adjective"]:
         return False
     kind = _KIND.match(line.lowered, label.end())
     rest = line.text[kind.end() if kind else label.end() :].strip(' :*"')
@@ -178,6 +178,8 @@ class _Place:
         if items:
             named = [item.named(name or before) for item in items]
             return Statement(self._words(start, place + end), named)
+        if not self._line.is_label(self._label.start()) and not before:
+            return None  # A word that is explained: `confidence: how sure it is`.
         end = _sentence(tail)
         said = any(not letter.isspace() and letter not in "*\"'," for letter in tail[:end])
         return Fault(self._words(start, place + end), NO_VALUE) if said else None

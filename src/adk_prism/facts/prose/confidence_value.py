@@ -20,6 +20,7 @@ from adk_prism.facts.proof_model import Bound, Level
 
 OUT_OF_RANGE = "not between 0 and 100 %"
 NO_SCALE = "a number without a scale"
+NOTHING_SAID = "a range that leaves nothing out"
 
 LEVELS: Final[tuple[Level, ...]] = ("very low", "low", "medium", "high", "very high")
 """From the lowest to the highest."""
@@ -254,4 +255,6 @@ def _range(first: _Number, second: _Number) -> Value | None:
         return Value(second.end, scaled=scaled, fault=fault or other) if scaled else None
     assert low is not None
     assert high is not None
+    if (low, high) == (0, 1):
+        return Value(second.end, scaled=True, fault=NOTHING_SAID)
     return Value(second.end, None, "", low, high, "", scaled) if low < high else None

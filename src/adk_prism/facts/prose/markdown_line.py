@@ -32,7 +32,7 @@ class Line(Struct, frozen=True, gc=False):
     lowered: str
     """The same in lower case, letter for letter."""
     marks: list[int]
-    """Where emphasis began or ended, as places in the text."""
+    """Where emphasis began or ended, as places in the text. Code marks are none."""
     heading: int
     """Its level; 0 for what is no heading."""
     is_item: bool
@@ -41,6 +41,15 @@ class Line(Struct, frozen=True, gc=False):
         """Return the last place of emphasis up to `place`; 0 without one."""
         index = bisect_right(self.marks, place) - 1
         return self.marks[index] if index >= 0 else 0
+
+    def is_label(self, start: int) -> bool:
+        """Tell a label from a word of a sentence or a list: it is bold, quoted, bracketed or begins large.
+
+        Else every glossary (`- source: where it comes from`) would cite something.
+        """
+        if not self.text[start].islower() or (start > 0 and self.text[start - 1] in "\"'("):
+            return True
+        return bool(self.marks) and self.mark_before(start) == start
 
 
 def read_line(raw: str) -> Line:
@@ -55,6 +64,11 @@ def read_line(raw: str) -> Line:
     heading = len(prefix["marks"] or "")
     is_item = not heading and _ITEM.match(raw) is not None
     return Line(text, lower(text), marks, heading, is_item)
+
+
+def plain_line(text: str) -> Line:
+    """Return a line of words that have no markup: a heading's, a cell's."""
+    return Line(text, lower(text), [], 0, False)
 
 
 def lower(text: str) -> str:
@@ -76,7 +90,8 @@ def _plain(text: str) -> tuple[str, list[int]]:
         piece = text[copied : match.start()]
         pieces.append(piece)
         length += len(piece)
-        marks.append(length)
+        if match[0][0] != "`":
+            marks.append(length)
         copied = match.end()
     pieces.append(text[copied:])
     return "".join(pieces).rstrip(), marks

@@ -1,0 +1,161 @@
+"""When and where a group of changes is written: at once or spaced, in the loop or in the thread."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from adk_prism.runlog import group_commit, sqlite_writer
+from adk_prism.runlog.entry import AgentEvent
+from adk_prism.runlog.sqlite import SqliteLog
+from adk_prism.runlog.sqlite_writer import Group, Writer
+from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, eventually, start
+
+FOREVER = 3600.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+@pytest.fixture
+async def log(path: Path) -> AsyncIterator[SqliteLog]:
+    log = SqliteLog(path)
+    await log.open()
+    yield log
+    await log.close()
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """The groups that were tried in the loop: how many changes, and whether that was the end of it."""
+    seen: list[tuple[int, bool]] = []
+    attempt = Writer.attempt
+
+    def noted(self: Writer, group: Group) -> bool:
+        done = attempt(self, group)
+        seen.append((len(group), done))
+        return done
+
+    monkeypatch.setattr(Writer, "attempt", noted)
+    return seen
+
+
+def pause(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    monkeypatch.setattr(group_commit, "SHORTEST_PAUSE", seconds)
+    monkeypatch.setattr(group_commit, "LONGEST_PAUSE", seconds)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_what_comes_in_a_pause_is_one_group(
+    log: SqliteLog, attempts: list[tuple[int, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first change does not wait; a hundred more in a hundred turns are written together."""
+    pause(monkeypatch, FOREVER)
+    await log.append(RUN, [start()])
+    await turns(2)
+    assert attempts == [(1, True)]
+    for number in range(100):
+        await log.append(RUN, [event(number)])
+        await turns(1)
+    assert attempts == [(1, True)]
+    await eventually(log.commit(RUN))
+    assert attempts == [(1, True), (100, True)]
+
+
+async def test_nobody_waits_for_the_end_of_a_pause(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit that is waited for cuts the pause short, each time; so does closing."""
+    pause(monkeypatch, FOREVER)
+    await log.append(RUN, [start()])
+    for number in range(3):
+        await log.append(RUN, [event(number)])
+        await eventually(log.commit(RUN))
+    await log.append(RUN, [END])
+    await eventually(log.close())
+    await log.open()
+    assert cursors(await collect(log)) == [1, 2, 3, 4, 5]
+
+
+async def test_a_pause_ends_by_itself(log: SqliteLog) -> None:
+    """Followers see what was appended though nobody asks for a commit."""
+    await log.append(RUN, [start()])
+    await turns(2)
+    await log.append(RUN, [event(1), END])
+    assert cursors(await eventually(collect(log, follow=True))) == [1, 2, 3]
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold the file, as a person with a shell may."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.close()
+
+
+async def test_a_file_that_is_held_does_not_stop_the_loop(
+    path: Path, log: SqliteLog, attempts: list[tuple[int, bool]]
+) -> None:
+    """The thread waits for it; the loop goes on."""
+    await log.append(RUN, [start()])
+    await eventually(log.commit(RUN))
+    with held(path):
+        await log.append(RUN, [event(1)])
+        committing = asyncio.create_task(log.commit(RUN))
+        await turns(50)
+        assert attempts[-1] == (1, False)
+        assert not committing.done()
+    await eventually(committing)
+    assert cursors(await collect(log)) == [1, 2]
+
+
+@pytest.mark.parametrize("size", [0, sqlite_writer.QUICK_BYTES])
+async def test_only_small_groups_are_written_in_the_loop(
+    log: SqliteLog, attempts: list[tuple[int, bool]], size: int
+) -> None:
+    """A large one would stop every stream for as long as it takes."""
+    await log.append(RUN, [start()])
+    await eventually(log.commit(RUN))
+    await log.append(RUN, [AgentEvent(b'"%b"' % (b"x" * size))])
+    await eventually(log.commit(RUN))
+    assert attempts[-1] == (1, size == 0)
+
+
+async def test_a_log_that_flushes_leaves_the_loop_alone(
+    path: Path, attempts: list[tuple[int, bool]]
+) -> None:
+    """With `synchronous=full` each commit waits for the disk."""
+    log = SqliteLog(path, synchronous="full")
+    await log.open()
+    await log.append(RUN, [start(), END])
+    await eventually(log.commit(RUN))
+    await log.close()
+    assert attempts == [(1, False)]
+
+
+async def test_a_long_journal_is_written_back(
+    path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite does not do it by itself here: it would do it in the loop."""
+    monkeypatch.setattr(sqlite_writer, "CHECKPOINT_BYTES", 64 * 1024)
+    await log.append(RUN, [start()])
+    await eventually(log.commit(RUN))
+    before = path.stat().st_size
+    for number in range(20):
+        await log.append(RUN, [event(number)] * 50)
+        await eventually(log.commit(RUN))
+    assert path.stat().st_size > before
