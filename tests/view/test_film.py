@@ -105,11 +105,8 @@ def _many_snapshots(*, all_keys: bool) -> list[Entry]:
 
 
 @pytest.mark.parametrize("all_keys", [False, True], ids=["one key each", "all keys each"])
-def test_a_thousand_snapshots_are_small_and_quick(all_keys: bool) -> None:
-    """No snapshot is ever copied: memory grows with what changed, a look costs one search per key.
-
-    The time is a multiple of the promise, which the benchmark measures: a busy machine fails no test.
-    """
+def test_a_thousand_snapshots_are_small(all_keys: bool) -> None:
+    """No snapshot is ever copied: memory grows with what changed. The benchmark measures the time."""
     entries = _many_snapshots(all_keys=all_keys)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -118,9 +115,7 @@ def test_a_thousand_snapshots_are_small_and_quick(all_keys: bool) -> None:
     tracemalloc.stop()
     assert grown < 20 * MIB
     for cursor in (1, 2, SNAPSHOTS // 2, film.last):
-        began = time.perf_counter()
         state = film.at(cursor, "state")["state"]
-        assert time.perf_counter() - began < 0.5
         assert len(state["snapshot"]["session"]) == KEYS
 
 
