@@ -17,6 +17,7 @@ NAMES = (
     "studio",
     "nodes",
     "view",
+    "proof",
     "stream_over_http",
     "long_runs",
     "viewers",

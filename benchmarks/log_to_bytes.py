@@ -67,12 +67,12 @@ def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
     cases = (
         Case("text delta", events.words(2000), minimum.text, 4, 8, peer_target=0.2),
-        Case("tool", events.tools(200), minimum.tool, 2, 4.5, minimum.copied_tool),
-        Case("state", events.states(200), minimum.state, 2, 4.5, minimum.copied_state),
+        Case("tool", events.tools(500), minimum.tool, 2, 4.5, minimum.copied_tool),
+        Case("state", events.states(1000), minimum.state, 2, 4.5, minimum.copied_state),
     )
     found: list[Row] = []
     for case in cases:
-        found += _compare(case, _measure(case, rounds=7 if quick else 31))
+        found += _compare(case, _measure(case, rounds=5 if quick else 21))
     return found
 
 

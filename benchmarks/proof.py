@@ -1,4 +1,4 @@
-"""D: what a proof costs: beside reading the facts of a run, and over the length of a text.
+"""P: what a proof costs: beside reading the facts of a run, and over the length of a text.
 
 The run has ten thousand events: round after round a coordinator asks four specialists at once, each
 calls two tools with a `proof_layer` and streams an answer of two kilobytes that states its confidence, and
@@ -46,7 +46,7 @@ class _Deaf(Proofs):
 
 def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
-    rounds = 3 if quick else 11
+    rounds = 3 if quick else 7
     runs = {"four specialists": (_team(), 2), "one long answer": (_streamed(), 2)}
     worst = {"tools only": (_tools(), None), "AgentTool only": (_specialists(), None)}
     found = [_run_row(name, *given, rounds) for name, given in (runs | worst).items()]

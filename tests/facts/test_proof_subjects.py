@@ -12,7 +12,7 @@ from tests.recordings.library import RECORDINGS, load
 
 from adk_prism.facts.proof_account import ANSWERS
 from adk_prism.facts.proof_model import Proof
-from adk_prism.runlog.entry import ChildEvent, Entry, to_raw
+from adk_prism.runlog.entry import ChildEvent, Continues, Entry, to_raw
 
 SURE = "**Confidence:** 92%\n**Source:** MTBS"
 LAYER = {"confidence": 0.8, "citations": ["plots"], "reasoning_chain": ["Counted."]}
@@ -145,7 +145,7 @@ CASES = (
             event(answer("stock", "c1", {"result": "3", "proof_layer": LAYER})),
             event(text("There are 3.")),
         ),
-        ("3 proof-stock c1 computed 0.8", "5 proof computed 0.8"),
+        ("3 proof-stock-c1 computed 0.8", "5 proof computed 0.8"),
     ),
     Case(
         "a root's own tool, in an app of several, speaks for the whole",
@@ -267,6 +267,18 @@ def test_a_child_run_inside_a_tool_speaks_for_it() -> None:
     ]
 
 
+def test_a_specialist_that_goes_on_in_a_later_run() -> None:
+    """The message that it belongs to waited for a person; its call is of the run before."""
+    continues = Continues(message="run-0", open_calls={"c1": "burn"})
+    events = (
+        delegated(text(SURE), "burn", "c1"),
+        event(replied("burn", "c1", SURE)),
+        event(text("Done.")),
+    )
+    run = entries(events, "finished", continues)
+    assert told(run) == ["2 proof-burn parsed 0.92", "5 proof parsed 0.92"]
+
+
 def test_the_chain_is_the_sequence_of_calls_and_answers() -> None:
     """Even where nobody states a reason, and with the entry of each link."""
     events = (
@@ -364,7 +376,7 @@ def test_hostile_values_are_written_as_they_can_be() -> None:
     citation = {"source": "a", "__proto__": 1, "n": 10**30, "x": "\ud800"}
     layer = {"confidence": 0.5, "citations": [citation], "reasoning_chain": [{"n": 10**30}]}
     run = entries([event(call("t", "c1")), event(answer("t", "c1", {"proof_layer": layer}))])
-    proof = last(run)["proof-t c1"]
+    proof = last(run)["proof-t-c1"]
     assert proof.citations[0].source == "a"
     assert proof.citations[0].details == {"(__proto__)": 1, "n": 10**30, "x": "\ufffd"}
     assert msgspec.json.decode(msgspec.json.encode(proof))["confidence"] == 0.5

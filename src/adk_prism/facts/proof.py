@@ -108,17 +108,17 @@ class Proofs:
             out.append(ProofGiven("proof", proof))
         return out
 
-    def _tell(self, account: Account, name: str = "") -> None:
+    def _tell(self, account: Account, key: str = "") -> None:
         """Have a proof told with this entry, once, when all of the entry has been taken."""
         if not account.is_told:
-            self._due[name or account.name] = account
+            self._due[key or account.name] = account
 
     def _told(self) -> list[Fact]:
         out: list[Fact] = []
-        for name, account in self._due.items():
+        for key, account in self._due.items():
             account.is_told = True
-            self._answer.rest_on(name, account)
-            out.append(ProofGiven(f"proof-{name}", account.proof()))
+            self._answer.rest_on(key, account)
+            out.append(ProofGiven(f"proof-{key}", account.proof()))
         self._due.clear()
         return out
 
@@ -211,7 +211,8 @@ class Proofs:
         account.step(Step("Answered", "answer", cursor, "computed", item.call))
         key = "answer" if is_new else "layer"  # What was said in the lane stays beside a layer.
         account.take((key, item.call), pieces)
-        self._answer.hear_result(account, item.output)
+        if is_new:
+            self._answer.hear_result(account, item.output)
         self._tell(account)
 
     def _tool_answered(self, cursor: int, call: _Call | None, item: fact.CallAnswered) -> None:
@@ -228,7 +229,7 @@ class Proofs:
         self._answer.hear_result(account, item.output)
         if alone:
             account.join(item.call)
-            self._tell(account, f"{item.name} {item.call}")
+            self._tell(account, f"{item.name}-{item.call}")
 
     def _ended(self, cursor: int, item: Any) -> None:
         call = self._close(cursor, item, _ENDS[type(item)])

@@ -28,6 +28,9 @@ from adk_prism.facts.proof_pieces import MOST, Pieces
 ANSWERS = 8
 """Answers of one subject that its proof is made of."""
 
+_FROM_THE_START = ("uncited", "specialists")
+"""Of these the first are shown; of all others the newest."""
+
 Key = tuple[str, ...]
 
 
@@ -126,7 +129,7 @@ class Account:
         for name, pieces in fields.items():
             if isinstance(pieces, list) and len(pieces) > MOST:
                 omitted += len(pieces) - MOST
-                fields[name] = pieces[-MOST:]
+                fields[name] = pieces[:MOST] if name in _FROM_THE_START else pieces[-MOST:]
         return Proof(**fields, omitted=omitted)
 
     def _chain(self) -> list[Step]:

@@ -7,8 +7,7 @@ A claim that a specialist, or a tool, made in the same words and with citations 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from adk_prism.facts.answer_text import answer_text
 from adk_prism.facts.proof_account import Account, once
 from adk_prism.facts.proof_confidence import Confidence, disagreements
-from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin
+from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
 from adk_prism.facts.proof_pieces import Pieces
 from adk_prism.facts.proof_text import may_hold_proof, read_proof_text
 from adk_prism.facts.prose.claims import says, uncited
@@ -25,6 +24,10 @@ from adk_prism.facts.utterance import Utterance
 _HEARD = 256 * 1024
 """Characters of what specialists and tools said, kept to find the answer's claims in: about a hundred
 pages, more than an answer sums up."""
+
+
+_SOURCES = 256
+"""Sources that are kept; a proof shows fewer."""
 
 
 class AnswerProof:
@@ -39,13 +42,14 @@ class AnswerProof:
         self._heard_size = 0
         self._said: tuple[int, Utterance] | None = None
 
-    def rest_on(self, name: str, account: Account) -> None:
-        """Note a specialist whose proof has been told."""
-        self._specialists[name] = account
+    def rest_on(self, key: str, account: Account) -> None:
+        """Note a specialist, or a tool, whose proof has been told."""
+        self._specialists[key] = account
 
     def cite(self, source: Citation) -> None:
         """Take a source of the model's provider."""
-        self._sources.append(source)
+        if len(self._sources) < _SOURCES:
+            self._sources.append(source)
 
     def hear(self, account: Account, text: str) -> None:
         """Keep what somebody said who cites sources."""
@@ -71,8 +75,8 @@ class AnswerProof:
         if self._said is None:
             return None
         cursor, said = self._said
-        rests = dict(self._rests(said))
-        gave = any(not account.is_empty for account in rests.values())
+        rests = list(self._rests(said))
+        gave = any(not account.is_empty for account in rests)
         if not gave and self.own.is_empty and not may_hold_proof(said.text):
             return None
         text = read_proof_text(said.text, cursor, figures=True)
@@ -89,45 +93,38 @@ class AnswerProof:
             citations=citations,
             disagreements=disagreements(text.readings, self._numbers(rests)),
             uncited=self._uncited(text.figures, text.citations, citations),
-            specialists=[_brief(name, account) for name, account in rests.items()],
+            specialists=[_brief(account) for account in rests],
         )
 
-    def _rests(self, said: Utterance) -> Iterator[tuple[str, Account]]:
+    def _rests(self, said: Utterance) -> Iterator[Account]:
         """Yield the specialists; who gave the answer itself does not stand behind it."""
-        for name, account in self._specialists.items():
+        for account in self._specialists.values():
             if not account.path or account.path != said.speaker.path:
-                yield name, account
+                yield account
 
-    def _numbers(self, rests: dict[str, Account]) -> list[Any]:
+    def _numbers(self, rests: Sequence[Account]) -> list[Reading]:
         computed = [reading for reading in self.own.readings if reading.origin == "computed"]
-        return [*computed, *(r for account in rests.values() for r in account.readings)]
+        return [*computed, *(reading for account in rests for reading in account.readings)]
 
-    def _citations(self, rests: dict[str, Account]) -> list[Citation]:
-        theirs = (
-            replace(citation, by=name)
-            for name, account in rests.items()
-            for citation in account.citations
-        )
+    def _citations(self, rests: Sequence[Account]) -> list[Citation]:
+        theirs = (replace(c, by=account.name) for account in rests for c in account.citations)
         return once([*self.own.citations, *theirs, *self._sources])
 
-    def _confidence(self, rests: dict[str, Account]) -> tuple[Confidence, ProofOrigin]:
+    def _confidence(self, rests: Sequence[Account]) -> tuple[Confidence, ProofOrigin]:
         own = self.own.confidence
-        numbers = {name: account.confidence.value for name, account in rests.items()}
-        known = {name: number for name, number in numbers.items() if number is not None}
+        known = [account for account in rests if account.confidence.value is not None]
         if own.value is not None or own.level or not known:
             return own, self._origin(rests)
-        lowest = min(known, key=lambda name: known[name])
+        lowest = min(known, key=lambda account: account.confidence.value or 0.0)
         words = f"lowest of {len(known)} specialists" if len(known) > 1 else "the one specialist's"
-        origins = {rests[name].origin for name in known}
-        origin: ProofOrigin = "computed" if origins == {"computed"} else "parsed"
-        return Confidence(
-            known[lowest], f"{words}: {lowest}", rests[lowest].confidence.level
-        ), origin
+        given = lowest.confidence
+        origin: ProofOrigin = "computed" if {a.origin for a in known} == {"computed"} else "parsed"
+        return Confidence(given.value, f"{words}: {lowest.name}", given.level), origin
 
-    def _origin(self, rests: dict[str, Account]) -> ProofOrigin:
+    def _origin(self, rests: Sequence[Account]) -> ProofOrigin:
         if not self.own.is_empty:
             return self.own.origin
-        return "computed" if any(a.origin == "computed" for a in rests.values()) else "parsed"
+        return "computed" if any(account.origin == "computed" for account in rests) else "parsed"
 
     def _uncited(
         self, claims: list[Claim], own: list[Citation], all_: list[Citation]
@@ -143,6 +140,6 @@ def _words(said: str | Raw) -> str:
     return text.replace("*", "").replace("`", "")
 
 
-def _brief(name: str, account: Account) -> Brief:
+def _brief(account: Account) -> Brief:
     confidence = account.confidence
-    return Brief(name, account.origin, confidence.value, confidence.level)
+    return Brief(account.name, account.origin, confidence.value, confidence.level)

@@ -11,15 +11,17 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
-from adk_prism.facts.json_value import read_value
+from adk_prism.facts.json_value import is_given, read_value
 from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
 from adk_prism.facts.proof_pieces import MOST, Pieces
 from adk_prism.facts.prose.confidence_item import read_items
 from adk_prism.facts.prose.confidence_text import NO_VALUE
 from adk_prism.facts.prose.confidence_value import OUT_OF_RANGE
 from adk_prism.facts.prose.text_pieces import cut
+from adk_prism.facts.strict_json import repair
+from adk_prism.runlog.entry import NOTHING
 
 _DETAIL = 1_000
 """Bytes of a value that is kept as it is."""
@@ -56,17 +58,40 @@ def find_layer(response: Raw) -> Any:
     It stands beside the result, in the result, or in a result that is JSON in a string, as agents and
     servers of tools give it.
     """
-    value = read_value(response)
+    raw = response
     for _ in range(3):
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            value = read_value(value.encode())
-        if not isinstance(value, dict):
-            return None
-        layer = value.get("proof_layer", value.get("proofLayer"))
-        if layer is not None:
-            return layer
-        value = value.get("result", value.get("structuredContent"))
+        if bytes(raw).lstrip()[:1] == b'"':
+            text = read_value(raw)
+            raw = Raw(text.encode()) if isinstance(text, str) else NOTHING
+        around = _read_around(raw)
+        layer = around.proof_layer if bytes(around.proof_layer) else around.proofLayer
+        if is_given(layer):
+            return read_value(layer)
+        raw = around.result if is_given(around.result) else around.structuredContent
     return None
+
+
+class _Around(Struct, gc=False):
+    """Where a layer may stand; the rest of a response, often long, is passed over."""
+
+    proof_layer: Raw = NOTHING
+    proofLayer: Raw = NOTHING
+    result: Raw = NOTHING
+    structuredContent: Raw = NOTHING
+
+
+_decode_around = msgspec.json.Decoder(_Around).decode
+
+
+def _read_around(raw: Raw) -> _Around:
+    try:
+        return _decode_around(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        return _decode_around(repair(bytes(raw)))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Around()
 
 
 def read_layer(layer: Any, by: str, cursor: int, origin: Origin = "computed") -> Pieces:

@@ -36,6 +36,7 @@ follow, and a hostile one costs no more than this."""
 
 _REASON_STEMS = ("reason", "rationale", "justif", "begründung", "razonamiento", "methodology")
 _STEMS = (*confidence_text.STEMS, *citation_text.STEMS, *_REASON_STEMS)
+_ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _REASON = re.compile(
     r"(?:the\s)?(?P<label>(?:chain of\s)?reasoning(?:\s(?:chain|steps))?|rationale|justification|reasons?"
     r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}"
@@ -54,14 +55,16 @@ NOTHING_READ = ProofText([], [], [], [], [])
 
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
-    return _has(text.lower(), _STEMS) or _has(text, citation_text.LAWS)
+    stems = _ASCII_STEMS if text.isascii() else _STEMS
+    return _has(text.lower(), stems) or _has(text, citation_text.LAWS)
 
 
 def _words_in(text: str) -> tuple[str, ...]:
     """Return those of the words to look for that a text holds: few, so a line is looked at quickly."""
     lowered = text.lower()
-    laws = (law.lower() for law in citation_text.LAWS if law in text)
-    return (*(stem for stem in _STEMS if stem in lowered), *laws)
+    laws = [law.lower() for law in citation_text.LAWS if law in text]
+    stems = _ASCII_STEMS if text.isascii() else _STEMS
+    return (*[stem for stem in stems if stem in lowered], *laws)
 
 
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:

@@ -119,7 +119,7 @@ class Forks:
         async with self._gate.quiet(target):
             missing = await self._build(fork)
         try:
-            differing = await self.differing(history, target)
+            differing = await self._differing(history, target)
             await self._begin(fork)
         except Exception:
             await self._discard(target)
@@ -148,7 +148,7 @@ class Forks:
         if runs or await self._apps.sessions(target.app).exists(target):
             raise Conflict(f"The session {target.session[:60]!r} exists already.")
 
-    async def differing(self, history: History, target: Origin) -> list[str]:
+    async def _differing(self, history: History, target: Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
         recorded = history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
@@ -200,12 +200,16 @@ class Forks:
         return ArtifactCopies(service, source, target)
 
     async def _discard(self, target: Origin) -> None:
-        """Take a fork away that did not come to be."""
-        await self._log.delete_session(target)
-        await self._apps.sessions(target.app).delete(target)
+        """Take a fork away that did not come to be: each part, whatever becomes of the others."""
         service = self._apps.runner(target.app).artifact_service
-        if service is not None:
-            await ArtifactCopies(service, None, target).discard()
+        try:
+            await self._apps.sessions(target.app).delete(target)
+        finally:
+            try:
+                await self._log.delete_session(target)
+            finally:
+                if service is not None:
+                    await ArtifactCopies(service, None, target).discard()
 
     # -------------------------------------------------------------- going on
 

@@ -13,15 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from adk_prism.facts.proof_model import Citation, Claim
 
-MOST = 64
-"""Claims that are listed; a person who has read as many knows."""
-
 _SENTENCE = re.compile(r"[.!?]+[\"”)]*(?:\s+|$)")
 _FIGURE = re.compile(r"\d")
-_CITED = re.compile(
-    r"\[\^?\d{1,3}\]|\]\(|https?://|\b\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|\b(?:FSM|FSH)\s\d|[(\s]source:\s",
-    re.I,
-)
+_MARK = re.compile(r"\[\^?\d{1,3}\]")
+_LAW = re.compile(r"\b(?:\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|(?:FSM|FSH)\s\d)")
 _SHORTEST = 3
 """Letters of a source's name: shorter ones stand in too many words."""
 
@@ -35,10 +30,19 @@ def figures(text: str, stated: Sequence[str]) -> Iterator[str]:
         bare = sentence
         for statement in stated:
             bare = bare.replace(statement, "")
-        if _FIGURE.search(bare) and not _CITED.search(sentence) and not sentence.endswith("?"):
+        if _FIGURE.search(bare) and not _cites(sentence) and not sentence.endswith("?"):
             claim = bare.replace("()", "").strip(" ;,")
             if len(claim.split()) > 1:
                 yield claim
+
+
+def _cites(sentence: str) -> bool:
+    """Tell whether a sentence says itself what it rests on."""
+    if "](" in sentence or "://" in sentence or "source:" in sentence.lower():
+        return True
+    return ("[" in sentence and _MARK.search(sentence) is not None) or _LAW.search(
+        sentence
+    ) is not None
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -64,19 +68,10 @@ def uncited(
     """Return the claims that neither the answer's `own` citations nor those of `others` cover."""
     own = list(own)
     sections = {citation.section for citation in own}
-    named = _names([*own, *others])
+    cited = {citation.source for citation in (*own, *others)}
+    names = sorted(name for name in cited if len(name) >= _SHORTEST)
     return [
         claim
         for claim in claims
-        if claim.section not in sections and (named is None or not named.search(claim.text))
-    ][:MOST]
-
-
-def _names(citations: Iterable[Citation]) -> re.Pattern[str] | None:
-    """Return a pattern for the name of any source: plain words, so it cannot try again."""
-    names = {citation.source for citation in citations if len(citation.source) >= _SHORTEST}
-    if not names:
-        return None
-    return re.compile(
-        "|".join(re.escape(name) for name in sorted(names, key=lambda n: (-len(n), n)))
-    )
+        if claim.section not in sections and not any(name in claim.text for name in names)
+    ]

@@ -29,7 +29,7 @@ _BEFORE, _AFTER = 80, 300
 
 STEMS = (
     *("confiden", "certainty", "konfidenz", "confian", "gewissheit", "conf:", "conf.:", "conf ="),
-    *("% sure", "cent sure", "% certain", "cent certain", "信頼度", "確信度", "置信度"),
+    *("% sure", "% certain", "信頼度", "確信度", "置信度"),
 )
 """What any label contains, in lower case."""
 
