@@ -67,9 +67,9 @@ COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --g
     --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
 lock: $(VENV)/.installed-lock  ## resolve all locks anew
-	$(COMPILE) pyproject.toml --group build --output-file requirements/serve.txt
-	$(COMPILE) pyproject.toml --group test --constraint requirements/serve.txt --output-file requirements/test.txt
-	$(COMPILE) pyproject.toml --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) pyproject.toml --extra console --group build --output-file requirements/serve.txt
+	$(COMPILE) pyproject.toml --extra console --group test --constraint requirements/serve.txt --output-file requirements/test.txt
+	$(COMPILE) pyproject.toml --extra console --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
 	rm -rf $(NODE)/package-lock.json $(NODE)/node_modules
