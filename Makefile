@@ -1,5 +1,5 @@
 # Needs Python 3.11 or newer and make. Everything else comes from the hashed locks: Python packages
-# from requirements/, Node itself as one of them, npm packages from tests/node.
+# from requirements/, Node itself as one of them, npm packages from web/ (the page) and tests/node.
 #
 # Each stamp lives inside what it describes: delete .venv or node_modules, and make builds it again.
 
@@ -11,6 +11,11 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 BENCH := $(VENV)/bench
 NODE  := tests/node
+WEB   := web
+
+PAGE    := src/adk_prism/web/dist/index.html
+BROWSER := $(NODE)/node_modules/.browser
+PAGE_SOURCES := $(shell find $(WEB) -type f -not -path '*/node_modules/*' -not -name '*.test.*')
 
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps
 PIP     := $(BIN)/python $(INSTALL)
@@ -30,17 +35,18 @@ help:  ## list the targets
 	@echo
 	@echo '  ARGS="..." is passed on to serve, test and bench; PYTHON=python3.12 picks the interpreter.'
 
-serve: $(VENV)/.installed  ## install, then serve the bundled apps on http://127.0.0.1:8000
+serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on http://127.0.0.1:8000
 	@exec $(BIN)/adk-prism serve $(ARGS)
 
-test: $(VENV)/.installed-test $(NODE)/node_modules/.installed  ## run the tests
+test: $(VENV)/.installed-test $(NODE)/node_modules/.installed $(PAGE) $(BROWSER)/.unpacked  ## run the tests
 	$(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
-check: $(VENV)/.installed-test  ## format, lint, types, imports; changes nothing
+check: $(VENV)/.installed-test $(WEB)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd $(WEB) && $(NPM) run --silent check
 
 format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
@@ -49,12 +55,12 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 bench: $(BENCH)/.installed  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
-dist: $(VENV)/.installed  ## build the sdist and the wheel into dist/
+dist: $(VENV)/.installed $(PAGE)  ## build the sdist and the wheel into dist/
 	rm -rf dist
-	$(BIN)/python -m hatchling build
+	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
 
 clean:  ## remove environments, caches and dist/
-	rm -rf $(VENV) $(NODE)/node_modules dist
+	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(dir $(PAGE)) dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -72,8 +78,9 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml --extra console --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
-	rm -rf $(NODE)/package-lock.json $(NODE)/node_modules
+	rm -rf $(foreach folder,$(NODE) $(WEB),$(folder)/package-lock.json $(folder)/node_modules)
 	cd $(NODE) && $(NPM) install --package-lock-only
+	cd $(WEB) && $(NPM) install --package-lock-only
 	$(BIN)/python -m pytest -q tests/test_packaging.py
 
 # --- environments --------------------------------------------------------------------------------
@@ -88,7 +95,7 @@ $(VENV)/.made:
 	@touch $@
 
 # Installed without build isolation: hatchling comes from the lock, nothing unhashed is fetched.
-$(VENV)/.installed: requirements/serve.txt pyproject.toml | $(VENV)/.made
+$(VENV)/.installed: requirements/serve.txt pyproject.toml hatch_build.py | $(VENV)/.made
 	$(PIP) --require-hashes --requirement requirements/serve.txt
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
@@ -109,6 +116,20 @@ $(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made
 	$(PIP) --require-hashes --requirement $<
 	@touch $@
 
-$(NODE)/node_modules/.installed: $(NODE)/package.json $(NODE)/package-lock.json $(NODE)/.npmrc | $(VENV)/.installed-test
-	cd $(NODE) && $(NPM) ci
+%/node_modules/.installed: %/package.json %/package-lock.json %/.npmrc | $(VENV)/.installed
+	cd $* && $(NPM) ci
+	@touch $@
+
+# --- the page, and the browser that tests it -------------------------------------------------------
+# The browser is unpacked once, here, so that tests that run side by side cannot race for it. Its
+# package unpacks the libraries that a bare machine lacks only where it believes itself to be in a
+# certain cloud.
+
+$(PAGE): $(PAGE_SOURCES) $(WEB)/node_modules/.installed
+	cd $(WEB) && $(NPM) run --silent build
+	@touch $@
+
+$(BROWSER)/.unpacked: $(NODE)/unpack.mjs $(NODE)/node_modules/.installed
+	rm -rf $(BROWSER) && mkdir -p $(BROWSER)
+	cd $(NODE) && PATH="$(CURDIR)/$(BIN):$$PATH" TMPDIR="$(CURDIR)/$(BROWSER)" AWS_LAMBDA_JS_RUNTIME=nodejs24.x node unpack.mjs
 	@touch $@

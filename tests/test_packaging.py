@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PYTHON_LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
-NPM_LOCKS = sorted(ROOT.glob("*/node/package-lock.json"))
+NPM_LOCKS = [ROOT / "tests" / "node" / "package-lock.json", ROOT / "web" / "package-lock.json"]
 
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>[^ ]+)", re.MULTILINE)
 
@@ -62,9 +63,10 @@ def test_npm_lock_is_complete_and_names_no_registry(lock: Path) -> None:
 
 
 def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
-    """A user who installs the wheel has the types marker, the bundled apps and their data."""
+    """A user who installs the wheel has the types marker, the bundled apps, their data and the page."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
-    subprocess.run([*build, "--directory", str(tmp_path)], cwd=ROOT, check=True)
+    prebuilt = {**os.environ, "ADK_PRISM_PAGE": "prebuilt"}  # by `make test`
+    subprocess.run([*build, "--directory", str(tmp_path)], cwd=ROOT, env=prebuilt, check=True)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if name.startswith("adk_prism/")}
@@ -75,4 +77,4 @@ def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert shipped == written
-    assert "adk_prism/py.typed" in shipped
+    assert {"adk_prism/py.typed", "adk_prism/web/dist/index.html"} <= shipped

@@ -48,6 +48,7 @@ from adk_prism.facts.streamed_calls import StreamedCalls, derived_id
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
+_NONE: frozenset[str] = frozenset()
 
 
 class Batch(Struct, frozen=True):
@@ -66,15 +67,15 @@ class Batch(Struct, frozen=True):
     def of(cls, event: AdkEvent) -> Batch:
         """Read it from an event."""
         parts = (event.content.parts if event.content is not None else None) or ()
-        calls = [part.function_call for part in parts if part.function_call is not None]
+        ids = [part.function_call.id for part in parts if part.function_call is not None]
         actions = event.actions
         asked: Iterable[str] = ()
         if actions is not None:
             asked = (*actions.requested_tool_confirmations, *actions.requested_auth_configs)
         return cls(
-            frozenset([call.id for call in calls if call.id]),
-            frozenset(event.long_running_tool_ids or ()),
-            frozenset(asked),
+            frozenset([call for call in ids if call]) if ids else _NONE,
+            frozenset(event.long_running_tool_ids) if event.long_running_tool_ids else _NONE,
+            frozenset(asked) if asked else _NONE,
             event.error_code == ABORTED,
         )
 

@@ -49,7 +49,7 @@ Origin = Literal["computed", "parsed"]
 def holds_layer(response: Raw) -> bool:
     """Tell cheaply whether a response may hold a layer. A wrong yes only costs time."""
     raw = bytes(response)
-    return b"proof_layer" in raw or b"proofLayer" in raw
+    return b"proof" in raw and (b"proof_layer" in raw or b"proofLayer" in raw)
 
 
 def find_layer(response: Raw) -> Any:

@@ -72,30 +72,30 @@ def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
 
 def _end_model_call(event: AdkEvent, speaker: Speaker, model_call: str, out: list[Fact]) -> None:
     finish = finish_of(event)
-    ended = ModelCallEnded(
-        model_call,
-        speaker,
-        finish,
-        event.usage_metadata,
-        event.model_version or "",
-        event.cache_metadata,
-        event.logprobs_result,
-        event.avg_logprobs,
-        (event.error_message or "") if finish else "",
-    )
-    if _says_something(ended):
-        out.append(ended)
+    if finish or _is_of_a_model(event):
+        out.append(
+            ModelCallEnded(
+                model_call,
+                speaker,
+                finish,
+                event.usage_metadata,
+                event.model_version or "",
+                event.cache_metadata,
+                event.logprobs_result,
+                event.avg_logprobs,
+                (event.error_message or "") if finish else "",
+            )
+        )
 
 
-def _says_something(ended: ModelCallEnded) -> bool:
+def _is_of_a_model(event: AdkEvent) -> bool:
     """Tell a model's own event from those of tools and nodes, which know nothing of a model."""
     return bool(
-        ended.finish
-        or ended.model
-        or ended.avg_logprobs is not None
-        or _tells(ended.usage)
-        or _tells(ended.cache)
-        or _tells(ended.logprobs)
+        event.model_version
+        or event.avg_logprobs is not None
+        or _tells(event.usage_metadata)
+        or _tells(event.cache_metadata)
+        or _tells(event.logprobs_result)
     )
 
 

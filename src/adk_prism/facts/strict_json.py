@@ -127,17 +127,10 @@ def _is_too_deep(value: bytes) -> bool:
 
 
 def _has_many_brackets(value: bytes) -> bool:
-    """Tell whether there are enough of them to be too deep. From one to the next: in a value that is
-    mostly text a count of all its bytes takes four times as long."""
-    found = 0
-    for bracket in b"[{":
-        at = value.find(bracket)
-        while at >= 0:
-            found += 1
-            if found > MAX_DEPTH:
-                return True
-            at = value.find(bracket, at + 1)
-    return False
+    """Tell whether there are enough of them to be too deep. Counted by leaving them out: that jumps from
+    one to the next, where `count` looks at every byte, and takes four times as long."""
+    rest = value.replace(b"[", b"").replace(b"{", b"")
+    return len(value) - len(rest) > MAX_DEPTH
 
 
 def _repair_structure(value: bytes) -> bytes:

@@ -8,8 +8,9 @@ for byte, except for these deliberate differences:
 - `temp:` state never leaves (ADK trims it from final events but not from partial ones);
 - the text of an exception is replaced by safe text with a correlation id; the operator gets it.
 
-The event is serialised once by its compiled serializer. ADK's walk over the whole event, which
-costs five times as much, is taken only where the bytes hold a word that the walk would act on.
+The event is serialised once, by its compiled serializer or by the pattern of the delta before it
+(`next_delta.py`). ADK's walk over the whole event, which costs five times as much, is taken only where
+the bytes hold a word that the walk would act on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from msgspec import Raw
 from pydantic import BaseModel
 
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
+from adk_prism.source.next_delta import NextDelta
 from adk_prism.source.plain_json import describe, encode_strictly, plain
 
 try:
@@ -95,11 +97,15 @@ class Serialiser:
         self._run = run
         self._app = app
         self._repaired = False
+        self._deltas = NextDelta()
         self.correlation = ""
         """Of the last text withheld, so that the end of the run can refer to the same line."""
 
     def event(self, event: Event) -> bytes:
         """Return the event's JSON, redacted. Never raises for what an agent put in it."""
+        delta = self._deltas.write(event)
+        if delta is not None:
+            return delta
         if _holds_exception(event):
             event = self._withhold(event)
         try:
@@ -111,6 +117,7 @@ class Serialiser:
             return encode_strictly(_redacted_event(event))
         if _deserves_a_look(event, data) and _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
+        self._deltas.learn(event, data)
         return data
 
     def _withhold(self, event: Event) -> Event:

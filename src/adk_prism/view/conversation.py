@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from adk_prism.facts import model as fact
 from adk_prism.runlog.entry import Entry, RunStarted
+from adk_prism.view.items import Item, Mark, written
 
 
 class _Text:
@@ -33,6 +34,14 @@ class _Text:
         self._cursors.append(cursor)
         self._lengths.append((self._lengths[-1] if self._lengths else 0) + len(text))
 
+    def about(self) -> dict[str, Any]:
+        return {"kind": self.kind, "speaker": self.speaker}
+
+    def marks(self) -> list[Mark]:
+        """Return each piece; None: it is complete."""
+        marks: list[Mark] = list(zip(self._cursors, self._pieces, strict=True))
+        return marks if self.until is None else [*marks, (self.until, None)]
+
     def at(self, cursor: int) -> dict[str, Any]:
         index = bisect_right(self._cursors, cursor)
         over = self.until is not None and self.until <= cursor
@@ -51,21 +60,25 @@ class _Call:
     def __init__(self, since: int, asked: fact.CallRequested) -> None:
         self.since = since
         self._asked = asked
-        self._steps: list[tuple[int, dict[str, Any]]] = []
+        self._steps: list[Mark] = []
 
     def step(self, cursor: int, **news: Any) -> None:
         self._steps.append((cursor, news))
 
-    def at(self, cursor: int) -> dict[str, Any]:
-        shown: dict[str, Any] = {
+    def about(self) -> dict[str, Any]:
+        return {
             "kind": "call",
             "speaker": self._asked.speaker.author,
             "call": self._asked.call,
             "name": self._asked.name,
             "input": _plain(self._asked.input),
-            "status": "requested",
-            "since": self.since,
         }
+
+    def marks(self) -> list[Mark]:
+        return self._steps
+
+    def at(self, cursor: int) -> dict[str, Any]:
+        shown = self.about() | {"status": "requested", "since": self.since}
         for at, news in self._steps:
             if at <= cursor:
                 shown |= news
@@ -78,6 +91,12 @@ class _Note:
     def __init__(self, since: int, **shown: Any) -> None:
         self.since = since
         self._shown = shown
+
+    def about(self) -> dict[str, Any]:
+        return self._shown
+
+    def marks(self) -> list[Mark]:
+        return []
 
     def at(self, _: int) -> dict[str, Any]:
         return self._shown | {"since": self.since}
@@ -157,6 +176,10 @@ class ConversationFilm:
     def _step(self, cursor: int, call: str, **news: Any) -> None:
         if call in self._calls:
             self._calls[call].step(cursor, **news)
+
+    def items(self, after: int = 0) -> dict[str, list[Item]]:
+        """Return what was said, or what of it after a cursor."""
+        return {"said": list(written(self._items, after))}
 
     def at(self, cursor: int) -> list[dict[str, Any]]:
         """Return what had been said at a cursor."""

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from adk_prism.errors import BadPosition, NotBuilt, UsageError
+from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.graph import graph_at
+from adk_prism.view.grounding import GroundingFilm
 from adk_prism.view.proof import ProofFilm
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import TimelineFilm
-
-LATER = ("grounding",)
-"""Panels that are named in the documentation, and not in this version."""
 
 
 class Film:
@@ -31,8 +29,11 @@ class Film:
         self.timeline = TimelineFilm()
         self.conversation = ConversationFilm()
         self.proof = ProofFilm()
-        self._started: RunStarted | None = None
-        self._ended: tuple[int, RunEnded] | None = None
+        self.grounding = GroundingFilm(self.state)
+        self.started: RunStarted | None = None
+        """The first record; None only before anything was fed."""
+        self.ended: tuple[int, RunEnded] | None = None
+        """Cursor and record of the end."""
         self.last = 0
         """Cursor of the newest entry."""
 
@@ -41,16 +42,17 @@ class Film:
         self.last = entry.cursor
         self.timeline.tick(entry)
         if isinstance(entry.record, RunStarted):
-            self._started = entry.record
+            self.started = entry.record
             self.conversation.open(entry)
         elif isinstance(entry.record, RunEnded):
-            self._ended = (entry.cursor, entry.record)
+            self.ended = (entry.cursor, entry.record)
         facts = self._reader.feed(entry)
         self.proof.feed(entry, facts)
         for fact in facts:
             self.state.feed(entry.cursor, fact)
             self.timeline.feed(entry, fact)
             self.conversation.feed(entry.cursor, fact)
+        self.grounding.feed(entry.cursor)
 
     def at(
         self,
@@ -63,12 +65,10 @@ class Film:
         """Return what the panels, or the one named, show at a cursor; without one, at the end.
 
         Of the state, `since` asks for the difference to another cursor, before or after, and `key` for
-        every write of one key. Raise `BadPosition` for a cursor the run does not have, `UsageError` or
-        `NotBuilt` for a panel.
+        every write of one key. Raise `BadPosition` for a cursor the run does not have, `UsageError` for a
+        panel.
         """
         at = self._checked(self.last if cursor is None else cursor)
-        if panel in LATER:
-            raise NotBuilt(f"Panel {panel!r} is not in this version.")
         if panel and panel not in _PANELS:
             known = ", ".join(_PANELS)
             raise UsageError(f"Panel {panel[:40]!r} is not known; expected one of {known}.")
@@ -96,14 +96,14 @@ class Film:
         return asked
 
     def _header(self, at: int) -> dict[str, Any]:
-        started = self._started
+        started = self.started
         header: dict[str, Any] = {"at": at, "last": self.last}
         if started is not None:
             header["run"] = started.run
             header["app"] = started.origin.app
             header["session"] = started.origin.session
-        over = self._ended is not None and self._ended[0] <= at
-        header["outcome"] = self._ended[1].outcome if over and self._ended else None
+        over = self.ended is not None and self.ended[0] <= at
+        header["outcome"] = self.ended[1].outcome if over and self.ended else None
         return header
 
 
@@ -133,4 +133,5 @@ _PANELS: dict[str, Callable[[Film, int], Any]] = {
     "graph": lambda film, at: graph_at(film.timeline, film.state, at),
     "conversation": lambda film, at: film.conversation.at(at),
     "proof": lambda film, at: film.proof.at(at),
+    "grounding": lambda film, at: film.grounding.at(at),
 }

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.completion import Completion
@@ -20,8 +21,39 @@ from adk_prism.facts.proof_confidence import NONE_STATED
 from adk_prism.facts.proof_model import Proof
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
 from adk_prism.view.history import History
+from adk_prism.view.items import Item, Mark, written
 
 _WHOLE = "proof"
+
+
+class _Known(Struct, frozen=True):
+    """Something by name, and what was known of it, to be written down."""
+
+    name: str
+    history: History[Any]
+
+    @property
+    def since(self) -> int:
+        return self.history.cursors[0]
+
+    def about(self) -> dict[str, Any]:
+        return {"id": self.name}
+
+    def marks(self) -> list[Mark]:
+        return list(zip(self.history.cursors, self.history.values, strict=True))
+
+
+class _Source(Struct, frozen=True):
+    """A source of the model's provider."""
+
+    since: int
+    cited: fact.SourceCited
+
+    def about(self) -> dict[str, Any]:
+        return {"source": self.cited.source, "title": self.cited.title, "uri": self.cited.uri}
+
+    def marks(self) -> list[Mark]:
+        return []
 
 
 class ProofFilm:
@@ -29,7 +61,7 @@ class ProofFilm:
 
     def __init__(self) -> None:
         self._proofs: dict[str, History[Proof]] = {}
-        self._sources: list[tuple[int, fact.SourceCited]] = []
+        self._sources: list[_Source] = []
         self._completion = Completion()
         self._classes: dict[EventClass, History[int]] = {name: History() for name in CLASSES}
         self._over: int | None = None
@@ -47,7 +79,22 @@ class ProofFilm:
             if isinstance(item, fact.ProofGiven):
                 self._proofs.setdefault(item.id, History()).set(entry.cursor, item.proof)
             elif isinstance(item, fact.SourceCited):
-                self._sources.append((entry.cursor, item))
+                self._sources.append(_Source(entry.cursor, item))
+
+    @property
+    def completion(self) -> int | None:
+        """Cursor of the entry with which the answer was complete; known when the run is over."""
+        return self._completion.cursor if self._over is not None else None
+
+    def items(self, after: int = 0) -> dict[str, list[Item]]:
+        """Return proofs, sources and counts of events, or what of them after a cursor."""
+        proofs = (_Known(name, history) for name, history in self._proofs.items())
+        seen = (_Known(name, history) for name, history in self._classes.items() if history.cursors)
+        return {
+            "proofs": list(written(proofs, after)),
+            "sources": list(written(self._sources, after)),
+            "classes": list(written(seen, after)),
+        }
 
     def at(self, cursor: int) -> dict[str, Any]:
         """Return what was known at a cursor."""
@@ -57,7 +104,11 @@ class ProofFilm:
         return {
             "answer": self._answer(cursor),
             "specialists": [proof for proof in shown if proof is not None],
-            "sources": [_source(at, item) for at, item in self._sources if at <= cursor],
+            "sources": [
+                source.about() | {"cursor": source.since}
+                for source in self._sources
+                if source.since <= cursor
+            ],
             "completion": self._completed(cursor),
             "events": {name: history.at(cursor) or 0 for name, history in self._classes.items()},
         }
@@ -79,8 +130,4 @@ class ProofFilm:
 
     def _completed(self, cursor: int) -> int | None:
         known = self._over is not None and self._over <= cursor
-        return self._completion.cursor if known else None
-
-
-def _source(cursor: int, item: fact.SourceCited) -> dict[str, Any]:
-    return {"source": item.source, "title": item.title, "uri": item.uri, "cursor": cursor}
+        return self.completion if known else None

@@ -6,7 +6,7 @@ A value that is written again as it was is kept once, and no value keeps the eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
 from adk_prism.view.history import History
+from adk_prism.view.items import Item, Mark, written
 
 Scope = Literal["session", "user", "app", "temp"]
 _SCOPES: tuple[Scope, ...] = ("user", "app", "temp")
@@ -36,6 +37,26 @@ class KeyChange(Struct, frozen=True):
     before: Any = None
     after: Any = None
     writer: str = ""
+
+
+class _Key(Struct, frozen=True):
+    """A key and its writes, to be written down."""
+
+    key: str
+    history: History[Write]
+
+    @property
+    def since(self) -> int:
+        return self.history.cursors[0]
+
+    def about(self) -> dict[str, Any]:
+        return {"key": self.key}
+
+    def marks(self) -> list[Mark]:
+        return [
+            (cursor, {"writer": write.writer} | _value_of(write))
+            for cursor, write in zip(self.history.cursors, self.history.values, strict=True)
+        ]
 
 
 class StateFilm:
@@ -97,7 +118,7 @@ class StateFilm:
 
     def keys_at(self, cursors: Iterable[int]) -> dict[int, list[str]]:
         """Return the keys of the state at each of some cursors; equal neighbours share one list."""
-        there: dict[str, None] = {}
+        there: set[str] = set()
         keys: list[str] = []
         found: dict[int, list[str]] = {}
         index = 0
@@ -105,13 +126,10 @@ class StateFilm:
             before = index
             while index < len(self._comings) and self._comings[index][0] <= cursor:
                 _, key, came = self._comings[index]
-                if came:
-                    there[key] = None
-                else:
-                    there.pop(key, None)
+                (there.add if came else there.discard)(key)
                 index += 1
             if index != before:
-                keys = list(there)
+                keys = [key for key in self._keys if key in there]
             found[cursor] = keys
         return found
 
@@ -122,11 +140,27 @@ class StateFilm:
             scopes.setdefault(scope_of(key), {})[key] = _plain(value)
         return scopes
 
-    def difference(self, before: int, after: int) -> list[KeyChange]:
-        """Return what changed between two cursors, in the order of first sight."""
+    def some_at(self, cursor: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
+        """Return the values of some keys at a cursor, decoded, in the order of first sight."""
+        found = ((key, self._keys[key].at(cursor)) for key in self._keys if wanted(key))
+        return {
+            key: _plain(write.value)
+            for key, write in found
+            if write is not None and write.value is not None
+        }
+
+    def latest(self, key: str) -> Raw | None:
+        """Return a key's newest value: the same object, until another is written."""
+        history = self._keys.get(key)
+        return history.values[-1].value if history is not None else None
+
+    def difference(
+        self, before: int, after: int, wanted: Callable[[str], bool] | None = None
+    ) -> list[KeyChange]:
+        """Return what changed between two cursors, in the order of first sight; of all keys or some."""
         changes: list[KeyChange] = []
         for key, history in self._keys.items():
-            if history.index(before) == history.index(after):
+            if history.index(before) == history.index(after) or (wanted and not wanted(key)):
                 continue
             change = _compare(key, history.at(before), history.at(after))
             if change is not None:
@@ -149,6 +183,11 @@ class StateFilm:
             for cursor, write in zip(history.cursors, history.values, strict=True)
         ]
 
+    def items(self, after: int = 0) -> dict[str, list[Item]]:
+        """Return the keys with their writes, or those after a cursor."""
+        keys = (_Key(key, history) for key, history in self._keys.items())
+        return {"keys": list(written(keys, after))}
+
     def keys(self) -> list[str]:
         """Return every key that was ever there."""
         return list(self._keys)
@@ -161,6 +200,10 @@ def _written(before: Write | None, value: Raw | None, writer: str) -> Write:
         # A copy: what msgspec decodes is a window on the whole event, and would keep it.
         return Write(None if value is None else value.copy(), writer)
     return before if before is not None and before.writer == writer else Write(known, writer)
+
+
+def _value_of(write: Write) -> dict[str, Raw]:
+    return {} if write.value is None else {"value": write.value}
 
 
 def scope_of(key: str) -> Scope:

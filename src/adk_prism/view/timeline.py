@@ -1,7 +1,12 @@
-"""What ran when: nodes with their bounds, waits for people, and time that nobody accounts for."""
+"""What ran when: nodes with their bounds, waits for people, and time that nobody accounts for.
+
+Times are whole microseconds since the run began: sums and differences of them are exact, so whoever
+computes them anywhere gets the same.
+"""
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 import msgspec
@@ -22,6 +27,7 @@ from adk_prism.facts.model import (
     Speaker,
 )
 from adk_prism.runlog.entry import Entry, NodeKind
+from adk_prism.view.items import Item, Mark, written
 
 _TOKENS = {
     "input": "promptTokenCount",
@@ -29,8 +35,9 @@ _TOKENS = {
     "reasoning": "thoughtsTokenCount",
     "total": "totalTokenCount",
 }
-_LEAST_GAP = 0.001
-"""Seconds. Shorter holes are the clock's grain, not time that anyone could account for."""
+_SECOND = 1_000_000
+_LEAST_GAP = 1_000
+"""Microseconds. Shorter holes are the clock's grain, not time that anyone could account for."""
 
 
 class NodeSpan(Struct, kw_only=True):
@@ -50,15 +57,40 @@ class NodeSpan(Struct, kw_only=True):
     derived: bool
     since: int
     """Cursor of its start."""
-    started: float
+    started: int
     until: int | None = None
-    ended: float | None = None
+    ended: int | None = None
     status: str = ""
     error: str = ""
     end_derived: bool = False
     """Its end was inferred; what is shown of it before is not touched by that."""
     tokens: list[tuple[int, dict[str, int]]] = []
     """Cursor and counts of each of its model calls."""
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known from its start."""
+        return {
+            "node": self.node,
+            "name": self.name,
+            "kind": self.kind,
+            "path": self.path,
+            "lane": self.branch,
+            "call": self.call,
+            "parent": self.parent,
+            "depth": self.depth,
+            "step": self.step,
+            "iteration": self.iteration,
+            "derived": self.derived,
+            "start": self.started,
+        }
+
+    def marks(self) -> list[Mark]:
+        """Return its model calls and its end."""
+        marks: list[Mark] = [(cursor, {"tokens": counts}) for cursor, counts in self.tokens]
+        if self.until is not None:
+            end = {"status": self.status, "end": self.ended, "derived": self.end_derived}
+            marks.append((self.until, end | ({"error": self.error} if self.error else {})))
+        return marks
 
 
 class Wait(Struct, kw_only=True):
@@ -67,9 +99,17 @@ class Wait(Struct, kw_only=True):
     kind: str
     call: str
     since: int
-    started: float
+    started: int
     until: int | None = None
-    ended: float | None = None
+    ended: int | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Return what is known from its start."""
+        return {"kind": self.kind, "call": self.call, "start": self.started}
+
+    def marks(self) -> list[Mark]:
+        """Return its end."""
+        return [] if self.until is None else [(self.until, {"end": self.ended})]
 
 
 class TimelineFilm:
@@ -81,14 +121,18 @@ class TimelineFilm:
         self._waits: list[Wait] = []
         self._asking: dict[str, Wait] = {}
         self._steps = 0
-        self.times: list[float] = []
+        self.start: float | None = None
+        """When the run began, on the log's clock."""
+        self.times = array("q")
         """Of every entry, by cursor."""
         self.finished: int | None = None
         """Cursor of the run's end, if that was a good one."""
 
     def tick(self, entry: Entry) -> None:
         """Note an entry's time."""
-        self.times.append(entry.time)
+        if self.start is None:
+            self.start = entry.time
+        self.times.append(round((entry.time - self.start) * _SECOND))
 
     def feed(self, entry: Entry, fact: Fact) -> None:
         """Take what an entry means."""
@@ -131,7 +175,7 @@ class TimelineFilm:
             iteration=fact.iteration,
             derived=fact.derived,
             since=entry.cursor,
-            started=entry.time,
+            started=self.times[-1],
             tokens=[],
         )
         self._nodes[fact.node] = self._open[fact.node] = span
@@ -139,7 +183,7 @@ class TimelineFilm:
     def _finish(self, entry: Entry, fact: NodeFinished) -> None:
         span = self._open.pop(fact.node, None)
         if span is not None:
-            span.until, span.ended = entry.cursor, entry.time
+            span.until, span.ended = entry.cursor, self.times[-1]
             span.status, span.error, span.end_derived = fact.status, fact.error, fact.derived
 
     def _count(self, cursor: int, fact: ModelCallEnded) -> None:
@@ -161,14 +205,21 @@ class TimelineFilm:
         return next(exact, None) or next(named, None)
 
     def _ask(self, entry: Entry, kind: str, call: str) -> None:
-        wait = Wait(kind=kind, call=call, since=entry.cursor, started=entry.time)
+        wait = Wait(kind=kind, call=call, since=entry.cursor, started=self.times[-1])
         self._waits.append(wait)
         self._asking[call] = wait
 
     def _answer(self, entry: Entry, call: str) -> None:
         wait = self._asking.pop(call, None)
         if wait is not None:
-            wait.until, wait.ended = entry.cursor, entry.time
+            wait.until, wait.ended = entry.cursor, self.times[-1]
+
+    def items(self, after: int = 0) -> dict[str, list[Item]]:
+        """Return the nodes and waits, or what became of them after a cursor."""
+        return {
+            "nodes": list(written(self._nodes.values(), after)),
+            "waits": list(written(self._waits, after)),
+        }
 
     # -------------------------------------------------------------- at a playhead
 
@@ -176,52 +227,50 @@ class TimelineFilm:
         """Return what the timeline shows at a cursor."""
         if not self.times:
             return {"start": None, "now": None, "nodes": [], "waits": [], "unaccounted": []}
-        start, now = self._clock(cursor)
-        waits = [_wait_at(w, cursor, start) for w in self._waits if w.since <= cursor]
         return {
-            "start": start,
-            "now": round(now - start, 6),
+            "start": self.start,
+            "now": self._now(cursor) / _SECOND,
             "nodes": self.nodes_at(cursor),
-            "waits": waits,
-            "unaccounted": self._gaps(cursor, start, now),
+            "waits": [_wait_at(wait, cursor) for wait in self._waits if wait.since <= cursor],
+            "unaccounted": self._gaps(cursor),
         }
 
-    def _clock(self, cursor: int) -> tuple[float, float]:
-        """Return when the run began, and the time at a cursor."""
-        return self.times[0], self.times[min(cursor, len(self.times)) - 1]
+    def _now(self, cursor: int) -> int:
+        return self.times[min(cursor, len(self.times)) - 1]
 
     def nodes_at(self, cursor: int) -> list[dict[str, Any]]:
         """Return the nodes that had started at a cursor, as they were then."""
-        if not self.times:
-            return []
-        start, now = self._clock(cursor)
-        return [_node_at(span, cursor, start, now) for span in self.spans(cursor)]
+        return [_node_at(span, cursor, self._now(cursor)) for span in self.spans(cursor)]
 
     def spans(self, cursor: int) -> list[NodeSpan]:
         """Return the nodes that had started at a cursor, in the order of their starts."""
         return [span for span in self._nodes.values() if span.since <= cursor]
 
-    def _gaps(self, cursor: int, start: float, now: float) -> list[dict[str, float]]:
+    def _gaps(self, cursor: int) -> list[dict[str, float]]:
         """Return the stretches in which no node ran."""
         gaps: list[dict[str, float]] = []
-        covered = start
+        covered, now = 0, self._now(cursor)
         for span in sorted(self.spans(cursor), key=lambda s: s.started):
             if span.started - covered > _LEAST_GAP:
-                gaps.append(_gap(covered, span.started, start))
-            ended = span.ended if span.until is not None and span.until <= cursor else now
-            covered = max(covered, ended if ended is not None else now)
+                gaps.append(_gap(covered, span.started))
+            covered = max(covered, _end_at(span, cursor, now))
         if now - covered > _LEAST_GAP:
-            gaps.append(_gap(covered, now, start))
+            gaps.append(_gap(covered, now))
         return gaps
 
 
-def _gap(since: float, until: float, start: float) -> dict[str, float]:
-    return {"from": round(since - start, 6), "until": round(until - start, 6)}
+def _gap(since: int, until: int) -> dict[str, float]:
+    return {"from": since / _SECOND, "until": until / _SECOND}
 
 
-def _node_at(span: NodeSpan, cursor: int, start: float, now: float) -> dict[str, Any]:
+def _end_at(span: NodeSpan, cursor: int, now: int) -> int:
+    """Return how far a node had come."""
     over = span.until is not None and span.until <= cursor
-    ended = span.ended if over and span.ended is not None else None
+    return span.ended if over and span.ended is not None else now
+
+
+def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
+    over = span.until is not None and span.until <= cursor
     tokens: dict[str, int] = {}
     for at, counts in span.tokens:
         if at <= cursor:
@@ -241,21 +290,21 @@ def _node_at(span: NodeSpan, cursor: int, start: float, now: float) -> dict[str,
         "status": span.status if over else "running",
         "since": span.since,
         "until": span.until if over else None,
-        "start": round(span.started - start, 6),
-        "duration": round((ended if ended is not None else now) - span.started, 6),
+        "start": span.started / _SECOND,
+        "duration": (_end_at(span, cursor, now) - span.started) / _SECOND,
         "tokens": tokens,
         "derived": span.derived or (over and span.end_derived),
     }
     return shown | ({"error": span.error} if over and span.error else {})
 
 
-def _wait_at(wait: Wait, cursor: int, start: float) -> dict[str, Any]:
+def _wait_at(wait: Wait, cursor: int) -> dict[str, Any]:
     over = wait.until is not None and wait.until <= cursor
     return {
         "kind": wait.kind,
         "call": wait.call,
         "since": wait.since,
         "until": wait.until if over else None,
-        "start": round(wait.started - start, 6),
-        "end": round(wait.ended - start, 6) if over and wait.ended is not None else None,
+        "start": wait.started / _SECOND,
+        "end": wait.ended / _SECOND if over and wait.ended is not None else None,
     }

@@ -18,11 +18,19 @@ from msgspec import Struct
 
 from adk_prism.facts.proof_model import Level
 from adk_prism.facts.prose.confidence_item import Item, about, is_overall, read_items
+from adk_prism.facts.prose.confidence_stance import (
+    is_denied,
+    is_spread,
+    is_stated,
+    sentence_end,
+    sentence_of,
+)
 from adk_prism.facts.prose.confidence_value import Value, beginnings, read_value
 from adk_prism.facts.prose.markdown_line import Line, closing_bracket
 
 NO_VALUE = "no number and no level"
 UNTIED = "a number that is not tied to it"
+DENIED = "a level that is denied"
 
 _BEFORE, _AFTER = 80, 300
 """Characters around a label that may belong to it: a name or a value before, a few of each after."""
@@ -41,10 +49,10 @@ _LABEL = re.compile(
     rf"(?P<noun>(?:{'|'.join(_NOUNS)})(?!\w)|conf\.?(?=\s?[:=]))|(?P<adjective>(?:{'|'.join(_ADJECTIVES)})(?!\w))"
     "|(?P<sign>信頼度|確信度|置信度)"
 )
-_INTERVAL = re.compile(r"\s+(?:interval|limit|bound|band|region)s?\b")
-_INTERVAL_BEFORE = re.compile(r"interval(?:o|le|lo)\s+d[ei]\s+$")
 _TEST = re.compile(r"\bat\s+(?:the\s+|a\s+)?$")
-_KIND = re.compile(r"\s+(?:level|score|rating|index|estimate|grade)\b")
+_KIND = re.compile(
+    r"\s+(?:level|score|rating|index|estimate|grade|assessment|evaluation|percentage|value|judge?ment)\b"
+)
 _QUALIFIED = re.compile(r"\s{0,2}\((?P<about>[^()]{1,60})\)(?=\s{0,2}[:=|→–—-])")
 _CONCERNING = re.compile(
     r"\s+(?:in|for|on|about|regarding)\s+(?P<about>[^:=|,;.()]{1,60}?)"
@@ -55,7 +63,6 @@ _VERB = re.compile(r"\s+(?:is|was|of|at|stands at|remains)\s+")
 _BRACKET = re.compile(r"\s{0,2}[(\[]\s?(?=[^()\[\]]{1,40}[)\]])")
 _SPACE = re.compile(r"\s{1,3}")
 _BEHIND = re.compile(r"\s+(?P<how>in|that|for|on|about|regarding)\s+(?P<about>[^,;.()|\n]{1,80})")
-_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[;\n]")
 _CLAUSE = re.compile(r"[.;:,(|\[{}\"—–!?]")
 _NAME_BEFORE = re.compile(r"(?P<name>[^.;,(|:]{1,50}):\s{0,2}$")
 
@@ -142,7 +149,7 @@ class _Place:
 
     def read(self) -> Statement | Fault | None:
         before = self._low[self._start : self._label.start()]
-        if _INTERVAL.match(self._low, self._label.end()) or _INTERVAL_BEFORE.search(before):
+        if not is_stated(before, self._low[self._label.end() : self._end]):
             return None
         if self._label["adjective"]:
             return self._preceding(before)
@@ -180,7 +187,7 @@ class _Place:
             return Statement(self._words(start, place + end), named)
         if not self._line.is_label(self._label.start()) and not before:
             return None  # A word that is explained: `confidence: how sure it is`.
-        end = _sentence(tail)
+        end = sentence_end(tail)
         said = any(not letter.isspace() and letter not in "*\"'," for letter in tail[:end])
         return Fault(self._words(start, place + end), NO_VALUE) if said else None
 
@@ -217,11 +224,15 @@ class _Place:
 
     # -------------------------------------------------------------- value, then label
 
-    def _preceding(self, before: str) -> Statement | None:
+    def _preceding(self, before: str) -> Statement | Fault | None:
         found = _last_value(before, adjective=bool(self._label["adjective"]))
         if found is None or not self._is_judgement(found[1]) or _TEST.search(before, 0, found[0]):
             return None
         start, value = found
+        if self._label["noun"] and value.is_number and is_spread(self._low[self._label.end() :]):
+            return None
+        if is_denied(before[:start]):
+            return Fault(self._words(self._start, self._end), DENIED)
         behind = _BEHIND.match(self._low, self._label.end(), self._end)
         named = _NAME_BEFORE.search(self._text, self._start, self._start + start)
         overall = is_overall(before[:start])
@@ -242,11 +253,10 @@ class _Place:
     def _untied(self, before: str) -> Fault | None:
         """Return the sentence, if it has a percentage that could have been meant."""
         after = self._text[self._label.end() : self._end]
-        rest = after[: _sentence(after)]
+        rest = after[: sentence_end(after)]
         if "%" not in rest[:_BEFORE]:
             return None
-        ends = list(_SENTENCE_END.finditer(before))
-        start = self._start + (ends[-1].end() if ends else 0)
+        start = self._label.start() - len(sentence_of(before))
         last = self._label.end() + len(rest)
         return Fault(self._text[start : last + 1].strip(), UNTIED)
 
@@ -279,9 +289,3 @@ def _last_value(before: str, *, adjective: bool) -> tuple[int, Value] | None:
         if value is not None and value.end == end and not value.fault:
             return (start, value) if value.scaled or value.level else None
     return None
-
-
-def _sentence(text: str) -> int:
-    """Return where the first sentence ends."""
-    match = _SENTENCE_END.search(text)
-    return match.start() if match else len(text)

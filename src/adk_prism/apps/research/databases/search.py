@@ -1,0 +1,199 @@
+"""One search: pages asked one after the other, with patience, until there are papers enough.
+
+Whatever happens, the answer is an `Outcome`: what went wrong is a `Trouble` in it, beside the papers
+that had come by then. Only cancellation is passed on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import httpx
+
+from .clock import Clock, SystemClock
+from .curl import as_curl
+from .database import AnyDatabase, BadAnswer, Database, LocalDatabase, Page
+from .fetch import fetch
+from .limiter import Limiter
+from .outcome import Outcome
+from .paper import Paper, distinct
+from .query import Query, lint
+from .syntax import holds, parse
+from .trouble import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often. Waits that a service asks for are kept up to `longest_wait`."""
+
+    pages: int = 10
+    tries: int = 3
+    timeout: float = 20.0
+    budget: float = 90.0
+    longest_wait: float = 60.0
+    first_backoff: float = 1.0
+    jitter: Callable[[], float] = random.random
+
+
+async def search(
+    database: AnyDatabase,
+    query: Query,
+    *,
+    client: httpx.AsyncClient,
+    limiter: Limiter,
+    clock: Clock | None = None,
+    patience: Patience | None = None,
+) -> Outcome:
+    """Search a database; a faulty query is not sent but answered with its faults."""
+    time = clock or SystemClock()
+    if faults := lint(query):
+        detail = " ".join(fault.detail for fault in faults)
+        trouble = Trouble("malformed_query", f"lint.{faults[0].rule}", detail)
+        return Outcome(trouble=trouble, mode=database.mode)
+    began = time.now()
+    if isinstance(database, LocalDatabase):
+        gathered = _Gathered(query, page_count=1)
+        gathered.take(database.find(query))
+        return gathered.outcome(database, time.now() - began)
+    gathered = _Gathered(query)
+    session = _Session(database, client, limiter, time, patience or Patience())
+    await session.run(gathered, began)
+    return gathered.outcome(database, time.now() - began)
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What has come so far."""
+
+    query: Query
+    page_count: int = 0
+    requests: int = 0
+    papers: tuple[Paper, ...] = ()
+    total: int | None = None
+    repeated: int = 0
+    left_out: int = 0
+    unreadable: int = 0
+    more: bool = False
+    warnings: dict[str, None] = field(default_factory=dict)
+    trouble: Trouble | None = None
+    curl: str = ""
+
+    def take(self, page: Page) -> None:
+        """Add a page. Papers of a service that counts loosely are checked against the query."""
+        found = page.papers
+        if page.counts_loosely:
+            tree = parse(self.query.text)
+            found = tuple(paper for paper in found if holds(tree, _searched(paper)))
+            self.left_out += len(page.papers) - len(found)
+        elif page.total is not None:
+            self.total = page.total if self.total is None else max(self.total, page.total)
+        merged = distinct((*self.papers, *found))
+        self.repeated += len(self.papers) + len(found) - len(merged)
+        self.unreadable += page.unreadable
+        self.more = bool(page.next) or len(merged) > self.query.limit
+        self.papers = merged[: self.query.limit]
+        self.warnings.update(dict.fromkeys(page.warnings))
+
+    @property
+    def enough(self) -> bool:
+        return len(self.papers) >= self.query.limit
+
+    def outcome(self, database: AnyDatabase, seconds: float) -> Outcome:
+        """Return what came, with what has to be said about it."""
+        if self.left_out:
+            self._warn(f"{self.left_out} records had only some of the words and were left out")
+        if self.repeated:
+            self._warn(f"{self.repeated} records came more than once")
+        if self.unreadable:
+            self._warn(f"{self.unreadable} records could not be read")
+        return Outcome(
+            papers=self.papers,
+            total=self.total,
+            pages=self.page_count,
+            requests=self.requests,
+            duration_ms=round(seconds * 1000),
+            warnings=tuple(self.warnings),
+            trouble=self.trouble,
+            mode=database.mode,
+            curl=self.curl,
+            repeated=self.repeated,
+            truncated=self.more or (self.total or 0) > len(self.papers) + self.repeated,
+        )
+
+    def _warn(self, text: str) -> None:
+        self.warnings[text] = None
+
+
+def _searched(paper: Paper) -> str:
+    return f"{paper.title} {paper.venue} {paper.abstract}"
+
+
+@dataclass(slots=True)
+class _Session:
+    """The pages of one search."""
+
+    database: Database
+    client: httpx.AsyncClient
+    limiter: Limiter
+    clock: Clock
+    patience: Patience
+
+    async def run(self, gathered: _Gathered, began: float) -> None:
+        token = ""
+        for _ in range(self.patience.pages):
+            page = await self._page(gathered, token, began)
+            if page is None:
+                return
+            gathered.take(page)
+            gathered.page_count += bool(page.papers) or not page.next
+            if not page.next or gathered.enough:
+                return
+            token = page.next
+        gathered.warnings[f"stopped after {self.patience.pages} requests of pages"] = None
+
+    async def _page(self, gathered: _Gathered, token: str, began: float) -> Page | None:
+        """Ask for one page, again if that may help; None leaves the trouble behind."""
+        request = self.database.build_request(gathered.query, token)
+        gathered.curl = gathered.curl or as_curl(request)
+        for attempt in range(self.patience.tries):
+            left = self.patience.budget - (self.clock.now() - began)
+            page, trouble = await self._once(gathered, request, left)
+            gathered.trouble = trouble
+            if trouble is None:
+                return page
+            wait = self._wait(trouble, attempt)
+            left = self.patience.budget - (self.clock.now() - began)
+            if wait is None or attempt + 1 == self.patience.tries or wait > left:
+                return None
+            self.limiter.hold(self.database.host, wait)
+        return None
+
+    async def _once(
+        self, gathered: _Gathered, request: httpx.Request, left: float
+    ) -> tuple[Page | None, Trouble | None]:
+        host, pace = self.database.host, self.database.pace
+        if self.limiter.wait(host) > left:
+            detail = f"{host} wants to be left alone for longer than the search may take"
+            return None, Trouble("rate_limited", "local.pace", detail)
+        async with self.limiter.turn(host, pace):
+            gathered.requests += 1
+            answer = await fetch(self.client, request, min(self.patience.timeout, max(left, 0.1)))
+        trouble = self.database.classify(answer)
+        if trouble is not None or isinstance(answer, Exception):
+            return None, trouble
+        try:
+            return self.database.parse(answer), None
+        except BadAnswer as problem:
+            return None, Trouble("service_error", "body.shape", str(problem), answer.status_code)
+
+    def _wait(self, trouble: Trouble, attempt: int) -> float | None:
+        """Return the seconds until the next try; None if there is no use in one."""
+        if not trouble.passing:
+            return None
+        if trouble.retry_after is not None:
+            asked = trouble.retry_after
+            return asked if asked <= self.patience.longest_wait else None
+        backoff = self.patience.first_backoff * 2.0**attempt
+        return float(min(self.patience.longest_wait, backoff * (1 + self.patience.jitter())))

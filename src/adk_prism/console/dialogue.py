@@ -1,0 +1,104 @@
+"""A session as the panel knows it: the talk so far, the film of its last run, and what waits for an answer.
+
+Pure: entries go in, and a screen or a pipe looks at it. What is pending is folded as the server folds it;
+a change of state between two messages leaves it, another message expires it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adk_prism.console.talk import Talk
+from adk_prism.facts.pending import Pending
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunStarted, to_raw
+from adk_prism.view.film import Film, fold
+
+
+class Dialogue:
+    """One session."""
+
+    def __init__(self) -> None:
+        self.talk = Talk()
+        self.film: Film | None = None
+        """Of the last run; before there is one, of nothing but the session's state."""
+        self.pending = Pending()
+        self.outcome: Outcome | None = None
+        """How the last run ended; None while it goes on, or before there is one."""
+        self._reader = Reader()
+        self._head: RunStarted | None = None
+
+    def remember(self, origin: Origin, state: Mapping[str, Any]) -> None:
+        """Take the state of a session that no run has told of."""
+        if self.film is None:
+            values = {key: to_raw(value) for key, value in state.items()}
+            head = RunStarted(run="", origin=origin, state=values, derived=True)
+            self.film = fold([Entry(1, 0.0, head)])
+
+    def feed(self, entry: Entry) -> None:
+        """Take the next entry of a run; a first one begins another run."""
+        record = entry.record
+        if isinstance(record, RunStarted):
+            self._begin(record)
+        assert self.film is not None, "a run begins with its first entry"
+        self.film.feed(entry)
+        facts = self._reader.feed(entry)
+        self.talk.feed(facts)
+        self.pending.feed(facts)
+        if isinstance(record, RunEnded):
+            self._end(record)
+
+    def settle(self, end: Entry, entries: Sequence[Entry]) -> None:
+        """Take a run's end, and its recording in place of what was seen live."""
+        self.feed(end)
+        if entries:
+            self.film = fold(entries)
+
+    def replay(self, entries: Sequence[Entry]) -> None:
+        """Take a run that is over, or as much of it as there is."""
+        for entry in entries:
+            self.feed(entry)
+
+    def _begin(self, head: RunStarted) -> None:
+        self._head, self._reader, self.film = head, Reader(), Film()
+        self.outcome = None
+        if head.kind != "state" and head.continues is None:
+            self.pending = Pending()
+        self.talk.open(head)
+
+    def _end(self, end: RunEnded) -> None:
+        self.outcome = end.outcome
+        continues = self._head.continues if self._head is not None else None
+        if continues is not None:
+            decisions = list(continues.decisions.values())
+            take = self.pending.hold if continues.held else self.pending.pass_on
+            take(decisions, continues.answers)
+
+    # -------------------------------------------------------------- questions about it
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on."""
+        return self._head is not None and self.outcome is None
+
+    def panel(self, name: str) -> Any:
+        """Return what a panel shows now; None before there is anything."""
+        if self.film is None or not self.film.last:
+            return None
+        return self.film.at(panel=name)[name]
+
+    def state(self) -> dict[str, Any]:
+        """Return the session's state, all scopes together."""
+        if self.film is None:
+            return {}
+        raw = self.film.state.raw_at(self.film.last)
+        return {key: msgspec.json.decode(bytes(value)) for key, value in raw.items()}
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits for the person."""
+        pending = self.pending
+        return bool(pending.approvals or pending.requests or pending.client_calls)

@@ -1,0 +1,62 @@
+"""Rows: what a panel shows, as lines of text with a word for how each looks.
+
+The words alone have to be enough: a style only repeats what a mark or a word on the row says already.
+Nothing that a model or a tool says reaches the terminal as a control character.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+Style = Literal["", "title", "dim", "strong", "changed", "ask", "error", "user"]
+
+SHORT = 200
+"""Characters of a value on a row: enough to recognise it."""
+
+
+class Row(NamedTuple):
+    """One line."""
+
+    text: str
+    style: Style = ""
+
+
+def clean(text: str) -> str:
+    """Return text that moves no cursor and rings no bell."""
+    if text.isprintable():
+        return text
+    kept = (c if c.isprintable() or c == "\n" else " " if c == "\t" else "\ufffd" for c in text)
+    return "".join(kept)
+
+
+def one_line(text: str, most: int = SHORT) -> str:
+    """Return text on one line, cut to a length."""
+    joined = " ".join(clean(text).split())
+    return joined if len(joined) <= most else f"{joined[: most - 1]}…"
+
+
+def short_json(value: Any, most: int = SHORT) -> str:
+    """Return a JSON value on one line, cut to a length."""
+    return one_line(msgspec.json.encode(value).decode(), most)
+
+
+def wrapped(text: str, width: int, style: Style = "", hang: int = 2) -> Iterator[Row]:
+    """Yield text as rows of a width, those after the first set in."""
+    for line in textwrap.wrap(
+        one_line(text, SHORT * 10), max(width, 20), subsequent_indent=" " * hang
+    ):
+        yield Row(line, style)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 paper`, `2 papers`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def seconds(value: float) -> str:
+    """Return a duration with its unit."""
+    return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"

@@ -1,0 +1,236 @@
+"""What has been said in a session, as the items of a conversation, growing fact by fact.
+
+A call stays one item from its first argument to its answer, also where a person's approval and another
+run lie between. Decides what each fact shows; how an item looks is `panels.conversation`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.console.rows import short_json
+from adk_prism.facts import model as fact
+from adk_prism.runlog.entry import RunStarted
+
+KEPT_ITEMS = 400
+"""Items that stay on the screen: more than anybody scrolls through; the session keeps all."""
+
+NoteKind = Literal["user", "note", "ask", "error"]
+CallState = Literal["running", "answered", "failed", "denied", "abandoned", "asked"]
+
+
+class Words(Struct):
+    """Text that is or was being said."""
+
+    speaker: str
+    kind: str
+    text: str = ""
+    done: bool = False
+    version: int = 0
+
+
+class Call(Struct):
+    """A call and what became of it."""
+
+    name: str
+    input: str
+    state: CallState = "running"
+    result: str = ""
+    version: int = 0
+
+
+class Note(Struct):
+    """Something that is told once."""
+
+    kind: NoteKind
+    text: str
+    version: int = 0
+
+
+Item = Words | Call | Note
+
+
+class Talk:
+    """The conversation of one session."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.dropped = 0
+        """How many older items are no longer kept."""
+        self._blocks: dict[str, Words] = {}
+        self._calls: dict[str, Call] = {}
+
+    def open(self, head: RunStarted) -> None:
+        """Take how a run began: the person's words or answers, or a change of state."""
+        if head.kind == "rewind":
+            self.note("note", "The conversation was taken back to an earlier message.")
+        for text in _texts(head.message):
+            self.note("user", text)
+        if head.continues is not None:
+            for call, decision in head.continues.decisions.items():
+                named = self._calls[call].name if call in self._calls else call
+                verdict = "approved" if decision.approved else "denied"
+                why = f": {decision.reason}" if decision.reason else ""
+                self.note("user", f"{verdict} {named}{why}")
+
+    def feed(self, facts: Iterable[fact.Fact]) -> None:
+        """Take what an entry means."""
+        for item in facts:
+            show = _SHOW.get(type(item))
+            if show is not None:
+                show(self, item)
+
+    def note(self, kind: NoteKind, text: str) -> None:
+        """Tell something."""
+        self._add(Note(kind, text))
+
+    def _add(self, item: Item) -> None:
+        self.items.append(item)
+        extra = len(self.items) - KEPT_ITEMS
+        if extra > 0:
+            del self.items[:extra]
+            self.dropped += extra
+
+    # -------------------------------------------------------------- what is said
+
+    def _block_began(self, item: fact.BlockBegan) -> None:
+        words = self._blocks[item.block] = Words(item.speaker.author, item.kind)
+        self._add(words)
+
+    def _block_grew(self, item: fact.BlockGrew) -> None:
+        words = self._blocks[item.block]
+        words.text += item.text
+        words.version += 1
+
+    def _block_ended(self, item: fact.BlockEnded) -> None:
+        words = self._blocks.pop(item.block)
+        words.done = True
+        words.version += 1
+
+    # -------------------------------------------------------------- calls
+
+    def _call_requested(self, item: fact.CallRequested) -> None:
+        call = self._calls[item.call] = Call(item.name, _short(item.input))
+        self._add(call)
+
+    def _step(self, call: str, name: str, state: CallState, result: str = "") -> None:
+        if call not in self._calls:
+            self._calls[call] = Call(name, "")
+            self._add(self._calls[call])
+        found = self._calls[call]
+        found.state, found.result = state, result
+        found.version += 1
+
+    def _answered(self, item: fact.CallAnswered) -> None:
+        self._step(item.call, item.name, "answered", _short(item.output))
+
+    def _failed(self, item: fact.CallFailed) -> None:
+        self._step(item.call, item.name, "failed", item.error)
+
+    def _denied(self, item: fact.CallDenied) -> None:
+        self._step(item.call, item.name, "denied", item.reason)
+
+    def _abandoned(self, item: fact.CallAbandoned) -> None:
+        self._step(item.call, item.name, "abandoned")
+
+    def _approval_requested(self, item: fact.ApprovalRequested) -> None:
+        self._step(item.call, item.call, "asked", item.hint)
+
+    def _input_requested(self, item: fact.InputRequested) -> None:
+        self.note("ask", f"{item.kind} is asked for: {_asked(item.request)}")
+
+    # -------------------------------------------------------------- the rest
+
+    def _file_shown(self, item: fact.FileShown) -> None:
+        what = item.uri or f"{len(item.data) * 3 // 4} bytes"
+        self.note("note", " ".join(f"file {item.name} {item.media_type} {what}".split()))
+
+    def _code_shown(self, item: fact.CodeShown) -> None:
+        self.note("note", f"code {_short(item.code)}")
+
+    def _code_result(self, item: fact.CodeResultShown) -> None:
+        self.note("note", f"result {_short(item.result)}")
+
+    def _source_cited(self, item: fact.SourceCited) -> None:
+        self.note("note", f"{item.source}: {item.title} {item.uri}")
+
+    def _artifact_saved(self, item: fact.ArtifactSaved) -> None:
+        self.note("note", f"saved {item.filename}, version {item.version}")
+
+    def _transferred(self, item: fact.AgentTransferred) -> None:
+        self.note("note", f"{item.to} takes over")
+
+    def _state_changed(self, item: fact.StateChanged) -> None:
+        self.note("note", f"state: {', '.join(item.delta)}")
+
+    def _user_spoke(self, item: fact.UserSpoke) -> None:
+        self.note("user", item.text)
+
+    def _transcribed(self, item: fact.InputTranscribed) -> None:
+        if item.final:
+            self.note("user", item.text)
+
+    def _interrupted(self, item: fact.Interrupted) -> None:
+        self.note("note", f"{item.speaker.author} was interrupted")
+
+    def _error_raised(self, item: fact.ErrorRaised) -> None:
+        self.note("error", f"{item.speaker.author}: {item.code} {item.message}")
+
+    def _unrecognised(self, item: fact.Unrecognised) -> None:
+        self.note("note", f"unknown {item.kind}: {_short(item.raw)}")
+
+    def _run_over(self, item: fact.RunOver) -> None:
+        if item.outcome == "failed":
+            reference = f" Reference: {item.correlation}." if item.correlation else ""
+            self.note("error", f"The run failed ({item.code or 'error'}).{reference}")
+        elif item.outcome == "cancelled":
+            self.note("note", "The run was stopped.")
+
+
+def _texts(message: Raw) -> list[str]:
+    tree = msgspec.json.decode(bytes(message)) if bytes(message) else {}
+    parts = tree.get("parts") if isinstance(tree, dict) else None
+    return [part["text"] for part in parts or () if isinstance(part, dict) and part.get("text")]
+
+
+def _short(raw: Raw) -> str:
+    return short_json(msgspec.json.decode(bytes(raw))) if bytes(raw) else ""
+
+
+def _asked(request: Raw) -> str:
+    """Return the words of a question, where it has any."""
+    tree = msgspec.json.decode(bytes(request)) if bytes(request) else {}
+    message = tree.get("message") if isinstance(tree, dict) else None
+    return message if isinstance(message, str) and message else _short(request)
+
+
+_SHOW: dict[type[Any], Callable[[Talk, Any], None]] = {
+    fact.BlockBegan: Talk._block_began,
+    fact.BlockGrew: Talk._block_grew,
+    fact.BlockEnded: Talk._block_ended,
+    fact.CallRequested: Talk._call_requested,
+    fact.CallAnswered: Talk._answered,
+    fact.CallFailed: Talk._failed,
+    fact.CallDenied: Talk._denied,
+    fact.CallAbandoned: Talk._abandoned,
+    fact.ApprovalRequested: Talk._approval_requested,
+    fact.InputRequested: Talk._input_requested,
+    fact.FileShown: Talk._file_shown,
+    fact.CodeShown: Talk._code_shown,
+    fact.CodeResultShown: Talk._code_result,
+    fact.SourceCited: Talk._source_cited,
+    fact.ArtifactSaved: Talk._artifact_saved,
+    fact.AgentTransferred: Talk._transferred,
+    fact.StateChanged: Talk._state_changed,
+    fact.UserSpoke: Talk._user_spoke,
+    fact.InputTranscribed: Talk._transcribed,
+    fact.Interrupted: Talk._interrupted,
+    fact.ErrorRaised: Talk._error_raised,
+    fact.Unrecognised: Talk._unrecognised,
+    fact.RunOver: Talk._run_over,
+}
+"""Facts that a conversation shows; the panels show the rest."""

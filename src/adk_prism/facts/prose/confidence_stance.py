@@ -1,0 +1,72 @@
+"""Whether words about confidence state one: not asked, quoted, required, supposed or another kind of it.
+
+`If confidence is below 80%, ask`, `Minimum confidence: 80%`, `Say 'confidence: 92%'`, `consumer confidence`
+and a statistician's `95% confidence interval` hold numbers, and nobody's confidence. Nor is a level that is
+denied one (`not high`): what it is instead is not said.
+
+Patterns look at a bounded piece around the label, and none is repeated inside another.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[;\n]")
+
+_UP_TO_IT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        # Somebody else's, or none: consumers', voters'.
+        r"\b(?:consumer|investor|business|market|voter|public|customer|no|lack of)\s+$",
+        # A condition, up to three words away. A comma ends it: "when it is clear, confidence is 92%".
+        r"\b(?:if|unless|when|whenever|until|where|whether|should|assuming)\s(?:[^\s,]+\s){0,3}$",
+        r"\b(?:target|minimum|min\.?|maximum|max\.?|required|desired|default|needs?|requires?)\s(?:an?\s)?$",
+        r"(?:\be\.g\.|\bfor example|\bfor instance|\bsuch as)[,:]?\s$",
+        r"\binterval(?:o|le|lo)\s+d[ei]\s+$",
+    )
+)
+_BEHIND_IT = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s+(?:interval|limit|bound|band|region|threshold|cut-?off)s?\b",
+        r"[^.;\n]{0,60}\s(?:is|are|be)\s(?:required|needed|necessary|desirable)\b",
+    )
+)
+_QUOTED = re.compile(r"\w\s[\"'“‘«]$")
+_CLOSED = ("'", '"', "”", "’", "»")
+_ASKED = re.compile(r"[^.!?;\n]{0,200}\?")
+_SPREAD = re.compile(r"[^.;\n]{0,120}?(?:\bbetween\s\$?\d|±|\+/-|\bwithin\s[±\d])")
+_DENIED = re.compile(r"(?:\b(?:not|never|without|cannot|lacks?|lacking)|n['’]t)\s(?:\S+\s){0,3}$")
+
+
+def is_stated(before: str, after: str) -> bool:
+    """Tell a statement, by what stands up to its label and behind it, in lower case."""
+    if any(pattern.search(before) for pattern in _UP_TO_IT):
+        return False
+    if any(pattern.match(after) for pattern in _BEHIND_IT):
+        return False
+    if _QUOTED.search(before) and not after.startswith(_CLOSED):
+        return False
+    return not (sentence_of(before).strip() and _ASKED.match(after))
+
+
+def is_spread(after: str) -> bool:
+    """Tell how sure a sample is of a range: `with 95% confidence, it lies between 3 and 5`."""
+    return _SPREAD.match(after) is not None
+
+
+def is_denied(before: str) -> bool:
+    """Tell what is said not to be: `we do not have` high confidence."""
+    return _DENIED.search(sentence_of(before)) is not None
+
+
+def sentence_of(before: str) -> str:
+    """Return the last sentence of a piece of text."""
+    ends = list(_SENTENCE_END.finditer(before))
+    return before[ends[-1].end() :] if ends else before
+
+
+def sentence_end(text: str) -> int:
+    """Return where the first sentence ends."""
+    match = _SENTENCE_END.search(text)
+    return match.start() if match else len(text)

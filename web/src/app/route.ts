@@ -1,0 +1,117 @@
+/**
+ * Where the user is. The address bar is the whole state, so a copied link shows the same moment:
+ *
+ *     #/                                             home
+ *     #/app/tour/s-1?panel=state                     a chat, with the panels of its last run
+ *     #/run/r-1?at=14&panel=graph&sel=burn_analyst   one run at one cursor
+ *
+ * Keys that are not known here are options of panels; they are kept.
+ */
+import { useCallback, useSyncExternalStore } from 'react';
+
+export type Place =
+  | { kind: 'home' }
+  | { kind: 'chat'; app: string; session: string }
+  | { kind: 'run'; run: string };
+
+export type Route = {
+  place: Place;
+  /** The playhead; null is the end, which moves while a run is live. */
+  at: number | null;
+  panel: string | null;
+  selected: string | null;
+  options: Readonly<Record<string, string>>;
+};
+
+export const HOME: Route = { place: { kind: 'home' }, at: null, panel: null, selected: null, options: {} };
+
+export function parseRoute(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#/, '').split('?', 2);
+  const options: Record<string, string> = {};
+  for (const [key, value] of new URLSearchParams(query)) options[key] = value;
+  const { at, panel, sel, ...rest } = options;
+  return {
+    place: parsePlace(path.split('/').filter(Boolean).map(decoded)),
+    at: at !== undefined && /^\d{1,15}$/.test(at) ? Number(at) : null,
+    panel: panel || null,
+    selected: sel || null,
+    options: rest,
+  };
+}
+
+function parsePlace([kind, first, second]: string[]): Place {
+  if (kind === 'app' && first && second) return { kind: 'chat', app: first, session: second };
+  if (kind === 'run' && first) return { kind: 'run', run: first };
+  return { kind: 'home' };
+}
+
+function decoded(piece: string): string {
+  try {
+    return decodeURIComponent(piece);
+  } catch {
+    return piece; // A stray percent sign: the name is what was typed.
+  }
+}
+
+export function formatRoute({ place, at, panel, selected, options }: Route): string {
+  const query = new URLSearchParams();
+  if (at !== null) query.set('at', String(at));
+  if (panel) query.set('panel', panel);
+  if (selected) query.set('sel', selected);
+  for (const [key, value] of Object.entries(options)) if (value) query.set(key, value);
+  const text = query.toString();
+  return `#/${formatPlace(place)}${text ? `?${text}` : ''}`;
+}
+
+function formatPlace(place: Place): string {
+  switch (place.kind) {
+    case 'home':
+      return '';
+    case 'chat':
+      return `app/${encodeURIComponent(place.app)}/${encodeURIComponent(place.session)}`;
+    case 'run':
+      return `run/${encodeURIComponent(place.run)}`;
+  }
+}
+
+/** Return the address of a place at its end, with nothing selected. */
+export function linkTo(place: Place): string {
+  return formatRoute({ ...HOME, place });
+}
+
+// Scrubbing replaces the address many times a second; `replaceState` tells nobody, so this does.
+const MOVED = 'prism:moved';
+
+export function go(route: Route, how: 'push' | 'replace' = 'push'): void {
+  const hash = formatRoute(route);
+  if (hash === location.hash) return;
+  if (how === 'push') history.pushState(null, '', hash);
+  else history.replaceState(null, '', hash);
+  dispatchEvent(new Event(MOVED));
+}
+
+function subscribe(notify: () => void): () => void {
+  const names = ['hashchange', 'popstate', MOVED];
+  for (const name of names) addEventListener(name, notify);
+  return () => {
+    for (const name of names) removeEventListener(name, notify);
+  };
+}
+
+let last: { hash: string; route: Route } = { hash: '', route: HOME };
+
+/** Return the route of the address bar: one object per address, so that it can be compared. */
+export function currentRoute(): Route {
+  const { hash } = location;
+  if (hash !== last.hash) last = { hash, route: parseRoute(hash) };
+  return last.route;
+}
+
+export type Move = (change: Partial<Route>, how?: 'push' | 'replace') => void;
+
+/** Return the current route and a function that changes parts of it. */
+export function useRoute(): [Route, Move] {
+  const route = useSyncExternalStore(subscribe, currentRoute);
+  const move = useCallback<Move>((change, how) => go({ ...currentRoute(), ...change }, how), []);
+  return [route, move];
+}

@@ -1,0 +1,38 @@
+/** The whole film at a cursor: what `adk-prism view` prints, computed in the page. */
+import { conversationAt, type Said } from './conversation';
+import type { Outcome } from './document';
+import type { Film } from './film';
+import { graphAt, type GraphView } from './graph';
+import { proofAt, type ProofView } from './proof';
+import { stateAt, type StateView } from './state';
+import { timelineAt, type TimelineView } from './timeline';
+
+export type View = {
+  at: number;
+  last: number;
+  run: string;
+  app: string;
+  session: string;
+  outcome: Outcome | null;
+  timeline: TimelineView;
+  state: StateView;
+  graph: GraphView;
+  conversation: Said[];
+  proof: ProofView;
+};
+
+export function viewAt(film: Film, at: number): View {
+  return {
+    at,
+    last: film.last,
+    run: film.run,
+    app: film.app,
+    session: film.session,
+    outcome: film.ended && film.ended.cursor <= at ? film.ended.outcome : null,
+    timeline: timelineAt(film, at),
+    state: stateAt(film, at),
+    graph: graphAt(film, at),
+    conversation: conversationAt(film, at),
+    proof: proofAt(film, at),
+  };
+}

@@ -1,0 +1,51 @@
+/** What had been said at a cursor, as a person reads it. */
+import type { Item, Json, SaidAbout, SaidNews } from './document';
+import { once, type Film } from './film';
+import { countUpTo, present, upTo } from './marks';
+
+export type SaidItem = Item<SaidAbout, SaidNews>;
+export type Said = { kind: string; since: number; [more: string]: Json | undefined };
+
+const TEXTS = new Set(['text', 'reasoning', 'transcript']);
+
+export function isText(item: SaidItem): boolean {
+  return TEXTS.has(item.is.kind);
+}
+
+type Pieces = { whole: string; ends: number[] };
+
+/** A text once, with how long it was after each mark: a playhead inside a sentence is one slice. */
+const pieces = once((item: SaidItem): Pieces => {
+  let length = 0;
+  const texts: string[] = [];
+  const ends = item.marks.map(([, news]) => {
+    if (typeof news === 'string') {
+      texts.push(news);
+      length += news.length;
+    }
+    return length;
+  });
+  return { whole: texts.join(''), ends };
+});
+
+function textAt(item: SaidItem, at: number): Said {
+  const count = countUpTo(item.marks, at);
+  const { whole, ends } = pieces(item);
+  const complete = count > 0 && item.marks[count - 1]![1] === null;
+  return { ...item.is, text: whole.slice(0, ends[count - 1] ?? 0), complete, since: item.since };
+}
+
+function callAt(item: SaidItem, at: number): Said {
+  const news = upTo(item.marks, at).map((mark) => mark[1] as { [key: string]: Json });
+  return Object.assign({ ...item.is, status: 'requested', since: item.since }, ...news);
+}
+
+export function saidAt(item: SaidItem, at: number): Said {
+  if (isText(item)) return textAt(item, at);
+  if (item.is.kind === 'call') return callAt(item, at);
+  return { ...item.is, since: item.since };
+}
+
+export function conversationAt(film: Film, at: number): Said[] {
+  return present(film.items.said, at).map((item) => saidAt(item, at));
+}

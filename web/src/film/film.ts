@@ -1,0 +1,52 @@
+/** A film in the page: a whole document, and how it grows while its run goes on. */
+import { VERSION, type Document, type DocumentGrowth, type Growth, type Item, type Items } from './document';
+
+export type Film = Document;
+
+export class UnreadableFilm extends Error {}
+
+/** Read a document. Throw `UnreadableFilm` for what is none, or is newer than this page. */
+export function readFilm(value: unknown): Film {
+  const film = value as Partial<Film> | null;
+  if (typeof film !== 'object' || film === null || typeof film.version !== 'number') {
+    throw new UnreadableFilm('This is not a film of adk-prism.');
+  }
+  if (film.version > VERSION) {
+    throw new UnreadableFilm(
+      `This film is of version ${film.version}, and this page reads up to ${VERSION}: it was written by a newer adk-prism.`,
+    );
+  }
+  return film as Film;
+}
+
+/** Return a film and what came after its end. Throw if the growth belongs elsewhere: then read it whole. */
+export function grow(film: Film, growth: DocumentGrowth): Film {
+  if (growth.run !== film.run || growth.after !== film.last) {
+    throw new UnreadableFilm(`The film ends at ${film.last}; what came goes on after ${growth.after}.`);
+  }
+  const kinds = Object.keys(growth.items) as (keyof Items)[];
+  const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind])]));
+  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: items as Items };
+}
+
+function merge(known: readonly Item<unknown, never>[], news: readonly Growth[]): readonly Item<unknown, never>[] {
+  if (!news.length) return known;
+  const items = known.slice();
+  for (const item of news) {
+    const before = items[item.index];
+    items[item.index] = before
+      ? { ...before, marks: before.marks.concat(item.marks) }
+      : (item as Item<unknown, never>);
+  }
+  return items;
+}
+
+/** Return a function that is computed once for each film, or each part of one. */
+export function once<Key extends object, Value>(compute: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, { value: Value }>();
+  return (key) => {
+    let found = known.get(key);
+    if (!found) known.set(key, (found = { value: compute(key) }));
+    return found.value;
+  };
+}

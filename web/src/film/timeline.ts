@@ -1,0 +1,119 @@
+/** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
+import type { Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
+import type { Film } from './film';
+import { present, upTo } from './marks';
+
+export const SECOND = 1_000_000;
+/** Microseconds; shorter holes are the clock's grain. */
+const LEAST_GAP = 1_000;
+
+export type NodeItem = Item<NodeAbout, NodeNews>;
+
+export type NodeView = Omit<NodeAbout, 'start'> & {
+  status: string;
+  since: number;
+  until: number | null;
+  /** Seconds since the run's start. */
+  start: number;
+  duration: number;
+  tokens: Tokens;
+  error?: string;
+};
+export type WaitView = { kind: string; call: string; since: number; until: number | null; start: number; end: number | null };
+export type Gap = { from: number; until: number };
+export type TimelineView = {
+  start: number | null;
+  now: number | null;
+  nodes: NodeView[];
+  waits: WaitView[];
+  unaccounted: Gap[];
+};
+
+export type NodeEnd = { cursor: number; status: string; end: number; derived: boolean; error?: string };
+
+/** Return a node's end, whenever it is; null while it has none. */
+export function endOf(node: NodeItem): NodeEnd | null {
+  const last = node.marks.at(-1);
+  return last && 'status' in last[1] ? { cursor: last[0], ...last[1] } : null;
+}
+
+/** Return a node's end if it is not past a cursor. */
+export function endAt(node: NodeItem, at: number): NodeEnd | null {
+  const end = endOf(node);
+  return end && end.cursor <= at ? end : null;
+}
+
+/** Return the time at a cursor, in microseconds. */
+export function timeAt(film: Film, at: number): number {
+  return film.times[Math.min(at, film.times.length) - 1] ?? 0;
+}
+
+export function nodesAt(film: Film, at: number): NodeItem[] {
+  return present(film.items.nodes, at);
+}
+
+export function tokensAt(node: NodeItem, at: number): Tokens {
+  const sum: Tokens = {};
+  for (const [, news] of upTo(node.marks, at)) {
+    if (!('tokens' in news)) continue;
+    for (const [name, count] of Object.entries(news.tokens) as [keyof Tokens, number][]) {
+      sum[name] = (sum[name] ?? 0) + count;
+    }
+  }
+  return sum;
+}
+
+export function nodeAt(node: NodeItem, at: number, now: number): NodeView {
+  const end = endAt(node, at);
+  return {
+    ...node.is,
+    status: end ? end.status : 'running',
+    since: node.since,
+    until: end ? end.cursor : null,
+    start: node.is.start / SECOND,
+    duration: ((end ? end.end : now) - node.is.start) / SECOND,
+    tokens: tokensAt(node, at),
+    derived: node.is.derived || (end?.derived ?? false),
+    ...(end?.error ? { error: end.error } : {}),
+  };
+}
+
+export function waitAt(wait: Item<WaitAbout, WaitNews>, at: number): WaitView {
+  const [over] = upTo(wait.marks, at);
+  return {
+    kind: wait.is.kind,
+    call: wait.is.call,
+    since: wait.since,
+    until: over ? over[0] : null,
+    start: wait.is.start / SECOND,
+    end: over ? over[1].end / SECOND : null,
+  };
+}
+
+export function timelineAt(film: Film, at: number): TimelineView {
+  const now = timeAt(film, at);
+  return {
+    start: film.start,
+    now: now / SECOND,
+    nodes: nodesAt(film, at).map((node) => nodeAt(node, at, now)),
+    waits: present(film.items.waits, at).map((wait) => waitAt(wait, at)),
+    unaccounted: gapsAt(film, at),
+  };
+}
+
+/** Return the stretches in which no node ran. */
+export function gapsAt(film: Film, at: number): Gap[] {
+  const now = timeAt(film, at);
+  const gaps: Gap[] = [];
+  let covered = 0;
+  for (const node of nodesAt(film, at).sort((a, b) => a.is.start - b.is.start)) {
+    if (node.is.start - covered > LEAST_GAP) gaps.push(gap(covered, node.is.start));
+    covered = Math.max(covered, endAt(node, at)?.end ?? now);
+  }
+  if (now - covered > LEAST_GAP) gaps.push(gap(covered, now));
+  return gaps;
+}
+
+function gap(from: number, until: number): Gap {
+  return { from: from / SECOND, until: until / SECOND };
+}

@@ -1,0 +1,26 @@
+/** What every panel is given: a film, a moment in it, and how to move. A panel holds no time of its own. */
+import type { ComponentType, LazyExoticComponent } from 'react';
+import type { Film } from '../film/film';
+
+export type PanelProps = {
+  film: Film;
+  /** The cursor of the entry at the playhead. */
+  at: number;
+  /** What is picked out in every panel: a node, a key, an event; each panel knows its own. */
+  selected: string | null;
+  select(id: string | null): void;
+  seek(cursor: number): void;
+  app: string;
+  session: string;
+  live: boolean;
+};
+
+export type PanelSpec = {
+  /** Its name in the address bar. */
+  name: string;
+  title: string;
+  /** The key that opens it. */
+  key: string;
+  place: 'centre' | 'inspector' | 'bottom';
+  Panel: LazyExoticComponent<ComponentType<PanelProps>>;
+};

@@ -1,0 +1,48 @@
+/** Times and amounts in words: with their unit, short, and the same everywhere. */
+
+/** Say a duration: `340 ms`, `6.2 s`, `2 min 05 s`, `3 h 12 min`. */
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds)) return '–';
+  if (seconds < 0) return `−${duration(-seconds)}`;
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${two(whole % 60)} s`;
+  return `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}
+
+function two(value: number): string {
+  return String(value).padStart(2, '0');
+}
+
+/** Say how long ago something was, coarsely. */
+export function ago(then: number, now: number): string {
+  const seconds = Math.max(0, now - then);
+  if (seconds < 45) return 'just now';
+  if (seconds < 3600) return `${Math.max(1, Math.round(seconds / 60))} min ago`;
+  if (seconds < 86_400) return `${Math.round(seconds / 3600)} h ago`;
+  return new Date(then * 1000).toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
+}
+
+const UNITS = ['B', 'kB', 'MB', 'GB'] as const;
+
+/** Say a size: `812 B`, `3.4 kB`. */
+export function size(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${UNITS[unit]}`;
+}
+
+/** Say a number with thin groups of digits. */
+export function number(value: number): string {
+  return value.toLocaleString('en', { maximumFractionDigits: 2 }).replaceAll(',', '\u202f');
+}
+
+/** Say "1 run", "3 runs". */
+export function plural(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${number(count)} ${count === 1 ? noun : nouns}`;
+}
