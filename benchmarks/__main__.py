@@ -18,6 +18,7 @@ NAMES = (
     "nodes",
     "view",
     "proof",
+    "growth",
     "stream_over_http",
     "long_runs",
     "viewers",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from adk_prism.pipeline.project import project as project
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.prism import Prism as Prism
+    from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
 
 
@@ -18,10 +19,11 @@ _HOMES = {
     "create_app": "adk_prism.server.app",
     "Prism": "adk_prism.server.prism",
     "project": "adk_prism.pipeline.project",
+    "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
 }
 
-__all__ = ["Prism", "__version__", "client_tool", "create_app", "project"]
+__all__ = ["Prism", "__version__", "client_state", "client_tool", "create_app", "project"]
 
 
 def __getattr__(name: str) -> Any:

@@ -71,6 +71,8 @@ class SearchReceipt(Struct, frozen=True, kw_only=True):
     query: str
     results_count: Count
     filters_applied: list[str] = []
+    filters: dict[str, Any] = {}
+    """The same, as the plan had them."""
     delta: str = ""
     next: str = ""
     duration_ms: Annotated[float, Meta(ge=0)] = 0
@@ -108,6 +110,9 @@ class RemedyAction(Struct, frozen=True, kw_only=True):
     database: str = ""
     query: str = ""
     filters: dict[str, Any] = {}
+    limit: Count = 0
+    expected: Count | None = None
+    """Papers that it was counted to find, where counting is free."""
 
 
 class SearchFailure(Struct, frozen=True, kw_only=True):

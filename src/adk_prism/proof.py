@@ -75,7 +75,8 @@ class Citation:
 class Proof:
     """What stands behind one answer. Raise `ValueError` for a confidence outside 0 to 1.
 
-    Without a `confidence`, factors give it by the `rule`: their effects multiplied ("product") or
+    A `finding` names what was found: the proof of a finding that is given again, with better input,
+    takes the place of the earlier one, and both count where none is named. Without a `confidence`, factors give it by the `rule`: their effects multiplied ("product") or
     the lowest of them ("lowest"). With neither, there is none.
     """
 
@@ -84,6 +85,7 @@ class Proof:
     citations: tuple[Citation, ...] = ()
     reasoning: tuple[str, ...] = ()
     rule: Rule = "product"
+    finding: str = ""
 
     def __post_init__(self) -> None:
         if self.confidence is not None:
@@ -106,7 +108,7 @@ class Proof:
 
     def layer(self) -> dict[str, Any]:
         """Return the `proof_layer` object for a tool's response."""
-        layer: dict[str, Any] = {}
+        layer: dict[str, Any] = {"finding": self.finding} if self.finding else {}
         if self.confidence is not None:
             layer["confidence"] = self.confidence
             layer["confidence_rule"] = self.rule
@@ -123,9 +125,11 @@ def proof(
     citations: Sequence[Citation] = (),
     reasoning: Sequence[str] = (),
     rule: Rule = "product",
+    finding: str = "",
 ) -> dict[str, Any]:
     """Return a `proof_layer` object; see `Proof` for what gives the confidence."""
-    return Proof(confidence, tuple(factors), tuple(citations), tuple(reasoning), rule).layer()
+    pieces = (tuple(factors), tuple(citations), tuple(reasoning))
+    return Proof(confidence, *pieces, rule, finding).layer()
 
 
 def fingerprint(value: Any) -> str:

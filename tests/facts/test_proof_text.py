@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import process_time
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.facts.proof_corpus import CORPUS, NOT_CONFIDENCE, Case, Cites, Says
+from tests.facts import proof_corpus, proof_corpus_written
+from tests.facts.proof_corpus import NOT_CONFIDENCE, Case, Cites, Says
 
 from adk_prism.facts.proof_model import Citation, Reading
 from adk_prism.facts.proof_text import LABELS, may_hold_proof, read_proof_text
 from adk_prism.facts.prose.text_pieces import LONGEST, MOST, ProofText
+
+CORPUS = (*proof_corpus.CORPUS, *proof_corpus_written.WRITTEN)
 
 
 def says(found: Reading) -> Says:
@@ -57,14 +59,13 @@ def test_there_are_enough_forms() -> None:
     assert len(NOT_CONFIDENCE) >= 15
 
 
-_UNQUOTED = [case for case in CORPUS if "```" not in case.text and "|" not in case.text]
+_UNQUOTED = [case for case in CORPUS if not any(mark in case.text for mark in ("```", "|", "=="))]
+"""Code, tables and underlined headings are none any more inside a quote."""
 
 
 @pytest.mark.parametrize("case", _UNQUOTED, ids=lambda case: case.id)
 def test_a_form_is_read_in_a_quote(case: Case) -> None:
     """Quoting a whole answer changes nothing of what it says."""
-    if "==" in case.text:
-        pytest.skip("an underline that is quoted is no underline")
     quoted = "\n".join(f"> {line}" for line in case.text.splitlines())
     assert as_case(case, read_proof_text(quoted)) == case
 
@@ -155,41 +156,6 @@ def test_the_quick_look_overlooks_nothing(text: str) -> None:
 
 
 # --------------------------------------------------------------------------- size
-
-_HOSTILE = {
-    "answers": "### Summary\nIt burned.\n\n**Confidence:** 92% for a, 90% for b\n**Source:** MTBS, 2022\n",
-    "prose": "The source of the river is far away, and nobody has much confidence in it.\n",
-    "labels": "confidence ",
-    "labels and signs": "(Confidence: ",
-    "names": "Confidence: a and b and c and ",
-    "sources": "Source: a, b; c (d) [e](http://x) ",
-    "emphasis": "**_`confidence`_** ",
-    "tables": "| Confidence | Source |\n|---|---|\n| 92% | MTBS |\n",
-    "digits": "9",
-    "hashes": "#",
-    "blanks": " ",
-    "laws": "36 CFR 220.6(e)(13) ",
-    "announcements": "Confidence:\n",
-    "levels": "high high ",
-    "faults": "Confidence: maybe\n",
-}
-
-
-@pytest.mark.parametrize("piece", _HOSTILE.values(), ids=_HOSTILE)
-def test_the_cost_grows_with_the_length(piece: str) -> None:
-    """Four times the text takes about four times as long: nothing is tried again."""
-    small, large = (_cost(piece, size) for size in (50_000, 200_000))
-    assert large < 12 * small + 0.05
-
-
-def _cost(piece: str, size: int) -> float:
-    text = "Confidence: " + piece * (size // len(piece))
-    costs = []
-    for _ in range(2):
-        began = process_time()
-        read_proof_text(text, figures=True)
-        costs.append(process_time() - began)
-    return min(costs)
 
 
 def test_what_is_left_out_is_counted() -> None:

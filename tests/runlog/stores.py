@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+from tests.redis_server import RedisServer
 
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.runlog.redis import RedisLog
 from adk_prism.runlog.sqlite import SqliteLog
 from adk_prism.testing.runlog_steps import Store
 
@@ -31,6 +37,30 @@ class SqliteStore:
         return SqliteLog(self.folder / "runs.db", tail_bytes=self.tail_bytes)
 
 
+@dataclass(frozen=True)
+class RedisStore:
+    url: str
+    prefix: str
+    tail_bytes: int
+    durable = True
+
+    def log(self) -> RunLog:
+        return RedisLog(self.url, prefix=self.prefix, tail_bytes=self.tail_bytes)
+
+
+@cache
+def _server() -> RedisServer:
+    """One for all tests of a process; each store has a prefix of its own."""
+    folder = tempfile.TemporaryDirectory()
+    server = RedisServer(Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(server.kill)
+    return server
+
+
+_NUMBERS = itertools.count()
+
+
 @contextmanager
 def memory() -> Iterator[Store]:
     yield MemoryStore()
@@ -49,8 +79,21 @@ def sqlite_with_a_short_tail() -> Iterator[Store]:
         yield SqliteStore(Path(folder), tail_bytes=700)
 
 
+@contextmanager
+def redis() -> Iterator[Store]:
+    yield RedisStore(_server().url, f"test-{next(_NUMBERS)}", tail_bytes=1024 * 1024)
+
+
+@contextmanager
+def redis_with_a_short_tail() -> Iterator[Store]:
+    """Followers are nearly always behind what memory holds, so they read Redis."""
+    yield RedisStore(_server().url, f"test-{next(_NUMBERS)}", tail_bytes=700)
+
+
 STORES: tuple[Callable[[], AbstractContextManager[Store]], ...] = (
     memory,
     sqlite,
     sqlite_with_a_short_tail,
+    redis,
+    redis_with_a_short_tail,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest import TestCase
 
 from hypothesis import HealthCheck, settings
-from tests.runlog.stores import memory, sqlite, sqlite_with_a_short_tail
+from tests.runlog.stores import memory, redis, sqlite, sqlite_with_a_short_tail
 
 from adk_prism.testing.runlog_machine import machine_for
 
@@ -28,3 +28,4 @@ def case_for(store: object) -> type[TestCase]:
 TestMemory = case_for(memory)
 TestSqlite = case_for(sqlite)
 TestSqliteWithAShortTail = case_for(sqlite_with_a_short_tail)
+TestRedis = case_for(redis)

@@ -99,7 +99,7 @@ def test_a_mounted_prism_can_follow_its_hosts_lifespan(settings: Settings) -> No
     assert (log.opened, log.closed) == (1, 1)
 
 
-def test_a_mounted_prism_knows_its_prefix(settings: Settings) -> None:
+def test_a_mounted_prism_knows_its_prefix(settings: Settings, unbuilt: None) -> None:
     """Its page, its OpenAPI and its problems are right below a prefix, too."""
     host = FastAPI()
     host.mount("/agents", Prism({"support": runner()}, settings).asgi())
@@ -113,7 +113,7 @@ def test_a_mounted_prism_knows_its_prefix(settings: Settings) -> None:
     assert session.json()["state"] == {"a": 1}
 
 
-def test_a_root_path_is_said_in_openapi(settings: Settings) -> None:
+def test_a_root_path_is_said_in_openapi(settings: Settings, unbuilt: None) -> None:
     """A proxy takes the prefix off; links must still have it."""
     client = TestClient(Prism({"support": runner()}, settings).asgi(), root_path="/p")
     assert client.get("/openapi.json").json()["servers"] == [{"url": "/p"}]

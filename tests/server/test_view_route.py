@@ -66,11 +66,10 @@ async def test_differences_and_histories_are_asked_for() -> None:
         ("panel=weather", 400),
         ("panel=state&from=99", 400),
         ("panel=graph&key=count", 400),
-        ("panel=grounding", 501),
     ],
 )
 async def test_what_cannot_be_seen_is_refused(query: str, status: int) -> None:
-    """A cursor that is not there, a panel that is not known or not there yet."""
+    """A cursor that is not there, a panel that is not known."""
     async with staging(agent(Scripted.saying("Hi."))) as stage:
         run = await stage.say("hello")
         answer = await stage.client.get(f"/api/runs/{run}/view?{query}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from collections.abc import Callable
 from typing import Any
 
@@ -266,3 +268,19 @@ async def test_what_json_cannot_hold_is_still_told() -> None:
     seen = (await watch(await new_runner(root))).check()
     (end,) = [end for end in seen.ends if end.node == seen.node("odd").node]
     assert json.loads(bytes(end.state["odd"]))["number"] is None
+
+
+async def test_a_value_is_written_once_in_one_way() -> None:
+    """Beside one that JSON cannot hold, a date is what its event says: else a node would change it."""
+
+    def odd(tool_context: ToolContext) -> dict[str, bool]:
+        """Write odd things."""
+        tool_context.state["thing"] = object
+        tool_context.state["day"] = date(2022, 8, 1)
+        tool_context.state["share"] = Decimal("0.5")
+        return {"ok": True}
+
+    root = agent("root", calling(Call("odd"), then="Odd."), tools=[odd])
+    seen = (await watch(await new_runner(root))).check()
+    told = [end.state["day"] for end in seen.ends if "day" in end.state]
+    assert [bytes(value) for value in told] == [b'"2022-08-01"']

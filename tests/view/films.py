@@ -11,7 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 from tests.recordings.library import load
+from tests.view.making import Log
 
+from adk_prism.runlog.entry import Entry
 from adk_prism.view.document import encode
 from adk_prism.view.film import fold
 
@@ -30,12 +32,15 @@ KEPT = (
     "workflow",
     "x_retried_node",
     "x_state_scopes",
+    "made-grounding",
 )
+MADE = "made-grounding"
+"""Made by hand: a box with values that cannot be read, receipts that come and go, and odd names."""
 
 
 def golden(name: str, looks: int = LOOKS) -> bytes:
     """Return a recording's document, the same in two pieces, and views of it."""
-    entries = load(name)
+    entries = made() if name == MADE else load(name)
     half = fold(entries[: (len(entries) + 1) // 2])
     film = fold(entries)
     step = max(1, film.last // looks)
@@ -48,6 +53,30 @@ def golden(name: str, looks: int = LOOKS) -> bytes:
         "views": views,
     }
     return msgspec.json.encode(golden) + b"\n"
+
+
+def made() -> tuple[Entry, ...]:
+    """Return a run that keeps a grounding box."""
+    first, second = _receipt("arxiv", "2026-03-01T14:23:05+00:00"), _receipt("crossref", "09:01")
+    log = Log("What is known?", grounding__stage="scoping", grounding__search_history=[first])
+    log.start("research")
+    log.event("research", delta={"grounding:stage": 7, "__proto__": {"a": 1}, "toString": 2})
+    log.event("research", delta={"grounding:search_history": [first, second, {"no": "receipt"}]})
+    log.event("research", delta={"grounding:stage": "retrieval", "grounding:unheard_of": True})
+    actions = [{"name": "widen", "label": "Widen the years"}]
+    remedies = {"primary": "Widen the years", "fallback": "Ask elsewhere"}
+    failure = {"type": "coverage_gap", "remedies": remedies}
+    log.event("research", delta={"grounding:last_search_failure": failure})
+    log.event("research", delta={"grounding:last_search_failure": failure | {"actions": actions}})
+    log.event("research", delta={"grounding:search_history": [second], "grounding:stage": None})
+    log.event("research", delta={"grounding:search_history": "lost"})
+    log.end("research")
+    log.over()
+    return tuple(log.entries)
+
+
+def _receipt(database: str, timestamp: str) -> dict[str, object]:
+    return {"timestamp": timestamp, "database": database, "query": "q", "results_count": 3}
 
 
 def path(name: str) -> Path:

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from tests.view.making import Log
 
-from adk_prism.errors import BadPosition, NotBuilt, UsageError
+from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import read_run
-from adk_prism.view.film import LATER, Film, fold
+from adk_prism.view.film import Film, fold
 
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.jsonl"))
 LOOKS = 60
@@ -81,13 +81,10 @@ def test_a_cursor_that_is_not_there_is_refused(cursor: int) -> None:
 
 
 def test_panels_that_are_not_there() -> None:
-    """An unknown one is a mistake; one that is promised for later says so."""
+    """An unknown one is a mistake, and those that there are are named."""
     film = fold(Log().entries)
     with pytest.raises(UsageError, match="timeline"):
         film.at(1, "weather")
-    for panel in LATER:
-        with pytest.raises(NotBuilt):
-            film.at(1, panel)
 
 
 # ------------------------------------------------------------------ bounds

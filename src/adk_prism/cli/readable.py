@@ -18,6 +18,11 @@ from adk_prism.facts.pending import Pending
 SHORT = 200
 """Characters of a value on a line: enough to recognise it, about two lines of a terminal."""
 
+CANNOT_ANSWER = (
+    "This command cannot answer. Start `adk-prism serve`, send the message in a chat "
+    "client there, and answer in it."
+)
+
 _DIM, _RED, _BOLD, _PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
 _QUIET: Iterator[str] = iter(())
 
@@ -38,8 +43,10 @@ class _Block:
 class Readable:
     """One run, in words."""
 
-    def __init__(self, *, colour: bool) -> None:
+    def __init__(self, *, colour: bool, advice: str = CANNOT_ANSWER) -> None:
+        """`advice` says what to do about a run that waits."""
         self._colour = colour
+        self._advice = advice
         self._pending = Pending()
         self._blocks: dict[str, _Block] = {}
         """Those not yet written to their end; the first one streams."""
@@ -224,10 +231,7 @@ class Readable:
         asked += [f"{request.kind}" for request in pending.requests.values()]
         asked += [f"the result of {call.name}" for call in pending.client_calls.values()]
         yield from self._line(f"The run waits for {', '.join(asked) or 'an answer'}.", _BOLD)
-        yield from self._line(
-            "This command cannot answer. Start `adk-prism serve`, send the message in a chat "
-            "client there, and answer in it."
-        )
+        yield from self._line(self._advice)
 
     def _nothing(self, _: fact.Fact) -> Iterator[str]:
         """Not for a person's eyes here: what begins, counts, or is told elsewhere."""

@@ -13,7 +13,7 @@ import os
 import secrets
 import sys
 import warnings
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,7 +136,7 @@ async def _conversations(
     from adk_prism.source.apps import Apps
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
-    tell = _Teller()
+    tell = Teller()
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory
@@ -156,10 +156,11 @@ async def _conversations(
         await close_services(services)
 
 
-class _Teller:
+class Teller:
     """Says in one line each what an operator should know: here that is whoever typed the command."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], object] = fail) -> None:
+        self._say = say
         self._told: set[str] = set()
         """References of what has been said: a failed agent is also a failed run."""
         # Of its own accord ADK says on stderr what comes as a diagnostic, stack and all, and advises.
@@ -173,4 +174,4 @@ class _Teller:
         cause = diagnostic.cause.rstrip().rpartition("\n")[2]
         words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
         line = ": ".join(word for word in words if word)
-        fail("".join(c if c.isprintable() else " " for c in line))
+        self._say("".join(c if c.isprintable() else " " for c in line))

@@ -45,10 +45,15 @@ def short_json(value: Any, most: int = SHORT) -> str:
 
 
 def wrapped(text: str, width: int, style: Style = "", hang: int = 2) -> Iterator[Row]:
-    """Yield text as rows of a width, those after the first set in."""
-    for line in textwrap.wrap(
-        one_line(text, SHORT * 10), max(width, 20), subsequent_indent=" " * hang
-    ):
+    """Yield text as rows of a width, set in as the text is, those after the first by `hang`."""
+    margin = " " * (len(text) - len(text.lstrip(" ")))
+    lines = textwrap.wrap(
+        one_line(text, SHORT * 10),
+        max(width, 20),
+        initial_indent=margin,
+        subsequent_indent=" " * hang,
+    )
+    for line in lines:
         yield Row(line, style)
 
 

@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.console.rows import short_json
 from adk_prism.facts import model as fact
+from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.runlog.entry import RunStarted
 
 KEPT_ITEMS = 400
@@ -138,7 +139,8 @@ class Talk:
         self._step(item.call, item.name, "abandoned")
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> None:
-        self._step(item.call, item.call, "asked", item.hint)
+        hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
+        self._step(item.call, item.call, "asked", hint)
 
     def _input_requested(self, item: fact.InputRequested) -> None:
         self.note("ask", f"{item.kind} is asked for: {_asked(item.request)}")

@@ -19,6 +19,8 @@ from adk_prism.runlog.entry import NOTHING
 CONFIRMATION = "adk_request_confirmation"
 CREDENTIAL = "adk_request_credential"
 INPUT = "adk_request_input"
+MADE_UP_HINT = "Please approve or reject the tool call"
+"""How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
 
 ABORTED = "INVOCATION_ABORTED"
 
@@ -100,6 +102,7 @@ class Part(_Read):
     tool_call: ServerCall | None = None
     tool_response: ServerResponse | None = None
     audio_transcription: Transcription | None = None
+    part_metadata: Raw = NOTHING
 
 
 class Content(_Read):
@@ -164,6 +167,7 @@ class AdkEvent(_Read):
     output: Raw = NOTHING
     interrupted: bool | None = None
     turn_complete: bool | None = None
+    interaction_status: str | None = None
     input_transcription: Transcription | None = None
     output_transcription: Transcription | None = None
     invocation_id: str = ""
@@ -204,11 +208,11 @@ def read_grounding(grounding: bytes) -> list[GroundingChunk]:
 
 
 _READ_NOWHERE = {
-    "event": """turnCompleteReason interactionStatus liveSessionResumptionUpdate liveSessionId goAway
+    "event": """turnCompleteReason liveSessionResumptionUpdate liveSessionId goAway
         voiceActivity interactionId environmentId isolationScope""",
     "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
         renderUiWidgets setModelResponse""",
-    "part": "mediaResolution videoMetadata partMetadata mediaProcessing speechMetadata",
+    "part": "mediaResolution videoMetadata mediaProcessing speechMetadata",
 }
 """Known upstream, and no fact is read from them; `fieldcheck` says why, one by one."""
 

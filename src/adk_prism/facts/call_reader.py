@@ -166,6 +166,21 @@ class CallReader:
             call.awaits = True
         return [InputRequested("credential", reserved, for_call, part.args, model.speaker)]
 
+    # -------------------------------------------------------------- a live run's own questions
+
+    def ask(self, approval: str, adk_id: str, hint: str) -> list[Fact]:
+        """Take a live run's question about a call, which was made before."""
+        call = self.calls.by_adk_id(adk_id)
+        if call is None or self.calls.is_asked(approval):
+            return []
+        self.calls.gate(approval, call)
+        return [ApprovalRequested(approval, call.call, hint, NOTHING)]
+
+    def decide(self, approval: str, approved: bool, reason: str) -> list[Fact]:
+        """Take the answer to it."""
+        call = self.calls.decide(approval, approved, reason)
+        return [ApprovalDecided(approval, call, approved, reason)] if call is not None else []
+
     # -------------------------------------------------------------- answers
 
     def answer(

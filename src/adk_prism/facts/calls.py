@@ -202,11 +202,11 @@ class Calls:
         """Tell whether the question has been asked before."""
         return approval in self._gated
 
-    def decide(self, approval: str, approved: bool) -> str | None:
+    def decide(self, approval: str, approved: bool, reason: str = "") -> str | None:
         """Note a person's answer that is itself in the stream; return the call it is about."""
         call = self._gated.get(approval)
         if call is not None:
-            self._decisions[call] = Decision(approval=approval, approved=approved)
+            self._decisions[call] = Decision(approval=approval, approved=approved, reason=reason)
             if call in self._open:
                 self._open[call].awaits = False
         return call
@@ -236,10 +236,10 @@ class Calls:
         """Tell whether there is a call or a question that somebody outside may still answer."""
         return bool(self._requests) or any(not call.delegates for call in self._open.values())
 
-    def abandon(self, outcome: Outcome) -> Iterator[OpenCall]:
+    def abandon(self, outcome: Outcome, *, all_of_them: bool = False) -> Iterator[OpenCall]:
         """Yield and forget the open calls that nobody will answer after such an end."""
         for call in list(self._open.values()):
-            if call.is_hopeless(outcome):
+            if all_of_them or call.is_hopeless(outcome):
                 self._drop(call)
                 yield call
 

@@ -39,6 +39,7 @@ from adk_prism.facts.outcome import Ending
 from adk_prism.facts.settlement import finish_of, settle
 from adk_prism.facts.sources import Sources
 from adk_prism.facts.strict_json import repair
+from adk_prism.facts.turns import NOTHING_SAID, Sign
 from adk_prism.facts.utterance import Utterance, utterance_of
 from adk_prism.facts.voices import Voices
 
@@ -52,6 +53,8 @@ class EventReader:
         self.ending = Ending()
         self.said: Utterance | None = None
         """What the last event said, if it said a whole text."""
+        self.sign = NOTHING_SAID
+        """What the last event said of the turn itself."""
         self._calls = CallReader()
         self._sources = Sources()
         self._voices = Voices()
@@ -68,6 +71,16 @@ class EventReader:
         """The calls of the message that is read."""
         return self._calls.calls
 
+    @property
+    def questions(self) -> CallReader:
+        """Takes what a live run asks a person, and the answers."""
+        return self._calls
+
+    @property
+    def voices(self) -> Voices:
+        """What is said aloud."""
+        return self._voices
+
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
         """Show the results that the client gave; ADK takes them in, but says nothing of them."""
         return self._calls.take_answers(answers)
@@ -76,6 +89,7 @@ class EventReader:
         """Return what an event means."""
         out: list[Fact] = []
         self.said = None
+        self.sign = NOTHING_SAID
         try:
             if not raw.isascii():
                 raw.decode()  # What stays raw JSON is not looked at by msgspec.
@@ -85,6 +99,7 @@ class EventReader:
             if repaired is not raw:
                 return self.read(cursor, repaired)
             return [Unrecognised("event", _as_json(raw))]
+        self.sign = Sign.of(event)
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
@@ -227,6 +242,7 @@ class EventReader:
         """Show a call or an answer; tell whether the part was one."""
         if part.function_call is not None:
             call.end_block(out)
+            self._voices.pause(call.speaker, out)
             signature = part.thought_signature or ""
             out.extend(self._calls.request(part.function_call, call, place, signature, batch))
         elif part.function_response is not None:

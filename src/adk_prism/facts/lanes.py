@@ -54,6 +54,12 @@ class ModelCall:
         self.sights: dict[MediaKind, int] = {}
         self._previews: dict[MediaKind, int] = {}
 
+    def successor(self, name: str) -> ModelCall:
+        """Return the call that goes on with what this one has said."""
+        call = ModelCall(name, self.speaker)
+        call._said = self._said
+        return call
+
     # -------------------------------------------------------------- blocks
 
     def say(

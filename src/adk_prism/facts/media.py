@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+import msgspec
+from msgspec import Raw, Struct
+
 from adk_prism.facts.adk_event import Blob, FileData, Part
 from adk_prism.facts.json_value import is_given
 from adk_prism.facts.model import (
@@ -32,6 +35,20 @@ _BIT_DEPTH = 16
 UNKNOWN_TYPE = "application/octet-stream"
 
 
+class Unkept(Struct, rename="camel", frozen=True):
+    """What a log says of sound that it did not keep."""
+
+    chunks: int
+    bytes: int
+
+
+class _Notes(Struct, rename="camel"):
+    adk_prism: Unkept | None = None
+
+
+_read_notes = msgspec.json.Decoder(_Notes).decode
+
+
 def media_kind(part: Part) -> MediaKind | None:
     """Tell what kind of media a part holds, if any."""
     if part.inline_data is not None:
@@ -48,7 +65,8 @@ def media_kind(part: Part) -> MediaKind | None:
 def show(held: Part, part: str, speaker: Speaker, model_call: str) -> Fact | None:
     """Return the fact that shows a part's media; None where it holds none."""
     if held.inline_data is not None:
-        return show_inline(held.inline_data, part, speaker, model_call)
+        shown = show_inline(held.inline_data, part, speaker, model_call)
+        return _unkept(shown, held.part_metadata) if is_given(held.part_metadata) else shown
     if held.file_data is not None:
         return show_reference(held.file_data, part, speaker, model_call)
     if is_given(held.executable_code):
@@ -73,6 +91,19 @@ def show_inline(blob: Blob, part: str, speaker: Speaker, model_call: str) -> Fac
         )
     name = blob.display_name or ""
     return FileShown(media_type, data, "", name, part, speaker, model_call)
+
+
+def _unkept(shown: Fact, notes: Raw) -> Fact:
+    """Say how much sound there was, where the log says that it did not keep it."""
+    if not isinstance(shown, AudioHeard) or shown.data:
+        return shown
+    try:
+        told = _read_notes(notes).adk_prism
+    except msgspec.MsgspecError:
+        return shown  # the app's own notes
+    if told is None:
+        return shown
+    return msgspec.structs.replace(shown, chunks=told.chunks, size=told.bytes)
 
 
 def show_reference(file: FileData, part: str, speaker: Speaker, model_call: str) -> Fact:

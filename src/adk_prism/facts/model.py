@@ -44,6 +44,8 @@ class RunBegan(_Fact):
     state: dict[str, Raw]
     captured: bool = False
     """Read from a capture, which may hold a person's answers among the events."""
+    live: bool = False
+    """A live connection: messages begin and end inside the run."""
 
 
 class MessageBegan(_Fact):
@@ -187,11 +189,12 @@ class ApprovalRequested(_Fact):
 
 
 class ApprovalDecided(_Fact):
-    """A person's answer that is itself among the events: the capture of a whole session."""
+    """A person's answer inside the run: of a live one, or of a capture of a whole session."""
 
     approval: str
     call: str
     approved: bool
+    reason: str = ""
 
 
 class InputRequested(_Fact):
@@ -227,6 +230,10 @@ class AudioHeard(_Fact):
     channels: int
     bit_depth: int
     speaker: Speaker
+    chunks: int = 1
+    """Pieces in which it came; above one only where the log did not keep them."""
+    size: int = 0
+    """Bytes, where the sound itself was not kept; `data` is empty then."""
 
 
 class CodeShown(_Fact):

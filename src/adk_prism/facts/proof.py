@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import Raw
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.answer_text import answer_text
+from adk_prism.facts.answer_text import answer_text, spoken_text
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import Fact, ProofGiven, Speaker
 from adk_prism.facts.proof_account import Account
@@ -29,7 +29,7 @@ from adk_prism.facts.proof_answer import AnswerProof
 from adk_prism.facts.proof_layer import find_layer, holds_layer, read_layer
 from adk_prism.facts.proof_model import Citation, Step
 from adk_prism.facts.proof_pieces import Pieces
-from adk_prism.facts.proof_text import read_proof_text
+from adk_prism.facts.proof_words import read_words
 from adk_prism.facts.utterance import Utterance
 
 _AGENT_INPUT = b'{"request":'
@@ -55,12 +55,14 @@ class _Call:
         """The specialist that it runs."""
 
     def looks_like_agent(self, output: Raw) -> bool:
-        """Tell ADK's `AgentTool`: a request in, a text out, and nothing else but a proof."""
+        """Tell ADK's `AgentTool`: a request in; out comes a text, or an object that states a proof."""
         if not self.input.startswith(_AGENT_INPUT):
+            return False
+        if read_object(self.input).keys() != {"request"}:
             return False
         answer = read_object(output)
         is_text = isinstance(answer.get("result"), str) and answer.keys() <= _AGENT_OUTPUT
-        return is_text and read_object(self.input).keys() == {"request"}
+        return is_text or bool(answer_text(output)[1])
 
 
 class _Lane(NamedTuple):
@@ -225,7 +227,8 @@ class Proofs:
             account = self._answer.own
         alone = account is None
         account = account or Account("tool", item.name)
-        account.take((item.name, call.input.hex() if call is not None else item.call), pieces)
+        asked = call.input.hex() if call is not None else item.call
+        account.take(_key(layer, item.name, asked), pieces)
         self._answer.hear_result(account, item.output)
         if alone:
             account.join(item.call)
@@ -249,7 +252,8 @@ class Proofs:
             account.step(Step(f"{inner.name} answered", "answer", cursor, "computed"))
             layer = find_layer(inner.output) if holds_layer(inner.output) else None
             if layer is not None:
-                account.take((inner.name, inner.call), read_layer(layer, inner.name, cursor))
+                key = _key(layer, inner.name, inner.call)
+                account.take(key, read_layer(layer, inner.name, cursor))
 
     # -------------------------------------------------------------- what is said
 
@@ -263,7 +267,8 @@ class Proofs:
         account, call = lane
         if call in self._calls:
             self._said[call] = said.text
-        account.take(("answer", call), Pieces.of(read_proof_text(said.text, cursor), cursor))
+        words, fields = spoken_text(said.text)
+        account.take(("answer", call), read_words(words, fields, said.speaker.node, cursor))
         if not account.is_empty:
             self._answer.hear(account, said.text)
             self._tell(account)
@@ -296,6 +301,12 @@ class Proofs:
         self._lanes.clear()
 
 
+def _key(layer: Any, tool: str, asked: str) -> tuple[str, ...]:
+    """Return what a layer is of: the finding that it names, else the tool and what it was asked."""
+    finding = layer.get("finding") if isinstance(layer, dict) else None
+    return ("finding", finding) if isinstance(finding, str) and finding else (tool, asked)
+
+
 def _read_answer(item: fact.CallAnswered, cursor: int, said: str) -> tuple[Pieces, bool]:
     """Read a specialist's answer: its layer, and its text if that is new, and was not `said` before."""
     layer = find_layer(item.output) if holds_layer(item.output) else None
@@ -303,9 +314,7 @@ def _read_answer(item: fact.CallAnswered, cursor: int, said: str) -> tuple[Piece
     text, fields = answer_text(item.output)
     is_new = text.strip() != said.strip() or bool(fields)
     if is_new:
-        if fields:
-            pieces.add(read_layer(fields, item.name, cursor, "parsed"))
-        pieces.add(Pieces.of(read_proof_text(text, cursor), cursor))
+        pieces.add(read_words(text, fields, item.name, cursor))
     return pieces, is_new
 
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from msgspec import Raw
 from msgspec.structs import replace
 
-from adk_prism.facts.answer_text import answer_text
+from adk_prism.facts.answer_text import answer_text, spoken_text
 from adk_prism.facts.proof_account import Account, once
 from adk_prism.facts.proof_confidence import Confidence, disagreements
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
-from adk_prism.facts.proof_pieces import Pieces
-from adk_prism.facts.proof_text import may_hold_proof, read_proof_text
+from adk_prism.facts.proof_text import may_hold_proof
+from adk_prism.facts.proof_words import read_words_and_claims
 from adk_prism.facts.prose.claims import says, uncited
 from adk_prism.facts.utterance import Utterance
 
@@ -79,8 +79,9 @@ class AnswerProof:
         gave = any(not account.is_empty for account in rests)
         if not gave and self.own.is_empty and not may_hold_proof(said.text):
             return None
-        text = read_proof_text(said.text, cursor, figures=True)
-        self.own.take(("said",), Pieces.of(text, cursor))
+        words, fields = spoken_text(said.text)
+        pieces, claims = read_words_and_claims(words, fields, said.speaker.node, cursor)
+        self.own.take(("said",), pieces)
         if not gave and self.own.is_empty:
             return None
         citations = self._citations(rests)
@@ -91,8 +92,8 @@ class AnswerProof:
             derivation=confidence.derivation,
             level=confidence.level,
             citations=citations,
-            disagreements=disagreements(text.readings, self._numbers(rests)),
-            uncited=self._uncited(text.figures, text.citations, citations),
+            disagreements=disagreements(pieces.readings, self._numbers(rests)),
+            uncited=self._uncited(claims, pieces.citations, citations),
             specialists=[_brief(account) for account in rests],
         )
 

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from adk_prism.facts.json_value import is_given, read_value
 from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
 from adk_prism.facts.proof_pieces import MOST, Pieces
-from adk_prism.facts.prose.confidence_item import read_items
+from adk_prism.facts.prose.confidence_item import about, is_overall, read_items
 from adk_prism.facts.prose.confidence_text import NO_VALUE
 from adk_prism.facts.prose.confidence_value import OUT_OF_RANGE
 from adk_prism.facts.prose.text_pieces import cut
@@ -137,27 +137,36 @@ class _LayerReader:
 
     # -------------------------------------------------------------- confidence
 
-    def _confidence(self, value: Any, about: str) -> None:
+    def _confidence(self, value: Any, name: str) -> None:
         if value is None:
             return
-        if isinstance(value, dict) and not about:
-            for name, inner in list(value.items())[:MOST]:
-                self._confidence(inner, "" if name == "value" else str(name) or "?")
+        if isinstance(value, dict) and not name:
+            for part, inner in list(value.items())[:MOST]:
+                self._confidence(inner, "" if part == "value" else str(part) or "?")
         elif isinstance(value, str):
-            self._words(value, about)
+            self._words(value, name)
         elif isinstance(value, bool) or not isinstance(value, int | float):
             self.fail({"confidence": value}, NO_VALUE)
+        elif self._origin == "parsed":
+            self._words(repr(value), name)  # A model's number is read as in its prose: 92 is 92 %.
         elif 0 <= value <= 1:
-            self.pieces.readings.append(self._reading(float(value), about))
+            self.pieces.readings.append(self._reading(float(value), name))
         else:
             self.fail({"confidence": value}, OUT_OF_RANGE)
 
-    def _reading(self, value: float | None, about: str, **more: Any) -> Reading:
+    def _reading(self, number: float | None, name: str, **more: Any) -> Reading:
         return Reading(
-            value, self._by, self._origin, self._cursor, about=about, reason=self._reason, **more
+            number,
+            self._by,
+            self._origin,
+            self._cursor,
+            overall=is_overall(name),
+            about=about(name),
+            reason=self._reason,
+            **more,
         )
 
-    def _words(self, text: str, about: str) -> None:
+    def _words(self, text: str, name: str) -> None:
         """Read a confidence that is given in words."""
         items, _ = read_items(text[:300])
         for item in items:
@@ -168,7 +177,7 @@ class _LayerReader:
             self.pieces.readings.append(
                 self._reading(
                     value.value,
-                    about or item.about,
+                    name or item.about,
                     level=value.level,
                     low=value.low,
                     high=value.high,
@@ -248,7 +257,9 @@ def _rule(rule: Any, factors: int) -> str:
     words = _RULE_WORDS.get(rule)
     if words is None:
         return cut(rule)
-    return f"{words} {factors} factors" if words and factors else ""
+    if not words or not factors:
+        return ""
+    return f"{words} {factors} factors" if factors > 1 else "one factor"
 
 
 def _text(value: Any) -> str:

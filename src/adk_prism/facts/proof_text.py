@@ -45,6 +45,8 @@ _DATA_FENCES = frozenset(("", "json", "yaml", "yml", "toml", "text", "txt", "md"
 
 _UNDERLINES = ("=", "-", " ")
 _LONGEST_HEADING = 120
+_LONGEST_NAMES = 200
+"""Characters of a line that names sources, and is no list."""
 _DIGIT = re.compile(r"\d")
 
 Announced = Literal["confidence", "source", "reason", ""]
@@ -157,11 +159,12 @@ class _TextReader:
     def _heading(self, level: int, raw: str) -> None:
         line = read_line(raw)
         announced = _announces(line)
-        self._section.open(level, "" if announced else line.text.strip(" :"))
-        self._announced, self._until_blank = announced, False
+        labels = confidence_text.labels_of(line) if announced == "confidence" else []
+        title = confidence_text.title_before(line, labels)
+        self._section.open(level, title if announced else line.text.strip(" :"))
+        self._announced, self._until_blank = "" if title else announced, False
         self._label = citation_text.label_of(line) if announced == "source" else ""
-        if announced:
-            self._statements(line, confidence_text.labels_of(line), [])
+        self._statements(line, labels, [])
 
     def _text(self, raw: str) -> None:
         stated: list[str] = []
@@ -244,8 +247,11 @@ class _TextReader:
             self.pieces.reason(line.text)
 
     def _source_below(self, line: Line) -> None:
-        if line.is_item or self._until_blank:
-            for citation in citation_text.read_citations(line.text, self._label):
+        if line.text.startswith(("]", "}")):
+            self._announced = ""  # A list of JSON is over.
+        elif line.is_item or self._until_blank or not _is_prose(line.text):
+            found = citation_text.read_citations(line.text, self._label, one=line.is_item)
+            for citation in found:
                 self.pieces.cite(citation, self._section.name)
 
     # -------------------------------------------------------------- tables
@@ -287,6 +293,11 @@ def _announces(line: Line) -> Announced:
     if _has(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
         return "source"
     return "reason" if _REASON.match(line.lowered) else ""
+
+
+def _is_prose(text: str) -> bool:
+    """Tell sentences from names: below a heading, one line may hold either."""
+    return len(text) > _LONGEST_NAMES or text.rstrip().endswith((".", "!", "?", ":"))
 
 
 def _level_of(raw: str, underline: str) -> int:

@@ -25,6 +25,7 @@ from adk_prism.facts.model import (
 from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.open_nodes import OpenNodes
 from adk_prism.facts.proof import Proofs
+from adk_prism.facts.turns import NOTHING_SAID, Sign, Turns
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -37,6 +38,7 @@ from adk_prism.runlog.entry import (
     RunEnded,
     RunStarted,
     RunTakenOver,
+    SpeakerInterrupted,
 )
 
 
@@ -52,6 +54,8 @@ class Reader:
         """By the node, or the call, that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
         self._proofs = Proofs()
+        self._turns: Turns | None = None
+        """Of a live run; any other is one message."""
 
     def feed(self, entry: Entry) -> list[Fact]:
         """Return what an entry means. Entries come in order, from the first."""
@@ -76,8 +80,14 @@ class Reader:
                 return self._nested(entry.cursor, record)
             case RunTakenOver():
                 return self._go_on(record)
-            case ApprovalAsked() | ApprovalGiven():
-                return []  # written by live runs only
+            case ApprovalAsked():
+                asked = self._events.questions.ask(record.approval, record.call, record.hint)
+                return self._in_turn(self._nodes.feed(asked))
+            case ApprovalGiven():
+                given = (record.approval, record.approved, record.reason)
+                return self._in_turn(self._nodes.feed(self._events.questions.decide(*given)))
+            case SpeakerInterrupted():
+                return self._interrupt()
             case AgentEvent():
                 raise AssertionError("handled in feed")
             case _:
@@ -86,18 +96,39 @@ class Reader:
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
         grown = next_delta(self._lanes, event)
         if grown is not None:
-            return [grown]
+            return self._in_turn([grown])
         facts = self._events.read(cursor, event)
         proofs = self._proofs.feed(cursor, facts, self._events.said)
-        return [*self._nodes.feed(facts), *proofs]
+        return self._in_turn([*self._nodes.feed(facts), *proofs], self._events.sign)
+
+    def _in_turn(self, facts: list[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
+        """Return the facts of an entry with the bounds of messages among them, if the run is live."""
+        if self._turns is None:
+            return facts
+        told = self._turns.feed(facts, sign)
+        if any(type(item) is MessageBegan for item in told):
+            self._events.voices.answer()
+        return told
+
+    def _interrupt(self) -> list[Fact]:
+        closing: list[Fact] = []
+        self._events.close_lanes(closing)
+        return self._turns.interrupt(closing) if self._turns is not None else closing
 
     def _start(self, cursor: int, record: RunStarted) -> list[Fact]:
         continues = record.continues
         self._message = continues.message if continues else record.run
         self._captured = record.derived
         self._nodes = DerivedNodes(record.agents)
+        began = RunBegan(
+            record.run, record.origin, record.agents, record.state, record.derived, record.live
+        )
+        if record.live:
+            self._turns = Turns(record.run, self._events.ending)
+            self._events.voices.joins = True
+            return [began, *self._proofs.feed(cursor, [began], None)]
         facts: list[Fact] = [
-            RunBegan(record.run, record.origin, record.agents, record.state, record.derived),
+            began,
             MessageBegan(
                 self._message,
                 record.run,
@@ -117,14 +148,18 @@ class Reader:
         said = list(self._events.unended())
         self._events.close_lanes(out)
         calls = self._events.calls
-        leftover = calls.abandon(record.outcome)
+        # When a live connection is over nobody can answer any more.
+        leftover = calls.abandon(record.outcome, all_of_them=self._turns is not None)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         proofs = self._proofs.feed(cursor, out, None)
         answered = record.outcome == "finished" and not waits
         proofs += self._proofs.end(cursor, said, is_answered=answered)
         out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *proofs]
-        out.append(MessageEnded(self._message, self._events.ending.finish, waits))
+        if self._turns is not None:
+            out = self._turns.end(out)
+        else:
+            out.append(MessageEnded(self._message, self._events.ending.finish, waits))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
 
@@ -150,7 +185,7 @@ class Reader:
     def outcome(self) -> tuple[Outcome, str]:
         """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""
         return self._events.ending.outcome(
-            awaiting=self._events.calls.awaiting, captured=self._captured
+            awaiting=self._events.calls.awaiting and self._turns is None, captured=self._captured
         )
 
 

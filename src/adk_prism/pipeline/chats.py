@@ -64,10 +64,11 @@ class Chats:
     async def turns(self, origin: Origin) -> list[Turn]:
         """Return the live turns of a chat, oldest first."""
         summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
-        runs = [ChatRun(summary, await self._head(summary.run)) for summary in summaries]
+        runs = [ChatRun(summary, await self.beginning(summary.run)) for summary in summaries]
         return fold_turns(runs)
 
-    async def _head(self, run: RunId) -> RunStarted:
+    async def beginning(self, run: RunId) -> RunStarted:
+        """Return how a run began, without the state it began with. Raise `NotFound` or `Gone`."""
         head = self._heads.get(run)
         if head is None:
             head = structs.replace(await self.head(run), state={})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
@@ -41,6 +41,8 @@ class Films:
         self._size = size
         self._kept: OrderedDict[RunId, _Kept] = OrderedDict()
         """The least recently looked at first."""
+        self.waiting: set[asyncio.Timeout] = set()
+        """The limits of those who wait for news."""
 
     async def of(self, run: RunId) -> Film:
         """Return the film of a run, up to its last committed entry. Raise `NotFound` or `Gone`."""
@@ -57,6 +59,27 @@ class Films:
         kept.bytes = summary.bytes
         self._forget()
         return kept.film
+
+    async def past(self, run: RunId, cursor: int, patience: float) -> Film:
+        """Return the film once it goes past a cursor, the run is over, or patience has run out."""
+        film = await self.of(run)
+        if film.last != cursor or film.ended is not None:
+            return film
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience) as limit:
+                self.waiting.add(limit)
+                try:
+                    async with aclosing(self._log.read(run, cursor, follow=True)) as batches:
+                        await anext(batches, None)
+                finally:
+                    self.waiting.discard(limit)
+        return await self.of(run)
+
+    def leave_all(self) -> None:
+        """Let nobody wait any longer: the server goes down."""
+        for limit in self.waiting:
+            if not limit.expired():
+                limit.reschedule(0)
 
     async def _grow(self, run: RunId, film: Film) -> None:
         async with aclosing(self._log.read(run, film.last)) as batches:

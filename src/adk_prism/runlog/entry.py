@@ -86,6 +86,8 @@ class RunStarted(_Record):
     message_id: str = ""
     """The client's id of the user's message, so that history gives it back."""
     streaming: bool = True
+    live: bool = False
+    """The run is a live connection: it holds many messages, each a turn of the agent."""
     agents: list[Agent] = []
     state: dict[str, Raw] = {}
     """Session state before the run's first event, `temp:` keys apart."""
@@ -176,6 +178,12 @@ class ApprovalGiven(_Record):
     reason: str = ""
 
 
+class SpeakerInterrupted(_Record):
+    """The person cut the agent off: what it still says in this turn is not heard."""
+
+    reason: str = ""
+
+
 class RunTakenOver(_Record):
     """Another replica goes on with the run."""
 
@@ -201,6 +209,7 @@ Record = (
     | NodeEnded
     | ApprovalAsked
     | ApprovalGiven
+    | SpeakerInterrupted
     | RunTakenOver
     | RunEnded
 )
@@ -268,6 +277,7 @@ _Framed = (
     | NodeEnded
     | ApprovalAsked
     | ApprovalGiven
+    | SpeakerInterrupted
     | RunTakenOver
     | RunEnded
 )

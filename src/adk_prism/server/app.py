@@ -20,6 +20,7 @@ from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.closeup import Closeups
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
@@ -31,7 +32,7 @@ from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.open import open_log
-from adk_prism.server import home
+from adk_prism.server import home, page
 from adk_prism.server.body_limit import BodyLimit
 from adk_prism.server.context import Context
 from adk_prism.server.diagnostics_sink import sink
@@ -44,7 +45,9 @@ from adk_prism.server.routes import (
     adk_artifacts,
     adk_meta,
     adk_sessions,
+    catalogue,
     chat,
+    film,
     forks,
     recordings,
     run,
@@ -61,6 +64,8 @@ Routes = Callable[[Context], APIRouter]
 
 ROUTERS: Sequence[Routes] = (
     home.routes,
+    page.routes,
+    catalogue.routes,
     adk_meta.routes,
     adk_sessions.routes,
     adk_artifacts.routes,
@@ -68,6 +73,7 @@ ROUTERS: Sequence[Routes] = (
     chat.routes,
     runs.routes,
     views.routes,
+    film.routes,
     forks.routes,
     recordings.routes,
     studio.routes,
@@ -122,7 +128,9 @@ def make_context(
     lifecycle.hold(lambda: trimming(log, settings.retention, report))
     lifecycle.on_drain(runs.drain)
     follower = Follower(log, settings.keep_alive)
-    lifecycle.on_drain(_leaving(follower))
+    films = Films(log)
+    for left in (follower, films):
+        lifecycle.on_drain(_leaving(left))
     chats = Chats(log)
     conversations = Conversations(apps, runs, gate, chats, report)
     return Context(
@@ -136,7 +144,8 @@ def make_context(
         conversations=conversations,
         rewinds=Rewinds(apps, runs, chats, report),
         forks=Forks(log, apps, runs, gate, Histories(log, chats), conversations, report),
-        films=Films(log),
+        films=films,
+        closeups=Closeups(log),
         uploads=Uploads(log),
         idempotency=Idempotency(log),
         report=report,
@@ -144,11 +153,11 @@ def make_context(
     )
 
 
-def _leaving(follower: Follower) -> Hook:
-    """Return a drain hook that lets every stream break off, so that its client comes back."""
+def _leaving(watched: Follower | Films) -> Hook:
+    """Return a drain hook that lets every viewer go, so that its client comes back."""
 
     async def leave(_: float) -> None:
-        follower.leave_all()
+        watched.leave_all()
 
     return leave
 

@@ -30,9 +30,13 @@ def root_of(runner: Runner) -> BaseNode:
     return runner.agent
 
 
-def _language(root: BaseNode) -> Literal["yaml", "python"]:
-    # ADK's loader leaves on the root where it found it; a Runner built in Python has no such mark.
+def folder_of(root: BaseNode) -> Path | None:
+    """Return the folder of an app; None for a Runner that was built in Python."""
+    # ADK's loader leaves on the root where it found it.
     folder = getattr(root, "_adk_origin_path", None)
-    if isinstance(folder, Path) and (folder / "root_agent.yaml").is_file():
-        return "yaml"
-    return "python"
+    return folder if isinstance(folder, Path) else None
+
+
+def _language(root: BaseNode) -> Literal["yaml", "python"]:
+    folder = folder_of(root)
+    return "yaml" if folder is not None and (folder / "root_agent.yaml").is_file() else "python"

@@ -1,8 +1,9 @@
-"""Which state a client may write: its session's own, unless the operator allows more.
+"""Which state a client may write: what its app declares, else its session's own keys.
 
-ADK shares `app:` keys among all users and `user:` keys among a user's sessions, so a client that
-writes them reaches into conversations that are not its own. What is reserved is said by
-`Sessions.check_keys`; the setting `client_state` exempts prefixes from it.
+An app that declares keys (`adk_prism.client_state`) lets clients write these and no others. For any
+other app the scopes decide: ADK shares `app:` keys among all users and `user:` keys among a user's
+sessions, so a client that writes them reaches into conversations that are not its own; what is reserved
+is said by `Sessions.check_keys`. The setting `client_state` exempts prefixes from both.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adk_prism.errors import Forbidden
 from adk_prism.server.context import Context
 
 
@@ -17,4 +19,13 @@ def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> None:
     """Raise `Forbidden` if a client's state has a key that it may not write."""
     allowed = context.settings.client_state
     rest = {key: value for key, value in delta.items() if not key.startswith(allowed)}
-    context.apps.sessions(app).check_keys(app, rest)
+    declared = context.apps.client_keys(app)
+    if declared is None:
+        context.apps.sessions(app).check_keys(app, rest)
+        return
+    refused = [key for key in rest if key not in declared]
+    if refused:
+        raise Forbidden(
+            f"A client may not write the state key {refused[0][:60]!r}: the app {app!r} lets clients "
+            f"write {', '.join(sorted(declared)) or 'none'}."
+        )

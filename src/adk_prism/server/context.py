@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.closeup import Closeups
 from adk_prism.pipeline.conversation import Conversations
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
@@ -40,6 +41,7 @@ class Context:
     rewinds: Rewinds
     forks: Forks
     films: Films
+    closeups: Closeups
     uploads: Uploads
     idempotency: Idempotency
     report: Report

@@ -1,6 +1,6 @@
-"""The page at `/`: what runs here and how to call it, until there is a web page of its own.
+"""The pages at `/` and `/docs`: the web page where it was built, else what runs here and how to call it.
 
-Plain HTML made on the server: no script, nothing loaded from anywhere, and a policy that says so.
+Those made here are plain HTML: no script, nothing loaded from anywhere, and a policy that says so.
 The routes are those of the application's own OpenAPI, so the page cannot promise what is not there.
 """
 
@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
+from adk_prism.server import page
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 
@@ -41,8 +42,10 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")
-    async def home(request: Request) -> HTMLResponse:
+    def home(request: Request) -> Response:
         """Show what runs here."""
+        if page.built():
+            return page.document(request)
         base = base_url(request, context.settings)
         body = [_heading(), *_apps(context.apps.names()), *_call(context.apps.names(), base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])

@@ -21,6 +21,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_corr
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import RootKind, list_agents, root_kind
+from adk_prism.source.client_state import declared_keys
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.services import Services
@@ -153,6 +154,10 @@ class Apps:
     def sessions(self, name: str) -> Sessions:
         """Return the sessions of the app's Runner."""
         return Sessions(self.runner(name).session_service, allowed_state=self._allowed_state)
+
+    def client_keys(self, name: str) -> frozenset[str] | None:
+        """Return the state keys that the app lets clients write; None if it does not say."""
+        return declared_keys(self.runner(name))
 
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""

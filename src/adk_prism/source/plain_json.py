@@ -1,8 +1,8 @@
 """JSON that every reader accepts, from values that agents make.
 
 Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
-infinities are null, a cycle or too deep a nest is cut and marked, an object of an unknown type is
-its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is worth more than
+infinities are null, a cycle or too deep a nest is cut and marked, an object of a type that Pydantic
+does not know is its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is worth more than
 none. It is the slow path; ordinary events never come here.
 """
 
@@ -55,7 +55,16 @@ def _plain(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> An
         return base64.urlsafe_b64encode(value).decode("ascii")
     if isinstance(value, BaseModel | Mapping | list | tuple | Set):
         return _plain_nest(value, above, text)
-    return text(describe(value))
+    return _plain_other(value, text)
+
+
+def _plain_other(value: Any, text: Callable[[str], str]) -> Any:
+    """Return a date, a number of another kind, a data class as Pydantic writes it; else its `repr`."""
+    try:
+        known = pydantic_core.to_jsonable_python(value, inf_nan_mode="null")
+    except (ValueError, RecursionError):
+        return text(describe(value))
+    return text(known) if isinstance(known, str) else known
 
 
 def _plain_nest(value: Any, above: tuple[int, ...], text: Callable[[str], str]) -> Any:

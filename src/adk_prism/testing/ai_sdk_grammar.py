@@ -2,7 +2,8 @@
 
 Follows the order that the npm package `ai` expects (6.0.0 to 7.0.169), as `projection/ai_sdk` writes it
 for one run: `start`; steps that hold the output of models; calls, each made once and answered after it
-was made; `finish`, `error` or `abort`; `[DONE]`.
+was made; `finish`, `error` or `abort`; `[DONE]`. A live run is any number of such messages, with only
+transient parts between them, and one `[DONE]`.
 """
 
 from __future__ import annotations
@@ -30,15 +31,19 @@ _IN_STEP = frozenset(
 def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
     """Yield what is not balanced: blocks, steps, calls, or anything outside the message."""
     started = entries[0].record if entries else None
-    message = _Message(started.continues if isinstance(started, RunStarted) else None)
+    continues = started.continues if isinstance(started, RunStarted) else None
+    stream = _Messages() if _is_live(entries) else _Message(continues)
     for position, chunk in _chunks(entries, frames):
-        wrong = message.take(chunk)
+        wrong = stream.take(chunk)
         if wrong:
             yield position, wrong
 
 
 def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
     """Yield an end that is missing, repeated, early or not the last thing said."""
+    if _is_live(entries):
+        yield from _live_terminated(entries, frames)
+        return
     ends: list[str] = []
     for entry, payloads in zip(entries, frames, strict=True):
         names = [_name(payload) for payload in payloads]
@@ -53,6 +58,25 @@ def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) ->
         yield str(entries[-1].cursor), f"the message ends with {', '.join(ends) or 'nothing'}"
 
 
+def _is_live(entries: Sequence[Entry]) -> bool:
+    started = entries[0].record if entries else None
+    return isinstance(started, RunStarted) and started.live
+
+
+def _live_terminated(
+    entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]
+) -> Iterator[Finding]:
+    """Yield what is wrong with the end of a live run: its messages end where they end."""
+    for entry, payloads in zip(entries, frames, strict=True):
+        names = [_name(payload) for payload in payloads]
+        is_end = isinstance(entry.record, RunEnded)
+        if is_end and (names.count(DONE) != 1 or names[-1] != DONE):
+            yield str(entry.cursor), f"the run ends with {', '.join(names) or 'nothing'}"
+        early = [n for n in names if n in (DONE, "error", "abort") and not is_end]
+        if early:
+            yield str(entry.cursor), f"{early[0]} comes before the run's end"
+
+
 def _name(payload: Payload) -> str:
     return DONE if payload.data == DONE.encode() else str(msgspec.json.decode(payload.data)["type"])
 
@@ -65,6 +89,36 @@ def _chunks(
             is_done = payload.data == DONE.encode()
             chunk = {"type": DONE} if is_done else msgspec.json.decode(payload.data)
             yield f"{entry.cursor}.{part}", chunk
+
+
+class _Messages:
+    """The messages of a live run, one after the other."""
+
+    def __init__(self) -> None:
+        self._message: _Message | None = None
+        self._is_over = False
+        self._ids: set[str] = set()
+
+    def take(self, chunk: Chunk) -> str:
+        """Take the next chunk; return what is wrong with it, or nothing."""
+        kind = chunk["type"]
+        if self._is_over:
+            return f"{kind}: after {DONE}"
+        if self._message is not None:
+            return self._inside(self._message, chunk)
+        if kind == "start":
+            self._message = _Message(None)
+            repeated = chunk.get("messageId") in self._ids
+            self._ids.add(chunk.get("messageId", ""))
+            return "start: a message of this id was told before" if repeated else self.take(chunk)
+        self._is_over = kind == DONE
+        passing = kind.startswith("data-") and chunk.get("transient") is True
+        return "" if passing or kind in (DONE, "error") else f"{kind}: outside a message"
+
+    def _inside(self, message: _Message, chunk: Chunk) -> str:
+        if chunk["type"] in _ENDS:
+            self._message = None
+        return message.take(chunk)
 
 
 class _Message:

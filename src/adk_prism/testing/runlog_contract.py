@@ -43,6 +43,7 @@ from adk_prism.runlog.entry import (
     RunId,
     RunStarted,
     RunTakenOver,
+    SpeakerInterrupted,
     pack,
 )
 from adk_prism.testing.runlog_steps import (
@@ -103,6 +104,7 @@ async def every_record_comes_back_as_it_was(store: Store) -> None:
         NodeStarted(node="n", name=awkward, kind="agent"),
         NodeEnded(node="n", status="finished"),
         ApprovalAsked(approval="a", call="c", name="tool"),
+        SpeakerInterrupted(reason="user_abort"),
         ApprovalGiven(approval="a", approved=True),
         RunTakenOver(epoch=1, in_doubt=["c"]),
         RunEnded(outcome="failed", code="X", correlation="c"),

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from adk_prism.errors import BadPosition
 from adk_prism.runlog.entry import Agent
+from adk_prism.view.faults import faults
 from adk_prism.view.film import Film
 from adk_prism.view.items import Item
 
@@ -51,7 +52,7 @@ class Document(Struct, frozen=True, kw_only=True):
     times: Sequence[int]
     """Of each entry, in microseconds since the start."""
     items: dict[str, list[Item]]
-    """By kind: nodes, waits, keys, said, proofs, sources, classes."""
+    """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults."""
 
 
 def document(film: Film, after: int = 0) -> Document:
@@ -84,9 +85,9 @@ def encode(film: Film, after: int = 0) -> bytes:
 
 def _items(film: Film, after: int) -> dict[str, list[Item]]:
     items: dict[str, list[Item]] = {}
-    for panel in (film.timeline, film.state, film.conversation, film.proof):
+    for panel in (film.timeline, film.state, film.conversation, film.proof, film.grounding):
         items |= panel.items(after)
-    return items
+    return items | faults(film.state, after)
 
 
 def _ended(film: Film) -> Ended | None:

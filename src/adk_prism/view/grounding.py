@@ -35,7 +35,9 @@ class _Receipt(Struct, kw_only=True):
     until: int | None = None
 
     def about(self) -> dict[str, Any]:
-        return {"number": self.number, "receipt": self.raw}
+        about = {"number": self.number, "receipt": self.raw}
+        why = why_not_receipt(msgspec.json.decode(self.raw))
+        return about | {"why": why} if why else about
 
     def marks(self) -> list[Mark]:
         return [] if self.until is None else [(self.until, {"gone": True})]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -29,6 +30,10 @@ class History(Generic[Value]):
         else:
             self.cursors.append(cursor)
             self.values.append(value)
+
+    def changes(self) -> Iterator[tuple[int, Value]]:
+        """Yield every change with its cursor."""
+        yield from zip(self.cursors, self.values, strict=True)
 
     def index(self, cursor: int) -> int:
         """Return which change holds at a cursor; -1 before the first."""

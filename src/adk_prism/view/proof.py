@@ -40,7 +40,7 @@ class _Known(Struct, frozen=True):
         return {"id": self.name}
 
     def marks(self) -> list[Mark]:
-        return list(zip(self.history.cursors, self.history.values, strict=True))
+        return list(self.history.changes())
 
 
 class _Source(Struct, frozen=True):
@@ -63,7 +63,7 @@ class ProofFilm:
         self._proofs: dict[str, History[Proof]] = {}
         self._sources: list[_Source] = []
         self._completion = Completion()
-        self._classes: dict[EventClass, History[int]] = {name: History() for name in CLASSES}
+        self._classes: dict[EventClass, History[int]] = {}
         self._over: int | None = None
 
     def feed(self, entry: Entry, facts: Iterable[Fact]) -> None:
@@ -71,7 +71,7 @@ class ProofFilm:
         facts = list(facts)
         self._completion.feed(entry, facts)
         if isinstance(entry.record, AgentEvent):
-            counted = self._classes[self._completion.last]
+            counted = self._classes.setdefault(self._completion.last, History())
             counted.set(entry.cursor, (counted.values[-1] if counted.values else 0) + 1)
         elif isinstance(entry.record, RunEnded):
             self._over = entry.cursor
@@ -89,11 +89,11 @@ class ProofFilm:
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return proofs, sources and counts of events, or what of them after a cursor."""
         proofs = (_Known(name, history) for name, history in self._proofs.items())
-        seen = (_Known(name, history) for name, history in self._classes.items() if history.cursors)
+        classes = (_Known(name, history) for name, history in self._classes.items())
         return {
             "proofs": list(written(proofs, after)),
             "sources": list(written(self._sources, after)),
-            "classes": list(written(seen, after)),
+            "classes": list(written(classes, after)),
         }
 
     def at(self, cursor: int) -> dict[str, Any]:
@@ -110,8 +110,12 @@ class ProofFilm:
                 if source.since <= cursor
             ],
             "completion": self._completed(cursor),
-            "events": {name: history.at(cursor) or 0 for name, history in self._classes.items()},
+            "events": {name: self._seen(name, cursor) for name in CLASSES},
         }
+
+    def _seen(self, name: EventClass, cursor: int) -> int:
+        history = self._classes.get(name)
+        return (history.at(cursor) if history is not None else None) or 0
 
     def _answer(self, cursor: int) -> dict[str, Any] | None:
         if self._over is None or self._over > cursor:

@@ -55,7 +55,7 @@ class _Key(Struct, frozen=True):
     def marks(self) -> list[Mark]:
         return [
             (cursor, {"writer": write.writer} | _value_of(write))
-            for cursor, write in zip(self.history.cursors, self.history.values, strict=True)
+            for cursor, write in self.history.changes()
         ]
 
 
@@ -187,6 +187,10 @@ class StateFilm:
         """Return the keys with their writes, or those after a cursor."""
         keys = (_Key(key, history) for key, history in self._keys.items())
         return {"keys": list(written(keys, after))}
+
+    def histories(self) -> Iterable[tuple[str, History[Write]]]:
+        """Return every key with its writes, in the order of first sight."""
+        return self._keys.items()
 
     def keys(self) -> list[str]:
         """Return every key that was ever there."""

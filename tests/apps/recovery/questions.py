@@ -205,7 +205,62 @@ _QUESTIONS: tuple[tuple[str | None, str], ...] = (
     (None, "what's 17 times 23"),
 )
 
+_OTHERS: tuple[tuple[str | None, str], ...] = (
+    ("BTCN", "Catch me up on Cedar Creek before the 7am call"),
+    ("BTCN", "What's the overall recovery status at Cedar Creek?"),
+    ("BTCN", "I just took over as incident lead. What's the state of play?"),
+    ("BTCN", "Brief the regional forester on where recovery stands."),
+    ("BTCN", "Cedar Creek: everything you've got"),
+    (
+        "BTCN",
+        "Can you pull together a post-fire assessment of Cedar Creek covering all disciplines?",
+    ),
+    ("B", "What fraction of the burn was severe?"),
+    ("B", "Which slopes might slide when it rains?"),
+    ("B", "How hot did the fire burn around Waldo Lake?"),
+    ("B", "Is the fire outline we got from GIS valid?"),
+    ("B", "Are the watersheds at risk after the fire?"),
+    ("B", "By when must the emergency stabilization funding request go in?"),
+    ("B", "How much ground was left unburned?"),
+    ("B", "Did the vegetation get completely killed on the western ridge?"),
+    ("T", "Can the public walk on the North Ridge Trail?"),
+    ("T", "Are any bridges out?"),
+    ("T", "Where should the trail crew start in May?"),
+    ("T", "Any hiking routes open right now?"),
+    ("T", "Is the campground path blocked by fallen trees?"),
+    ("T", "Which recreation routes are unsafe?"),
+    ("T", "how much trail tread did we lose"),
+    ("C", "How much lumber can we recover?"),
+    ("C", "What's the standing dead volume?"),
+    ("C", "Is it worthwhile to harvest the burned trees next summer?"),
+    ("C", "How many MBF are left in U1?"),
+    ("C", "Are blue stain and beetles going to ruin the logs?"),
+    ("C", "How confident is the stand inventory?"),
+    ("C", "What would the burnt fir sell for?"),
+    ("C", "Do the cruise plots meet the 20 percent standard?"),
+    ("N", "Do we have to write an environmental impact statement?"),
+    ("N", "Is there a categorical exclusion for logging the dead trees?"),
+    ("N", "Which regulation lets us replant without a full EA?"),
+    ("N", "Is 36 CFR 220.6 still valid in 2026?"),
+    ("N", "What paperwork does the bridge rebuild need?"),
+    ("N", "Are we legally allowed to build a temporary road?"),
+    ("N", "Does the 250-acre limit apply to our salvage project?"),
+    ("N", "Can we rebuild the North Ridge bridge, and what environmental review does it need?"),
+    ("BC", "How severe was the burn and how much timber is salvageable?"),
+    ("BT", "Which trails run through high severity ground?"),
+    ("CN", "How many board feet can we salvage and under which CE?"),
+    ("", "When did the Cedar Creek Fire start and what caused it?"),
+    ("", "How big is the fire?"),
+    ("", "Is the fire contained?"),
+    (None, "What's the capital of France?"),
+    (None, "Write me a poem"),
+    (None, "hello"),
+    (None, "What can you do?"),
+    (None, "2+2?"),
+)
+"""Of somebody who has never seen the vocabulary."""
+
 QUESTIONS: tuple[tuple[str, tuple[str, ...] | None], ...] = tuple(
     (text, None if letters is None else tuple(_LETTERS[letter] for letter in letters))
-    for letters, text in _QUESTIONS
+    for letters, text in (*_QUESTIONS, *_OTHERS)
 )

@@ -3,6 +3,7 @@ import { conversationAt, type Said } from './conversation';
 import type { Outcome } from './document';
 import type { Film } from './film';
 import { graphAt, type GraphView } from './graph';
+import { groundingAt, type GroundingView } from './grounding';
 import { proofAt, type ProofView } from './proof';
 import { stateAt, type StateView } from './state';
 import { timelineAt, type TimelineView } from './timeline';
@@ -19,6 +20,7 @@ export type View = {
   graph: GraphView;
   conversation: Said[];
   proof: ProofView;
+  grounding: GroundingView;
 };
 
 export function viewAt(film: Film, at: number): View {
@@ -34,5 +36,6 @@ export function viewAt(film: Film, at: number): View {
     graph: graphAt(film, at),
     conversation: conversationAt(film, at),
     proof: proofAt(film, at),
+    grounding: groundingAt(film, at),
   };
 }

@@ -18,7 +18,7 @@ export type Item<About, News = never> = {
   readonly marks: readonly Mark<News>[];
 };
 
-export type Growth = { readonly index: number; readonly since?: number; readonly is?: unknown; readonly marks: readonly Mark<never>[] };
+export type Growth = { readonly index: number; readonly since?: number; readonly is?: unknown; readonly marks: readonly Mark<unknown>[] };
 
 export type NodeKind = 'agent' | 'tool' | 'workflow' | 'function' | 'join' | 'node';
 export type Tokens = { input?: number; output?: number; reasoning?: number; total?: number };
@@ -55,6 +55,9 @@ export type SaidNews = string | null | { [key: string]: Json };
 export type ProofAbout = { id: string };
 export type SourceAbout = { source: string; title: string; uri: string };
 export type ClassAbout = { id: string };
+/** A receipt of a search, and why it cannot be read, if it cannot. */
+export type ReceiptAbout = { number: number; receipt: Json; why?: string };
+export type ReceiptNews = { gone: true };
 
 export type Items = {
   nodes: readonly Item<NodeAbout, NodeNews>[];
@@ -64,6 +67,9 @@ export type Items = {
   proofs: readonly Item<ProofAbout, Proof>[];
   sources: readonly Item<SourceAbout>[];
   classes: readonly Item<ClassAbout, number>[];
+  receipts: readonly Item<ReceiptAbout, ReceiptNews>[];
+  /** Why a key of the grounding box cannot be read; empty from where it can. */
+  faults: readonly Item<KeyAbout, string>[];
 };
 
 export type Agent = { name: string; model?: string; tools?: number };

@@ -26,17 +26,17 @@ export function grow(film: Film, growth: DocumentGrowth): Film {
   }
   const kinds = Object.keys(growth.items) as (keyof Items)[];
   const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind])]));
-  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: items as Items };
+  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: items as unknown as Items };
 }
 
-function merge(known: readonly Item<unknown, never>[], news: readonly Growth[]): readonly Item<unknown, never>[] {
+function merge(known: readonly Item<unknown, unknown>[], news: readonly Growth[]): readonly Item<unknown, unknown>[] {
   if (!news.length) return known;
   const items = known.slice();
   for (const item of news) {
     const before = items[item.index];
     items[item.index] = before
       ? { ...before, marks: before.marks.concat(item.marks) }
-      : (item as Item<unknown, never>);
+      : (item as Item<unknown, unknown>);
   }
   return items;
 }

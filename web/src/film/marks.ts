@@ -25,6 +25,6 @@ export function upTo<News>(marks: readonly Mark<News>[], cursor: number): readon
 }
 
 /** Return the items that are there at a cursor. */
-export function present<Kind extends Item<unknown, never>>(items: readonly Kind[], cursor: number): Kind[] {
+export function present<Kind extends Item<unknown, unknown>>(items: readonly Kind[], cursor: number): Kind[] {
   return items.filter((item) => item.since <= cursor);
 }

@@ -59,12 +59,13 @@ class Finding:
     gives: Mapping[str, Any] = field(default_factory=dict)
     closing: str = ""
 
-    def response(self) -> dict[str, Any]:
-        """Return what the tool answers: text, data and proof."""
+    def response(self, name: str = "") -> dict[str, Any]:
+        """Return what the tool answers: text, data and proof; a later one of its name replaces it."""
         data = {**self.data, "synthetic": self.synthetic}
         if self.needs:
             data["needs"] = [need.layer() for need in self.needs]
-        return {"result": self.text(), "data": data, "proof_layer": self.proof.layer()}
+        layer = ({"finding": name} if name else {}) | self.proof.layer()
+        return {"result": self.text(), "data": data, "proof_layer": layer}
 
     def brief(self) -> dict[str, Any]:
         """Return what the coordinator needs of it."""

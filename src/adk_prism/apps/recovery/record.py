@@ -31,7 +31,7 @@ def answer(context: ToolContext, key: str, skill: Callable[[], Finding]) -> dict
         _note(context, key, {"problem": problem.message})
         return {"error": problem.message, "data": {"problem": problem.data()}}
     _note(context, key, finding.brief())
-    return finding.response()
+    return finding.response(key)
 
 
 def note_fire(context: ToolContext, finding: Finding) -> None:

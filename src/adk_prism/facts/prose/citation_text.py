@@ -21,6 +21,7 @@ STEMS = (
     "basis",
     "authority",
     "evidence",
+    "based on",
     "bibliograph",
     "quelle",
     "fuente",
@@ -42,7 +43,7 @@ _LONGEST = 2_000
 
 _WORD = re.compile(
     r"(?:source|reference|citation|basis|authority|evidence|bibliography|quelle|fuente|fonte|fonti|référence)"
-    r"(?:s|n)?(?!\w)|出典|来源"
+    r"(?:s|n)?(?!\w)|based on(?=:)|出典|来源"
 )
 _KINDS = frozenset(
     """data primary secondary main key information official supporting additional other imagery regulatory
@@ -55,6 +56,13 @@ _ENDS = "(|.;—–[{,\"'"
 _BEFORE = 60
 """Characters in which the words before a label are looked for."""
 _COLON = re.compile(r"[\"'”]?\s{0,2}:\s{0,4}")
+_CELL = re.compile(r"\s{0,20}\|\s{0,4}")
+_DASH = re.compile(r"\s{1,2}[–—-]\s{1,2}")
+_STRING = re.compile(r'"[^"\\]{0,600}"(?=\s{0,4}[,}\]]|\s*$)')
+_OTHER = re.compile(r"\s{0,2}[\w ]{1,30}:\s")
+"""Another label, behind a bar: `Source: MTBS | Date: 2022-09-15`."""
+_ROW = "|·•"
+"""What parts labels that share a line."""
 _LAW = re.compile(
     r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
     r"[\w.]*(?:\([a-z0-9]{1,4}\))*"
@@ -95,18 +103,42 @@ def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
     text = line.text
     last = 0
     for label, end in _labels(line):
-        colon = _COLON.match(text, end)
         start = end - len(label)
-        if colon is None or start < last:
+        sign = _sign(line, start, end)
+        if sign is None or start < last:
             continue
-        tail = text[colon.end() : colon.end() + _LONGEST]
-        if text[max(0, start - 2) : start].rstrip().endswith("("):
-            tail = tail[: closing_bracket(tail)]
-        last = colon.end() + len(tail)
+        tail = text[sign.end() : sign.end() + _LONGEST]
+        if tail.startswith(("{", "[{")):
+            continue  # Data: the labels inside name the sources.
+        string = _STRING.match(tail) if sign[0].startswith('"') else None
+        if string is not None:  # The other fields of an object say more of this source.
+            tail, end = string[0], text.find("}", sign.end(), sign.end() + _LONGEST)
+        else:
+            tail = _own(tail, in_brackets=text[max(0, start - 2) : start].rstrip().endswith("("))
+        last = max(end, sign.end() + len(tail))
         yield label, tail
     note = _NOTE.match(text)
     if note is not None:
         yield note["label"], text[note.end() : note.end() + _LONGEST]
+
+
+def _sign(line: Line, start: int, end: int) -> re.Match[str] | None:
+    """Return what parts a label from its sources: a colon, a table's bar, or a dash if it is bold."""
+    colon = _COLON.match(line.text, end)
+    if colon is not None or start:
+        return colon
+    bold = len(line.marks) > 1 and line.marks[:2] == [0, end]
+    return _CELL.match(line.text, end) or (_DASH.match(line.text, end) if bold else None)
+
+
+def _own(tail: str, *, in_brackets: bool) -> str:
+    """Return what of a tail belongs to its label: to the end of its bracket, or of its list."""
+    if in_brackets:
+        return tail[: closing_bracket(tail)]
+    if tail.startswith("["):
+        inside, bracket, rest = tail[1:].partition("]")
+        return tail if rest.startswith("(") else inside if bracket else tail[1:]
+    return tail
 
 
 def _labels(line: Line) -> Iterator[tuple[str, int]]:
@@ -119,15 +151,20 @@ def _labels(line: Line) -> Iterator[tuple[str, int]]:
         words = [word for word in line.lowered[start:at].split() if word[-1].isalnum()]
         if _KINDS.issuperset(words) and (match[0] != "basis" or _LEGAL.intersection(words)):
             first = line.lowered.index(words[0], start) if words else at
-            if not line.is_label(first):
+            if not line.is_label(first) and not _is_key(line, first, match.end()):
                 continue
             yield line.text[first : match.end()], match.end()
 
 
-def read_citations(tail: str, label: str) -> list[Cited]:
-    """Return the sources that are named behind a label."""
+def _is_key(line: Line, start: int, end: int) -> bool:
+    """Tell the key of a list in YAML: it stands alone, in small letters."""
+    return not start and not line.is_item and line.text[end:].strip() == ":"
+
+
+def read_citations(tail: str, label: str, *, one: bool = False) -> list[Cited]:
+    """Return the sources that are named behind a label; `one`, if commas do not part them."""
     found: list[Cited] = []
-    for piece in _pieces(tail):
+    for piece in _pieces(tail, ";" if one else ",;|"):
         citation = _citation(piece, label)
         if citation is not None:
             found.append(citation)
@@ -143,10 +180,10 @@ def read_laws(text: str) -> Iterator[Cited]:
 # --------------------------------------------------------------------------- one after the other
 
 
-def _pieces(tail: str) -> Iterator[str]:
+def _pieces(tail: str, separators: str) -> Iterator[str]:
     """Part sources; a detail stays with the source before it."""
     held = ""
-    for piece, separator in _split(tail):
+    for piece, separator in _split(_of_label(tail), separators):
         is_detail = separator == "," and held and _DETAIL.match(piece.strip()) is not None
         if is_detail:
             held = f"{held}, {piece.strip()}"
@@ -158,7 +195,15 @@ def _pieces(tail: str) -> Iterator[str]:
         yield held
 
 
-def _split(tail: str) -> Iterator[tuple[str, str]]:
+def _of_label(tail: str) -> str:
+    """Return a tail up to another label that shares the line."""
+    for place, letter in enumerate(tail):
+        if letter in _ROW and _OTHER.match(tail, place + 1):
+            return tail[:place]
+    return tail
+
+
+def _split(tail: str, separators: str) -> Iterator[tuple[str, str]]:
     """Yield pieces with the separator before each; brackets and quotes are not looked into."""
     depth, quoted, start, before = 0, False, 0, ""
     for place, letter in enumerate(tail):
@@ -168,7 +213,7 @@ def _split(tail: str) -> Iterator[tuple[str, str]]:
             depth += 1
         elif letter in ")]":
             depth = max(0, depth - 1)
-        elif letter in ",;|" and not depth and not quoted:
+        elif letter in separators and not depth and not quoted:
             yield tail[start:place], before
             start, before = place + 1, letter
     yield tail[start:], before

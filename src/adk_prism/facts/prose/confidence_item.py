@@ -28,6 +28,7 @@ _FOR = re.compile(
 )
 _AND = re.compile(r"\s+(?:and|und|et|&)\s+")
 _BRACKETS = re.compile(r"\s{0,2}[(\[](?P<inside>[^()\[\]]{1,160})[)\]]")
+_CLOSE = re.compile(r"\s{0,2}\)")
 _DASH = re.compile(r"\s{0,2}(?:–|—|-|:)\s+(?=\S)")
 _BECAUSE = re.compile(r"\s{0,2},?\s+(?=(?:because|since|due to|based on|given|as)\s)")
 _SHARE = re.compile(r"\s+(?:of|der|des)\s")
@@ -128,6 +129,8 @@ def _named_value(tail: _Tail, place: int) -> tuple[str, Value] | None:
         return None
     for start in beginnings(tail.low, place, place + _NAME):
         words = tail.text[place:start]
+        if words.rstrip().endswith("("):
+            return _bracketed_value(tail, words, start)
         if not _NOT_IN_NAME.isdisjoint(words) or len(words.split()) > 6:
             return None
         value = read_value(tail.low, start)
@@ -136,6 +139,18 @@ def _named_value(tail: _Tail, place: int) -> tuple[str, Value] | None:
         if value is not None and (value.scaled or (value.level and ends_name)):
             return words[4:] if for_it else words, value
     return None
+
+
+def _bracketed_value(tail: _Tail, words: str, start: int) -> tuple[str, Value] | None:
+    """Read `Severity (90%)`: the value fills the bracket behind a name."""
+    name = words.rstrip().removesuffix("(").strip()
+    value = read_value(tail.low, start)
+    close = _CLOSE.match(tail.low, value.end) if value is not None else None
+    if value is None or close is None or not (value.scaled or value.level):
+        return None
+    if not name or not _NOT_IN_NAME.isdisjoint(name) or len(name.split()) > 6:
+        return None
+    return name, replace(value, end=close.end())
 
 
 def _complete(tail: _Tail, value: Value, name: str) -> tuple[Item, int]:

@@ -32,11 +32,13 @@ _BEHIND_IT = tuple(
         r"[^.;\n]{0,60}\s(?:is|are|be)\s(?:required|needed|necessary|desirable)\b",
     )
 )
-_QUOTED = re.compile(r"\w\s[\"'“‘«]$")
-_CLOSED = ("'", '"', "”", "’", "»")
+_QUOTED = re.compile(r"\w\s[\"'“\u2018«]$")
+_CLOSED = ("'", '"', "”", "\u2019", "»")
 _ASKED = re.compile(r"[^.!?;\n]{0,200}\?")
 _SPREAD = re.compile(r"[^.;\n]{0,120}?(?:\bbetween\s\$?\d|±|\+/-|\bwithin\s[±\d])")
-_DENIED = re.compile(r"(?:\b(?:not|never|without|cannot|lacks?|lacking)|n['’]t)\s(?:\S+\s){0,3}$")
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|without|cannot|lacks?|lacking)|n['\u2019]t)\s(?:\S+\s){0,3}$"
+)
 
 
 def is_stated(before: str, after: str) -> bool:

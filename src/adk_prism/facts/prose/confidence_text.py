@@ -25,7 +25,12 @@ from adk_prism.facts.prose.confidence_stance import (
     sentence_end,
     sentence_of,
 )
-from adk_prism.facts.prose.confidence_value import Value, beginnings, read_value
+from adk_prism.facts.prose.confidence_value import (
+    Value,
+    beginnings,
+    read_on_scale,
+    read_value,
+)
 from adk_prism.facts.prose.markdown_line import Line, closing_bracket
 
 NO_VALUE = "no number and no level"
@@ -54,6 +59,10 @@ _KIND = re.compile(
     r"\s+(?:level|score|rating|index|estimate|grade|assessment|evaluation|percentage|value|judge?ment)\b"
 )
 _QUALIFIED = re.compile(r"\s{0,2}\((?P<about>[^()]{1,60})\)(?=\s{0,2}[:=|→–—-])")
+_TITLE = re.compile(r"(?P<title>[^(\[—–|]{1,100})(?:[(\[—–|]|\s-\s)")
+_SCALE = re.compile(
+    r"(?:on a )?(?:scale )?(?:(?:out )?of )?(?:[01]\s?(?:-|–|—|to)\s?)?(?P<of>100|10|5|1)(?: scale)?"
+)
 _CONCERNING = re.compile(
     r"\s+(?:in|for|on|about|regarding)\s+(?P<about>[^:=|,;.()]{1,60}?)"
     r"(?=\s{0,2}[:=|→–—]|\s+(?:is|was|-)\s)"
@@ -105,6 +114,12 @@ def _stands_alone(line: Line, start: int) -> bool:
     return not before.isalnum() and before != "-"
 
 
+def title_before(line: Line, labels: list[re.Match[str]]) -> str:
+    """Return a heading's own words, where its confidence is a remark: `Severity (confidence: 92%)`."""
+    match = _TITLE.match(line.text, 0, labels[0].start()) if labels else None
+    return match["title"].strip(" :") if match is not None else ""
+
+
 def is_label_alone(line: Line, labels: list[re.Match[str]]) -> bool:
     """Tell a line that only announces what comes: `Confidence:`."""
     label = labels[0]
@@ -147,9 +162,13 @@ class _Place:
         self._start = start
         self._end = end
 
+    @property
+    def _behind(self) -> str:
+        return self._low[self._label.end() : self._end]
+
     def read(self) -> Statement | Fault | None:
         before = self._low[self._start : self._label.start()]
-        if not is_stated(before, self._low[self._label.end() : self._end]):
+        if not is_stated(before, self._behind):
             return None
         if self._label["adjective"]:
             return self._preceding(before)
@@ -160,6 +179,23 @@ class _Place:
             return None
         return self._preceding(before) or following or self._untied(before)
 
+    @property
+    def _in_brackets(self) -> bool:
+        return self._text[self._start : self._label.start()].rstrip().endswith("(")
+
+    def _subject(self) -> str:
+        """Return what a remark in brackets is about: `Trails: 3 closed (confidence 88%)`."""
+        if not self._in_brackets:
+            return ""
+        before = self._text[self._start : self._label.start()].rstrip(" (")
+        sentence = sentence_of(before)
+        name, colon, _ = sentence.partition(":")
+        is_bold = not self._start and self._line.marks[:1] == [0] < self._line.marks[1:2]
+        is_whole = is_bold and self._label.start() < self._line.marks[1]
+        if not (colon or is_whole) or len(name.split()) > 5 or len(sentence) >= _BEFORE - 2:
+            return ""
+        return name
+
     # -------------------------------------------------------------- label, then value
 
     def _labelled(self) -> Statement | Fault | None:
@@ -169,7 +205,10 @@ class _Place:
         inside = _QUALIFIED.match(low, place, end) or _CONCERNING.match(low, place, end)
         name = self._text[inside.start("about") : inside.end("about")] if inside else ""
         place = inside.end() if inside else place
+        scale = _SCALE.fullmatch(name)
         sign = _SIGN.match(low, place, end)
+        if sign is not None and scale is not None:
+            return self._on_scale(int(scale["of"]), sign.end())
         if sign is not None:
             return self._after_sign(name, sign.end())
         for pattern in (_VERB, _BRACKET, _SPACE):
@@ -183,7 +222,7 @@ class _Place:
         before, start = self._name_before()
         items, end = read_items(tail)
         if items:
-            named = [item.named(name or before) for item in items]
+            named = [item.named(name or before or self._subject()) for item in items]
             return Statement(self._words(start, place + end), named)
         if not self._line.is_label(self._label.start()) and not before:
             return None  # A word that is explained: `confidence: how sure it is`.
@@ -191,21 +230,30 @@ class _Place:
         said = any(not letter.isspace() and letter not in "*\"'," for letter in tail[:end])
         return Fault(self._words(start, place + end), NO_VALUE) if said else None
 
+    def _on_scale(self, of: int, place: int) -> Statement | Fault | None:
+        """Read `Confidence (1-5): 4`."""
+        value = read_on_scale(self._low, place, of)
+        if value is None:
+            return self._after_sign("", place)
+        before, start = self._name_before()
+        item = Item(value, "", False, "").named(before)
+        return Statement(self._words(start, value.end), [item])
+
     def _after_words(self, name: str, place: int) -> Statement | None:
         """Read what follows a verb or nothing at all: there a bare number may count anything."""
         items, end = read_items(self._tail(place), strict=True, named=False)
         if not items:
             return None
-        if not name and is_overall(self._low[self._start : self._label.start()]):
-            name = "overall"
+        name = name or self._subject()
+        if is_overall(self._low[self._start : self._label.start()]):
+            name = f"overall {name}"
         text = self._words(self._label.start(), place + end)
         return Statement(text, [item.named(name) for item in items])
 
     def _tail(self, place: int) -> str:
         """Return what may belong to the label: to its closing bracket, if it stands in brackets."""
         tail = self._text[place : self._end]
-        in_brackets = self._text[self._start : self._label.start()].rstrip().endswith("(")
-        return tail[: closing_bracket(tail)] if in_brackets else tail
+        return tail[: closing_bracket(tail)] if self._in_brackets else tail
 
     def _name_before(self) -> tuple[str, int]:
         """Return the words right before the label, `Timber confidence:`, and where they begin."""
@@ -229,10 +277,10 @@ class _Place:
         if found is None or not self._is_judgement(found[1]) or _TEST.search(before, 0, found[0]):
             return None
         start, value = found
-        if self._label["noun"] and value.is_number and is_spread(self._low[self._label.end() :]):
+        if self._label["noun"] and value.is_number and is_spread(self._behind):
             return None
         if is_denied(before[:start]):
-            return Fault(self._words(self._start, self._end), DENIED)
+            return Fault(self._sentence(before), DENIED)
         behind = _BEHIND.match(self._low, self._label.end(), self._end)
         named = _NAME_BEFORE.search(self._text, self._start, self._start + start)
         overall = is_overall(before[:start])
@@ -256,9 +304,12 @@ class _Place:
         rest = after[: sentence_end(after)]
         if "%" not in rest[:_BEFORE]:
             return None
+        return Fault(self._sentence(before), UNTIED)
+
+    def _sentence(self, before: str) -> str:
+        """Return the sentence that the label stands in."""
         start = self._label.start() - len(sentence_of(before))
-        last = self._label.end() + len(rest)
-        return Fault(self._text[start : last + 1].strip(), UNTIED)
+        return self._text[start : self._label.end() + sentence_end(self._behind) + 1].strip()
 
 
 def _with_word(statement: Statement, before: str) -> Statement:

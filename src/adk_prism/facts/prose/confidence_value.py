@@ -61,7 +61,7 @@ _DIGITS = r"(?:\d+(?:[.,]\d+)?|[.,]\d+)"
 _SPELLED = rf"(?:{_either(_TENS)})(?:[-\s](?:{_either(_UNITS[1:10])}))?|{_either(_UNITS)}"
 _NUMBER = re.compile(rf"(?P<sign>[-\u2212]\s?)?(?:(?P<digits>{_DIGITS})|(?P<words>{_SPELLED})\b)")
 _SCALE = re.compile(
-    r"\s{0,2}(?:/|out of\s|of\s|von\s|sur\s)\s{0,2}(?P<of>100|20|10|5|4|1(?:\.0+)?|ten|five|hundred)"
+    r"\s{0,2}(?:/|out of\s|of\s|in\s|von\s|sur\s)\s{0,2}(?P<of>100|20|10|5|4|1(?:\.0+)?|ten|five|hundred)"
     r"(?![\w.]*\w)(?!\s?%)(?!\s+[a-z]{3})",
 )
 _SIGN = re.compile(_PERCENT)
@@ -116,6 +116,16 @@ def read_value(text: str, at: int) -> Value | None:
         return _with_number(text, _read_level(text, level))
     number = _read_range(text, at)
     return None if number is None else _with_level(text, number)
+
+
+def read_on_scale(text: str, at: int, of: int) -> Value | None:
+    """Read a number whose scale was named before it. The text is in lower case."""
+    number = _read_number(text, at)
+    if number is None:
+        return None
+    if number.of == 1:
+        number = replace(number, of=of, decimals=True)
+    return replace(_single(text, number, ""), scaled=True)
 
 
 # --------------------------------------------------------------------------- words

@@ -14,9 +14,15 @@ from bisect import bisect_right
 from msgspec import Struct
 
 _PREFIX = re.compile(r"[\s>]*(?:(?P<marks>#{1,6})\s*|[-*+•·▪◦]\s+|\|)?\s*(?:\[[ xX]\]\s+)?")
-_NUMBERED = re.compile(r"\(?\d{1,3}[.)]\s+")
+_NUMBERED = re.compile(r"(?:\(?(?:\d{1,3}[.)]|[a-z]\))|\[\d{1,3}\]:?)\s+")
 _MARKUP = re.compile(r"[*`]+|~~|_{1,3}|</?[A-Za-z][A-Za-z0-9]{0,9}(?:\s[^<>]{0,80})?/?>")
-_ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦]\s+|\(?\d{1,3}[.)]\s+)")
+_ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦]\s+|\(?(?:\d{1,3}[.)]|[a-z]\))\s+|\[\d{1,3}\]:?\s+)")
+_STRUCK = re.compile(r"~~[^~]{1,400}~~")
+_SIGNS = re.compile(
+    r"(?:\[[■□\u2580-\u259f\s]{1,40}\]|[\u2300-\u23ff\u25a0-\u2604\u2607-\u27bf\u2b00-\u2b4f"
+    r"\U0001f000-\U0001faff\ufe0f\u200d]{1,20})\s{0,2}(?=[\w(*_])"
+)
+"""Pictures before a word or a number, and bars: they decorate. Stars count something, and stay."""
 _BOLD_LEAD = re.compile(
     r"[\s>]*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<lead>[^*_\n]{1,80})(?:\*\*|__)"
 )
@@ -55,7 +61,9 @@ class Line(Struct, frozen=True, gc=False):
 def read_line(raw: str) -> Line:
     """Take the markup off a line."""
     if not raw.isascii():
-        raw = unicodedata.normalize("NFKC", raw)
+        raw = _SIGNS.sub("", unicodedata.normalize("NFKC", raw))
+    if "~~" in raw:
+        raw = _STRUCK.sub("", raw)
     prefix = _PREFIX.match(raw)
     assert prefix is not None, "every part of the pattern is optional"
     start = prefix.end()
@@ -127,7 +135,7 @@ def bold_lead(raw: str) -> tuple[str, bool]:
     if match is None:
         return "", False
     lead, rest = match["lead"].strip(), raw[match.end() :].strip()
-    if not lead.endswith(":") and rest[:1] not in (":", ""):
+    if not lead.endswith(":") and rest[:1] not in (":", "", "–", "—"):
         return "", False
     return lead.rstrip(" :"), rest in ("", ":")
 

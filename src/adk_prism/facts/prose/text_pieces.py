@@ -84,7 +84,7 @@ class TextPieces:
             value.high,
             value.bound,
             item.overall,
-            cut(item.about),
+            cut(item.about) if item.about != section else "",
             cut(section),
             cut(item.reason),
         )

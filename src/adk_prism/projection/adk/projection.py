@@ -24,6 +24,7 @@ from adk_prism.runlog.entry import (
     RunEnded,
     RunStarted,
     RunTakenOver,
+    SpeakerInterrupted,
 )
 
 
@@ -51,7 +52,7 @@ class AdkProjection:
                 return self._end(entry, record)
             case ChildEvent() | NodeStarted() | NodeEnded() | RunTakenOver():
                 return []  # ADK's protocol has no word for them
-            case ApprovalAsked() | ApprovalGiven():
+            case ApprovalAsked() | ApprovalGiven() | SpeakerInterrupted():
                 return []
             case AgentEvent():
                 raise AssertionError("handled above")

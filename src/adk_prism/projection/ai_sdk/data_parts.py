@@ -46,6 +46,17 @@ SENT = {
         "What the tool wants the person to know before approving; beside `tool-approval-request`.",
         keyed=True,
     ),
+    "approval-request": DataPart(
+        "{ approvalId: string; toolCallId: string; state: string; reason?: string }",
+        "In a live run, to clients of dialect 6: a person is asked (`requested`), and has `approved` or "
+        "`denied`; dialect 7 says it with `tool-approval-request` and `tool-approval-response`.",
+        keyed=True,
+    ),
+    "usage": DataPart(
+        "{ messageId: string; usage: PrismUsage }",
+        "In a live run: tokens of a message, told after its end.",
+        transient=True,
+    ),
     "input-request": DataPart(
         "{ id: string; request: JsonValue }",
         "A workflow asks the person something. Answer with `data-input-response`.",

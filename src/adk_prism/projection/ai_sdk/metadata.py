@@ -40,6 +40,7 @@ class Metadata:
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
         self._audio: _Sound | None = None
+        self._is_interrupted = False
 
     def model_call(self, fact: ModelCallEnded) -> None:
         """Take a model call's end."""
@@ -74,6 +75,9 @@ class Metadata:
             self._audio = _Sound()
         self._audio.add(fact)
 
+    def interrupted(self) -> None:
+        self._is_interrupted = True
+
     def collected(self) -> dict[str, Any]:
         """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
         found: dict[str, Any] = {"usage": _usage(self._calls), **self._last}
@@ -85,6 +89,8 @@ class Metadata:
             found["custom"] = self._custom
         if self._audio is not None:
             found["audio"] = self._audio.totals()
+        if self._is_interrupted:
+            found["interrupted"] = True
         return found
 
 
@@ -98,8 +104,8 @@ class _Sound:
         self._rate = 0
 
     def add(self, fact: AudioHeard) -> None:
-        size = len(fact.data.rstrip("=")) * 3 // 4
-        self._chunks += 1
+        size = fact.size or len(fact.data.rstrip("=")) * 3 // 4
+        self._chunks += fact.chunks
         self._bytes += size
         self._rate = fact.sample_rate
         frame = fact.channels * fact.bit_depth // 8

@@ -44,4 +44,5 @@ METADATA_KEYS = {
         "{ chunks: number; bytes: number; sampleRate: number; duration: number }",
         "How much raw sound was sent; `duration` in seconds.",
     ),
+    "interrupted": MetadataKey("boolean", "The user cut the speaker off; in live runs only."),
 }

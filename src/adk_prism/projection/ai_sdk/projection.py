@@ -3,6 +3,10 @@
 Owns only the AI SDK's ideas: message id, steps, data parts, finish reasons. A run gives one message, or
 goes on with one: then it opens with the answers to the calls that were left open, before its first step,
 as the SDK's own server does. `Scope` says which part of a whole message's replay a run is.
+
+A live run gives a message for each turn, and all of them in one stream: `start` to `finish`, again and
+again, the terminator last. Between them there are only transient parts. What the user says is one always,
+since it is no part of the assistant's message.
 """
 
 from __future__ import annotations
@@ -10,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType, json
+from msgspec import UNSET, Raw, Struct, UnsetType, json, structs
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strict_json import repair
@@ -49,12 +54,10 @@ from adk_prism.projection.ai_sdk.frames import (
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
 from adk_prism.projection.ai_sdk.steps import Steps
-from adk_prism.runlog.entry import Decision, Entry
+from adk_prism.runlog.entry import Decision, Entry, RunEnded
 
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
-_ADK_HINT = "Please approve or reject the tool call"
-"""How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
 UNANSWERED = "The run ended before this call was answered."
 
 
@@ -99,6 +102,14 @@ class AiSdkProjection:
         self._questions: dict[str, fact.ApprovalRequested] = {}
         """By call: of a capture, until it is known whether it holds the answer as well."""
         self._ended: fact.MessageEnded | None = None
+        """The message that ends with the run."""
+        self._live = False
+        self._is_told = True
+        """A message is being told; between those of a live run, none is."""
+        self._message = ""
+        """Of a live run: the last message that began."""
+        self._is_end = False
+        """What is told is the run's end."""
 
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
@@ -108,18 +119,34 @@ class AiSdkProjection:
             if type(item) is BlockGrew:  # most facts are this one
                 delta = ReasoningDelta if item.kind == "reasoning" else TextDelta
                 out.append(delta(item.block, item.text))
+            elif self._live:
+                self._is_end = type(entry.record) is RunEnded
+                self._show_live(item, out)
             else:
                 _SHOW[type(item)](self, item, out)
         return out
+
+    def _show_live(self, item: fact.Fact, out: list[Frame]) -> None:
+        """Show a fact of a live run; parts of no message are for the moment only."""
+        shown: list[Frame] = []
+        _SHOW[type(item)](self, item, shown)
+        if not self._is_told or type(item) is fact.InputTranscribed:
+            shown = [_passing(frame) for frame in shown]
+        out.extend(shown)
 
     # -------------------------------------------------------------- runs and messages
 
     def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
         self._run = item.run
         self._captured = item.captured
+        self._live = item.live
+        self._is_told = not item.live
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
         self._continued = item.continued
+        if self._live:
+            self._is_told, self._message = True, item.message
+            self._steps, self._metadata = Steps(), Metadata()
         if self._scope.opens:
             out.append(Start(item.message, {"runId": item.run}))
         else:
@@ -131,11 +158,22 @@ class AiSdkProjection:
             )
 
     def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
-        self._ended = item
+        if not self._live or self._is_end:
+            self._ended = item
+            return
+        self._steps.close(out, seal=True, first=True)
+        reason = finish_reason(item.finish, awaiting=False)
+        out.append(Finish(reason, self._metadata.collected()))
+        self._is_told = False
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         ended = self._ended
-        assert ended is not None, "the reader ends the message before the run"
+        if ended is None:
+            assert self._live, "the reader ends the message before the run"
+            if item.outcome == "failed":
+                out.append(Error(failure_text(item.code, item.correlation)))
+            out.append(Done())
+            return
         waits = ended.awaiting and item.outcome != "cancelled"
         if item.outcome == "finished":
             # An agent that asks back (ADK's task mode): its call is answered in a later message.
@@ -228,7 +266,7 @@ class AiSdkProjection:
 
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
         self._settle(item.call)
-        retold = self._scope.replayed or self._captured
+        retold = self._scope.replayed or self._captured or self._live
         if retold and not self._dialect.approval_responses:
             out.append(ToolOutputError(item.call, denial_text(item.reason)))
         else:
@@ -246,6 +284,8 @@ class AiSdkProjection:
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         if self._dialect.approval_responses:
             self._ask(item, out)
+        elif self._live:
+            self._ask_beside(item.approval, item.call, "requested", item.hint, out)
         elif self._captured:
             self._questions[item.call] = item
         elif item.call not in self._scope.decided:
@@ -253,12 +293,24 @@ class AiSdkProjection:
 
     def _approval_decided(self, item: fact.ApprovalDecided, out: list[Frame]) -> None:
         if self._dialect.approval_responses:
-            out.append(ToolApprovalResponse(item.approval, item.approved))
+            reason = item.reason or UNSET
+            out.append(ToolApprovalResponse(item.approval, item.approved, reason))
+        elif self._live:
+            state = "approved" if item.approved else "denied"
+            self._ask_beside(item.approval, item.call, state, item.reason, out)
         else:
             self._questions.pop(item.call, None)
 
+    def _ask_beside(
+        self, approval: str, call: str, state: str, words: str, out: list[Frame]
+    ) -> None:
+        """Ask by a part of our own: a v6 client cannot hold a question and its answer in one stream."""
+        told = {"approvalId": approval, "toolCallId": call, "state": state}
+        told |= {"reason": words} if words else {}
+        out.append(_data("approval-request", told, part=approval))
+
     def _ask(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
-        hint = "" if item.hint.startswith(_ADK_HINT) else item.hint
+        hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
         out.append(ToolApprovalRequest(item.approval, item.call, reason))
         if hint or bytes(item.payload):
@@ -293,6 +345,8 @@ class AiSdkProjection:
 
     def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
         self._metadata.audio(item)
+        if not item.data:
+            return  # the log did not keep it
         sound = {
             "content": item.data,
             "sampleRate": item.sample_rate,
@@ -315,6 +369,8 @@ class AiSdkProjection:
         out.append(_data("input-transcription", told, part=item.utterance))
 
     def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+        if self._live and self._is_told:
+            self._metadata.interrupted()
         out.append(_data("interrupted", {"author": item.speaker.author}))
 
     # -------------------------------------------------------------- what it rests on
@@ -343,7 +399,13 @@ class AiSdkProjection:
         self._metadata.custom(item)
 
     def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
-        self._metadata.model_call(item)
+        if self._is_told:
+            self._metadata.model_call(item)
+            return
+        late = Metadata()
+        late.model_call(item)
+        told = {"messageId": self._message, "usage": late.collected()["usage"]}
+        out.append(_data("usage", told))
 
     # -------------------------------------------------------------- what changes
 
@@ -391,6 +453,10 @@ def denial_text(reason: str) -> str:
 
 def _data(name: str, data: Any, part: str = "") -> Data:
     return Data(f"data-{name}", data, part or UNSET)
+
+
+def _passing(frame: Frame) -> Frame:
+    return structs.replace(frame, transient=True) if isinstance(frame, Data) else frame
 
 
 def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> ProviderMetadata:

@@ -9,15 +9,12 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
 from adk_prism.projection.studio.frames import Interrupt, milliseconds
 from adk_prism.projection.studio.snapshots import sound
 from adk_prism.runlog.entry import to_raw
-
-_ADK_HINT = "Please approve or reject the tool call"
-"""How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
-
 
 _NULL = Raw(b"null")
 
@@ -46,7 +43,7 @@ def ask_approval(
         about |= {"name": name, "args": safe(call.input)}
     if bytes(item.payload):
         about["payload"] = safe(item.payload)
-    hint = "" if item.hint.startswith(_ADK_HINT) else item.hint
+    hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
     message = hint or f"{name or 'A call'} waits for your approval."
     return _interrupt("approval", node, message, about, now)
 

@@ -30,14 +30,15 @@ def routes(context: Context) -> APIRouter:
     ) -> Response:
         """Return what the panels show at a cursor."""
         film = await context.films.of(run)
-        shown = film.at(_cursor(at, run), panel, since=_cursor(since, run), key=key)
+        shown = film.at(cursor_of(at, run), panel, since=cursor_of(since, run), key=key)
         return Response(msgspec.json.encode(shown), media_type="application/json")
 
     router.get("/{run}/view")(view)
     return router
 
 
-def _cursor(text: str, run: str) -> int | None:
+def cursor_of(text: str, run: str) -> int | None:
+    """Read a cursor; None where nothing was given. Raise `BadPosition` for anything else."""
     if not text:
         return None
     position = parse_position(text, run)

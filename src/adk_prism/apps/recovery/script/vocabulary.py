@@ -90,7 +90,8 @@ VOCABULARIES = {
             federal register, scoping, public comment*, comment period*, code of federal, allowed to,
             authori*, red tape, clearance*, sign off, citation*, cite*, citing, rule, rules, categor*,
             impact statement*, fonsi, pathway*, supersed*, rescind*, repeal*, 1b, in force, attorney*,
-            lawyer*, challenge*, policy, policies, compliant, bureaucra*, signature*"""),
+            lawyer*, challenge*, policy, policies, compliant, bureaucra*, signature*,
+            acre limit*, acreage limit*, acreage cap*"""),
         weak=terms("""
             review*, approv*, document*, deadline*, require*, analys*, official*, may,
             comment*, process*, exempt*, limit*, window, propos*, project*, decision*, analyz*,

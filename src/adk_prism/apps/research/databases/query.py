@@ -45,7 +45,9 @@ def lint(query: Query) -> tuple[Fault, ...]:
     text = query.text
     found = [Fault(rule, detail) for rule, broken, detail in _TEXT_RULES if broken(text)]
     if not (1 <= query.limit <= MOST_RESULTS):
-        found.append(Fault("limit", f"The limit is {query.limit}; 1 to {MOST_RESULTS} is possible."))
+        found.append(
+            Fault("limit", f"The limit is {query.limit}; 1 to {MOST_RESULTS} is possible.")
+        )
     return (*found, *_year_faults(query))
 
 
@@ -84,7 +86,9 @@ def _balanced(text: str) -> bool:
 
 
 def _without_controls(text: str) -> str:
-    return "".join(" " if unicodedata.category(sign) in ("Cc", "Cf", "Cs") else sign for sign in text)
+    return "".join(
+        " " if unicodedata.category(sign) in ("Cc", "Cf", "Cs") else sign for sign in text
+    )
 
 
 _TEXT_RULES: tuple[tuple[str, Callable[[str], bool], str], ...] = (

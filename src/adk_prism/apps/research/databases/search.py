@@ -57,7 +57,7 @@ async def search(
         gathered = _Gathered(query, page_count=1)
         gathered.take(database.find(query))
         return gathered.outcome(database, time.now() - began)
-    gathered = _Gathered(query)
+    gathered = _Gathered(query, warnings=dict.fromkeys(database.cannot(query)))
     session = _Session(database, client, limiter, time, patience or Patience())
     await session.run(gathered, began)
     return gathered.outcome(database, time.now() - began)
@@ -146,9 +146,12 @@ class _Session:
             page = await self._page(gathered, token, began)
             if page is None:
                 return
+            before = len(gathered.papers)
             gathered.take(page)
             gathered.page_count += bool(page.papers) or not page.next
-            if not page.next or gathered.enough:
+            # Where papers come ranked by any word, a page without a match is followed by worse ones.
+            spent = page.counts_loosely and len(gathered.papers) == before
+            if not page.next or gathered.enough or spent:
                 return
             token = page.next
         gathered.warnings[f"stopped after {self.patience.pages} requests of pages"] = None

@@ -113,7 +113,20 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", "".join(c for c in folded if not unicodedata.combining(c)))
 
 
-_ENDINGS = ("ations", "ation", "ability", "ings", "ing", "able", "ions", "ion", "ies", "es", "ed", "s")
+_ENDINGS = (
+    "ations",
+    "ation",
+    "ability",
+    "ings",
+    "ing",
+    "able",
+    "ions",
+    "ion",
+    "ies",
+    "es",
+    "ed",
+    "s",
+)
 
 
 def stem(word: str) -> str:

@@ -1,0 +1,1 @@
+"""The research app: a literature search that asks before it searches and keeps its grounding."""

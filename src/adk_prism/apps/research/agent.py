@@ -1,0 +1,72 @@
+"""The research app: a question becomes a plan, an approved plan a search, a search a receipt.
+
+An ordinary ADK app. Without a key for a model the offline script speaks (`script.py`); what a message
+means, whether a search may run and what it found is decided by code either way, so a real model changes
+the wording and nothing else. Without a key for a database, or without a network, the bundled sample
+library is searched, and said to be.
+
+Imports are absolute: ADK loads this module a second time, as `research.agent`, and both have to share one
+copy of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from google.adk.agents import LlmAgent
+from google.adk.apps import App, ResumabilityConfig
+
+from adk_prism import client_state
+from adk_prism.apps.research.databases.database import AnyDatabase
+from adk_prism.apps.research.databases.registry import DATABASES, NAMES
+from adk_prism.apps.research.instructions import instruction
+from adk_prism.apps.research.listening import Listening
+from adk_prism.apps.research.planning.reach import Reach
+from adk_prism.apps.research.script import research_script
+from adk_prism.apps.research.searching import Clock
+from adk_prism.apps.research.toolbox import Toolbox
+from adk_prism.grounding import PANEL_KEYS
+from adk_prism.models import ScriptedModel, model_from_environment, offline_delay
+
+# A plan has a hundred words and is read, not watched; at the tour's pace it would come in a second.
+_PACE = 0.2
+
+
+def research_app(
+    delay: float,
+    databases: Mapping[str, AnyDatabase] | None = None,
+    environment: Mapping[str, str] | None = None,
+    clock: Clock | None = None,
+) -> App:
+    """Build the app; `delay` is the seconds between two offline words, the rest is for tests."""
+    known = DATABASES if databases is None else databases
+    now = clock or _now
+    toolbox = Toolbox(known, Reach(known, environment), now)
+    tools = {each.tool for each in known.values()}
+    listening = Listening(toolbox, NAMES, tools.__contains__, now)
+    offline = ScriptedModel(model="research-offline", script=research_script, delay=delay)
+    root = LlmAgent(
+        name="research_agent",
+        description="Searches the literature with a researcher, and asks before every search.",
+        instruction=instruction,
+        model=model_from_environment(offline),
+        tools=[*toolbox.tools()],
+        before_agent_callback=listening.before_agent,
+        before_tool_callback=listening.before_tool,
+        after_tool_callback=listening.after_tool,
+    )
+    return App(
+        name="research",
+        root_agent=root,
+        plugins=[client_state(*PANEL_KEYS)],
+        # So that a run whose process died can go on.
+        resumability_config=ResumabilityConfig(is_resumable=True),
+    )
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+app = research_app(_PACE * offline_delay())

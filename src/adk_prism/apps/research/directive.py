@@ -1,0 +1,50 @@
+"""What the agent is to do now, as the model is told: the same for the offline script and a real model.
+
+It stands in the instruction as one line of JSON, made anew for every call of the model: what the
+researcher's message means (decided in `hearing`, not by the model), and what the box holds that matters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from adk_prism.apps.research.desk import Desk
+from adk_prism.apps.research.hearing.hearing import Heard
+from adk_prism.apps.research.searching import call_of
+
+HEARD = "temp:research_heard"
+"""State key that holds what was heard, for the length of one run."""
+_MARK = "Directive: "
+
+
+def heard_value(heard: Heard) -> dict[str, Any]:
+    """Return what was heard as the state keeps it."""
+    return {"do": heard.do, **heard.about}
+
+
+def directive_line(state: Mapping[str, Any]) -> str:
+    """Return the line of the instruction."""
+    box = Desk(state).box
+    plan = box.pending_search_plan
+    told: dict[str, Any] = {"heard": state.get(HEARD)}
+    if plan is not None:
+        told |= {"pending_call": call_of(plan), "approval": state.get("grounding:user_approval")}
+    if box.last_search_failure is not None:
+        told["remedies"] = [each.name for each in box.last_search_failure.actions]
+    told |= {
+        "research_question": box.research_question,
+        "papers_found": box.papers_found,
+        "searches": len(box.search_history),
+    }
+    return _MARK + json.dumps(told, ensure_ascii=False)
+
+
+def read_directive(instruction: str) -> dict[str, Any]:
+    """Return the directive in an instruction; empty if there is none."""
+    for line in reversed(instruction.splitlines()):
+        if line.startswith(_MARK):
+            found: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+            return found
+    return {}

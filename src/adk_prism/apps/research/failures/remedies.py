@@ -1,0 +1,109 @@
+"""Which remedies belong to which failure: a table of proposals, tried in order.
+
+Each proposal yields searches that can be run as they are. Where counting is free, a search that would
+find nothing (or no more than now) is not proposed. The first is the primary remedy, the next one of
+another kind the fallback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from .case import Case
+from .evidence import Numbers
+from .failure import Action, FailureType, Remedies
+from .proposals import (
+    elsewhere,
+    halved,
+    mended_query,
+    narrowed,
+    offline,
+    one_meaning,
+    open_elsewhere,
+    plain_words,
+    relaxed_years,
+    respelt,
+    retry,
+    short_run,
+    synonyms,
+    without_concept,
+    without_filter,
+)
+
+Proposal = Callable[[Case, Numbers], Iterator[Action]]
+
+_PROPOSALS: Mapping[FailureType, tuple[Proposal, ...]] = {
+    "network_error": (offline, retry, elsewhere),
+    "timeout": (halved, elsewhere, offline),
+    "rate_limited": (retry, elsewhere, offline),
+    "auth_failed": (elsewhere, offline),
+    "malformed_query": (mended_query, plain_words, elsewhere),
+    "service_error": (retry, elsewhere, offline),
+    "empty_results": (without_filter, respelt, synonyms, without_concept, elsewhere),
+    "database_coverage_gap": (synonyms, elsewhere, without_concept, relaxed_years),
+    "ambiguous_terminology": (one_meaning, narrowed),
+    "too_few_results": (
+        synonyms,
+        respelt,
+        relaxed_years,
+        without_filter,
+        without_concept,
+        elsewhere,
+    ),
+    "query_too_broad": (narrowed, short_run),
+    "access_restricted": (open_elsewhere, elsewhere),
+    "inconsistent_results": (retry, elsewhere),
+}
+# Remedies that change what was found have to find something else than now.
+_MUST_HELP = frozenset({"empty_results", "database_coverage_gap", "too_few_results"})
+_QUESTIONS: Mapping[FailureType, str] = {
+    "network_error": "{database} could not be reached. Continue with the sample library?",
+    "timeout": "{database} is slow. Wait longer, or go on elsewhere?",
+    "rate_limited": "{database} asks for a pause. Wait, or search elsewhere?{key}",
+    "auth_failed": "{database} refused the request. Can you supply a key?{key}",
+    "malformed_query": "The query could not be understood. Which part of it matters most?",
+    "service_error": "{database} has a fault of its own. Try again, or go on elsewhere?",
+    "empty_results": "Broaden the search, or is nothing the answer?",
+    "database_coverage_gap": "{database} seems to be thin here. Which approach would you prefer?",
+    "ambiguous_terminology": 'Which meaning of "{term}" do you mean?',
+    "too_few_results": "{count} papers against {low} to {high} expected: is that acceptable?",
+    "query_too_broad": "{count} papers are more than can be read. Narrow by what?",
+    "access_restricted": "Most of these papers are closed. Do you have access, or are preprints enough?",
+    "inconsistent_results": "The same search gave another answer before. Which one shall count?",
+}
+
+
+def remedies_for(name: FailureType, case: Case, numbers: Numbers) -> Remedies:
+    """Return the remedies of a failure; those that nothing could be found for are None."""
+    chosen: list[Action] = []
+    for action in _actions(name, case, numbers):
+        if all(action.kind != known.kind or name == "ambiguous_terminology" for known in chosen):
+            chosen.append(action)
+        if len(chosen) == 2:
+            break
+    primary, fallback = (*chosen, None, None)[:2]
+    return Remedies(primary, fallback, _question(name, case, numbers))
+
+
+def _actions(name: FailureType, case: Case, numbers: Numbers) -> Iterator[Action]:
+    tried = {(case.database.key, case.query)}
+    for proposal in _PROPOSALS[name]:
+        for action in proposal(case, numbers):
+            same = (action.database, action.query) in tried and action.kind != "retry"
+            useless = name in _MUST_HELP and action.count is not None and action.count <= case.count
+            if not same and not useless:
+                tried.add((action.database, action.query))
+                yield action
+
+
+def _question(name: FailureType, case: Case, numbers: Numbers) -> str:
+    low, high = case.expected or (0, 0)
+    variable = numbers.get("key_variable", "")
+    return _QUESTIONS[name].format(
+        database=case.database.label,
+        count=case.count,
+        low=low,
+        high=high,
+        term=numbers.get("term", ""),
+        key=f" It is read from the environment variable {variable}." if variable else "",
+    )

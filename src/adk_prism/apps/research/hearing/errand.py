@@ -1,0 +1,47 @@
+"""What a message asks for beside a search: a synthesis, the strategy as a document, a check, help."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Errand = Literal["synthesize", "export", "validate", "help", "continue"]
+
+_SIGNS: tuple[tuple[Errand, str], ...] = (
+    (
+        "export",
+        r"(?:please\s+)?(?:export|download|save|write)\b(?!.*\b(?:papers?|articles?) (?:on|about)\b)",
+    ),
+    ("export", r".*\bprisma\b.*"),
+    (
+        "validate",
+        r"(?:please\s+)?(?:validate|verify|double[- ]check|check the counts|do the counts)\b",
+    ),
+    (
+        "synthesize",
+        r"(?:please\s+|now\s+|then\s+)*(?:synthesi[sz]e|summari[sz]e|synthesis|summary|sum up|wrap up|"
+        r"what (?:did (?:you|we) find|have (?:you|we) found|was found))\b",
+    ),
+    (
+        "help",
+        r"(?:help|hello|hi|hey|good (?:morning|afternoon|evening)|what can you do|who are you)\b.{0,20}",
+    ),
+    ("continue", r"(?:continue|go on|next|and now|so|done|carry on|what now|what next)?[\s.?!…]*"),
+)
+_COMPILED = tuple((name, re.compile(pattern, re.I | re.S)) for name, pattern in _SIGNS)
+# An errand is a short message; a long one that begins so is a question.
+_LONGEST = 80
+
+
+def read_errand(text: str) -> Errand | None:
+    """Return the errand that a message names; None if it names none. Empty words mean "continue"."""
+    plain = text.strip()
+    if len(plain) > _LONGEST:
+        return None
+    for name, pattern in _COMPILED:
+        if name in ("help", "continue"):
+            if pattern.fullmatch(plain):
+                return name
+        elif pattern.match(plain):
+            return name
+    return None

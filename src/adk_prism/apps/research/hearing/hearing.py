@@ -1,0 +1,284 @@
+"""The one place where it is decided what a researcher's message means, whichever way it came.
+
+Words, and what a panel has written into the state since the last message, are read together with the
+box: is there a plan to answer, help to choose from, or a new question? Words are newer than the panel's
+answer, so they win. The result is one thing to do, and what to write into the box; an approval can come
+from nowhere else, so no model can give one to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal
+
+from adk_prism.apps.research.databases.query import Query
+from adk_prism.apps.research.hearing.changes import Changes, read_changes, read_filters
+from adk_prism.apps.research.hearing.decision import read_answer, split_approval, split_modify
+from adk_prism.apps.research.hearing.errand import Errand, read_errand
+from adk_prism.apps.research.hearing.remedy import find_remedy, means_remedy
+from adk_prism.apps.research.planning.filters import with_filters
+from adk_prism.apps.research.planning.planner import FULL_RUN, query_of_plan
+from adk_prism.apps.research.planning.question import is_subject
+from adk_prism.grounding import (
+    Approval,
+    GroundingBox,
+    NextAction,
+    PanelAnswers,
+    RemedyAction,
+    SearchPlan,
+    value_of,
+)
+
+Do = Literal[
+    "search",
+    "propose",
+    "cancelled",
+    "ask_again",
+    "ask_change",
+    "nothing_pending",
+    "no_such_remedy",
+    "remedy",
+    "no_question",
+    Errand,
+]
+
+LONGEST_QUESTION = 1000
+"""Characters of a question that the box keeps: more than a paragraph is no question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What to do, about what, and what to write into the box first."""
+
+    do: Do
+    about: dict[str, Any] = field(default_factory=dict)
+    writes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """One message, in its situation."""
+
+    text: str
+    box: GroundingBox
+    answers: PanelAnswers
+    names: Mapping[str, str]
+    """What people call databases, in lower case, with their keys."""
+    now: datetime
+
+    def hear(self) -> Heard:
+        """Return what the message means."""
+        plan = self.box.pending_search_plan
+        if plan is not None:
+            return self._about_plan(plan)
+        return self._about_help() or self._without_plan()
+
+    # ------------------------------------------------------------------ a plan waits
+
+    def _about_plan(self, plan: SearchPlan) -> Heard:
+        return (
+            self._said(plan)
+            or self._written(plan)
+            or self._errand()
+            or self._replaced()
+            or Heard("ask_again", writes={"next_action": _waits(plan)})
+        )
+
+    def _said(self, plan: SearchPlan) -> Heard | None:
+        """Read the words alone: a decision, or what is to change."""
+        answer = read_answer(self.text)
+        if answer == "unclear":
+            return Heard("ask_again", writes=_undecided(plan))
+        if answer is not None and answer != "modify":
+            return self._decided(plan, answer)
+        wanted = split_modify(self.text)
+        if wanted is None:
+            wanted = split_approval(self.text)
+        if wanted is None and self._asked_for_changes():
+            wanted = self.text
+        if wanted:
+            changes = self._changes(wanted)
+            if changes.any or changes.rest:
+                return self._changed(plan, changes, takes_rest=split_approval(self.text) is None)
+        elif wanted is not None or answer == "modify":
+            return self._modified_by_panel(plan)
+        alone = self._changes(self.text)
+        return self._changed(plan, alone) if alone.any and not alone.rest else None
+
+    def _asked_for_changes(self) -> bool:
+        return self.box.next_action is not None and self.box.next_action.action == "modify_plan"
+
+    def _changes(self, text: str) -> Changes:
+        return read_changes(text, self.now.year, self.names)
+
+    def _written(self, plan: SearchPlan) -> Heard | None:
+        """Act on what the panel has written."""
+        approval = self.answers.user_approval
+        if approval is None:
+            return None
+        return (
+            self._modified_by_panel(plan) if approval == "modify" else self._decided(plan, approval)
+        )
+
+    def _decided(self, plan: SearchPlan, approval: Approval) -> Heard:
+        given = {"user_approval": approval, "approval_timestamp": self._stamp(approval)}
+        if approval == "cancel":
+            given |= {"pending_search_plan": None, "preview_mode": False, "next_action": _asks()}
+            return Heard("cancelled", {"plan": value_of(plan)}, given)
+        short = approval == "short_run" or (
+            # A panel that asks for a preview and approves means a short run; words say what they say.
+            self.answers.preview_mode is True and self.answers.user_approval == approval
+        )
+        given |= {"user_approval": "short_run" if short else "ok", "preview_mode": short}
+        return Heard("search", {"plan": value_of(plan), "short_run": short}, given)
+
+    def _stamp(self, approval: Approval) -> Any:
+        known = self.answers.user_approval == approval and self.answers.approval_timestamp
+        return known or self.now.isoformat(timespec="seconds")
+
+    def _modified_by_panel(self, plan: SearchPlan) -> Heard:
+        """Plan anew with the filters that the panel has changed, or ask what to change."""
+        if self.box.current_filters != plan.filters:
+            query, odd = with_filters(
+                Query(plan.query, limit=plan.limit or FULL_RUN), self.box.current_filters
+            )
+            return self._proposes(query, {"odd": odd} if odd else {})
+        asks = NextAction(owner="researcher", action="modify_plan", target=plan.database, due="now")
+        return Heard("ask_change", writes=_undecided(plan) | {"next_action": value_of(asks)})
+
+    def _changed(self, plan: SearchPlan, changes: Changes, *, takes_rest: bool = True) -> Heard:
+        query = _changed_query(query_of_plan(plan), changes, takes_rest=takes_rest)
+        return self._proposes(query, {"database": changes.database})
+
+    def _proposes(self, query: Query, about: dict[str, Any]) -> Heard:
+        wanted = {"question": self.box.research_question, "query": query.text, **_asked(query)}
+        return Heard("propose", wanted | about, {"user_approval": "modify"})
+
+    def _replaced(self) -> Heard | None:
+        """Take a message for a new question only if it is one beyond doubt: it says what about."""
+        talk = {word.strip("?.,!").casefold() for word in self.text.split()} & _PLAN_TALK
+        return None if talk or not is_subject(self.text) else self._question()
+
+    # ------------------------------------------------------------------ help is offered
+
+    def _about_help(self) -> Heard | None:
+        failure = self.box.last_search_failure
+        offered = failure.actions if failure is not None else []
+        chosen = self.answers.selected_remedy
+        said = find_remedy(self.text, offered)
+        if said is not None:
+            return self._remedy(said)
+        if chosen is not None:
+            found = find_remedy(chosen, offered)
+            if found is not None:
+                return self._remedy(found)
+            return Heard("no_such_remedy", {"chosen": chosen[:80]}, {"selected_remedy": None})
+        if means_remedy(self.text):
+            return Heard("no_such_remedy", {"chosen": self.text[:80]}, {"next_action": _asks()})
+        return None
+
+    def _remedy(self, action: RemedyAction) -> Heard:
+        context = self.answers.remedy_context
+        about = {"name": action.name, "context": context if isinstance(context, dict) else {}}
+        return Heard("remedy", about, {"selected_remedy": action.name})
+
+    # ------------------------------------------------------------------ nothing waits
+
+    def _without_plan(self) -> Heard:
+        stale = {"user_approval": None} if self.answers.user_approval is not None else {}
+        if read_answer(self.text) is not None or (stale and read_errand(self.text) == "continue"):
+            return Heard("nothing_pending", writes=stale | {"next_action": _asks()})
+        heard = self._errand() or self._question()
+        return replace(heard, writes=stale | heard.writes)
+
+    def _errand(self) -> Heard | None:
+        errand = read_errand(self.text)
+        if errand is None or (errand == "continue" and self.box.pending_search_plan is not None):
+            return None
+        return Heard(errand)
+
+    def _question(self) -> Heard:
+        filters = read_filters(self.text, self.now.year, self.names)
+        question = filters.rest or self.box.research_question
+        if not question.strip():
+            return Heard("no_question", writes={"next_action": _asks()})
+        base, odd = with_filters(Query("", limit=FULL_RUN), self.box.current_filters)
+        query = _changed_query(base, replace_rest(filters), takes_rest=False)
+        about: dict[str, Any] = {"question": question[:LONGEST_QUESTION], "query": ""}
+        about |= _asked(query) | {"database": filters.database}
+        if odd:
+            about["odd"] = odd
+        plans = NextAction(owner="agent", action="search", target="a plan", due="now")
+        return Heard(
+            "propose",
+            about,
+            {
+                "research_question": self.text.strip()[:LONGEST_QUESTION],
+                "stage": "retrieval" if self.box.search_history else "scoping",
+                "next_action": value_of(plans),
+            },
+        )
+
+
+def cancelled(plan: SearchPlan, now: datetime) -> Heard:
+    """Return what a bare denial means."""
+    return Hearing("cancel", GroundingBox(pending_search_plan=plan), PanelAnswers(), {}, now).hear()
+
+
+_PLAN_TALK = frozenset(
+    "plan query database filter filters expected results mean means why choose chose chosen sure maybe "
+    "hmm wait cost approve approval".split()
+)
+
+
+def replace_rest(changes: Changes) -> Changes:
+    """Return the changes without the words that are the question itself."""
+    return replace(changes, rest="")
+
+
+def _changed_query(query: Query, changes: Changes, *, takes_rest: bool) -> Query:
+    text = changes.query or (changes.rest if takes_rest and changes.rest else query.text)
+    dropped = {word.casefold() for phrase in changes.drop for word in phrase.split()}
+    words = [word for word in text.split() if word.casefold().strip('"') not in dropped]
+    words += [f'"{each}"' if " " in each else each for each in changes.add]
+    years = (None, None) if changes.any_year else (query.since, query.until)
+    if changes.since is not None or changes.until is not None:
+        years = (changes.since, changes.until)
+    return replace(
+        query,
+        text=" ".join(words),
+        since=years[0],
+        until=years[1],
+        kinds=tuple(changes.kinds) or query.kinds,
+        fields=tuple(changes.fields) or query.fields,
+        limit=changes.limit or query.limit,
+    )
+
+
+def _asked(query: Query) -> dict[str, Any]:
+    """Return a query's filters as the arguments of a tool."""
+    return {
+        "since": query.since or 0,
+        "until": query.until or 0,
+        "fields": list(query.fields),
+        "kinds": list(query.kinds),
+        "limit": query.limit,
+    }
+
+
+def _waits(plan: SearchPlan) -> dict[str, Any]:
+    return value_of(
+        NextAction(owner="researcher", action="approve_search", target=plan.database, due="now")
+    )
+
+
+def _undecided(plan: SearchPlan) -> dict[str, Any]:
+    return {"next_action": _waits(plan), "user_approval": None}
+
+
+def _asks() -> dict[str, Any]:
+    return value_of(
+        NextAction(owner="researcher", action="ask", target="the next question", due="now")
+    )

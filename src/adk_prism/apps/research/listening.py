@@ -1,0 +1,82 @@
+"""Where ADK calls the app: before the agent, to hear the researcher; around tools, to keep the gate.
+
+The hearing runs before any model does, on the message as the person wrote it. A denied confirmation may
+come with words; they are heard in the same way, and without any the plan is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.tools import ToolContext
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from adk_prism.apps.research.desk import Desk, write
+from adk_prism.apps.research.directive import HEARD, heard_value
+from adk_prism.apps.research.hearing.hearing import Heard, Hearing, cancelled
+from adk_prism.apps.research.searching import Clock
+from adk_prism.apps.research.toolbox import Toolbox
+
+_GO_ON = ("search", "propose")
+
+
+class Listening:
+    """The callbacks of the agent."""
+
+    def __init__(
+        self, toolbox: Toolbox, names: Mapping[str, str], tools: Callable[[str], bool], clock: Clock
+    ) -> None:
+        """`names` are what people call databases; `tools` tells which tools search."""
+        self._toolbox = toolbox
+        self._names = names
+        self._searches = tools
+        self._clock = clock
+
+    def before_agent(self, callback_context: CallbackContext) -> None:
+        """Hear the message; an answer to a question of ADK's has no words, and needs none."""
+        text = _words(callback_context.user_content)
+        if text is None:
+            return
+        heard = self._hear(text, Desk(callback_context.state.to_dict()))
+        write(callback_context.state, heard.writes)
+        callback_context.state[HEARD] = heard_value(heard)
+
+    def before_tool(
+        self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Refuse a search out of reach; show in the box what a search is about to ask."""
+        return self._toolbox.mirror(tool, args, tool_context)
+
+    def after_tool(
+        self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any
+    ) -> None:
+        """After a denial: take back the plan, or do what the reason says."""
+        del args, tool_response  # which ADK gives by name
+        confirmation = tool_context.tool_confirmation
+        if not self._searches(tool.name) or confirmation is None or confirmation.confirmed:
+            return
+        desk = Desk(tool_context.state.to_dict())
+        plan = desk.box.pending_search_plan
+        if plan is None:
+            return
+        payload = confirmation.payload
+        reason = payload.get("reason") if isinstance(payload, dict) else None
+        heard = self._hear(reason, desk) if isinstance(reason, str) and reason.strip() else None
+        if heard is None or heard.do not in _GO_ON or heard.writes.get("user_approval") == "ok":
+            heard = cancelled(plan, self._clock())
+        write(tool_context.state, heard.writes)
+        tool_context.state[HEARD] = heard_value(heard)
+
+    def _hear(self, text: str, desk: Desk) -> Heard:
+        return Hearing(text, desk.box, desk.answers, self._names, self._clock()).hear()
+
+
+def _words(content: types.Content | None) -> str | None:
+    """Return the words of a message; None if it holds answers to calls, and no words."""
+    parts = content.parts or [] if content is not None else []
+    if any(part.function_response for part in parts):
+        return None
+    return " ".join(part.text for part in parts if part.text and not part.thought)

@@ -1,0 +1,1 @@
+"""How a question becomes a plan: its words, its filters, a database, and what to expect of it."""

@@ -1,0 +1,328 @@
+"""The tools of the research agent: propose a search, run it, choose a remedy, synthesise, export.
+
+A tool decides and writes the box; what it says is in the `text` of its answer, for any model to show.
+Only the search tools ask anybody anything, and only with an approval (`gate.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from google.adk.tools import FunctionTool, ToolContext
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from adk_prism.apps.research.databases.database import AnyDatabase
+from adk_prism.apps.research.databases.kinds import field_named, kind_named
+from adk_prism.apps.research.databases.paper import Paper, distinct
+from adk_prism.apps.research.databases.query import Query, mended
+from adk_prism.apps.research.desk import Desk, write
+from adk_prism.apps.research.gate import Refusal, grant, is_approved
+from adk_prism.apps.research.planning.filters import with_filters
+from adk_prism.apps.research.planning.planner import FULL_RUN, Planner, Unplannable, Wish
+from adk_prism.apps.research.planning.reach import Reach
+from adk_prism.apps.research.searching import Clock, Searching, call_of
+from adk_prism.apps.research.writing.plans import plan_text
+from adk_prism.apps.research.writing.strategy import prisma, strategy
+from adk_prism.apps.research.writing.synthesis import synthesis
+from adk_prism.grounding import NextAction, RemedyAction, SearchPlan, value_of
+from adk_prism.proof import Citation, proof
+
+STRATEGY_FILE = "search-strategy.md"
+COUNTS_FILE = "prisma-counts.json"
+
+
+class Toolbox:
+    """All tools, over one set of databases."""
+
+    def __init__(self, databases: Mapping[str, AnyDatabase], reach: Reach, clock: Clock) -> None:
+        self._databases = databases
+        self._reach = reach
+        self._clock = clock
+        self._planner = Planner(reach)
+        self._searching = Searching(reach, self._planner, databases, clock)
+
+    def tools(self) -> list[BaseTool]:
+        """Return every tool; each database has one of its own."""
+        plain = (
+            self.propose_search,
+            self.choose_remedy,
+            self.synthesize_findings,
+            self.validate_findings,
+            self.export_search_strategy,
+        )
+        searches = [self._search_tool(each) for each in self._databases.values()]
+        return [*(FunctionTool(each) for each in plain), *searches]
+
+    # ------------------------------------------------------------------ planning
+
+    def propose_search(
+        self,
+        question: str,
+        tool_context: ToolContext,
+        query: str = "",
+        database: str = "",
+        since: int = 0,
+        until: int = 0,
+        fields: list[str] | None = None,
+        kinds: list[str] | None = None,
+        limit: int = FULL_RUN,
+    ) -> dict[str, Any]:
+        """Plan a search for a question and put the plan before the researcher.
+
+        Nothing is searched. Leave `query` empty to have it made from the question, and `database`
+        to have one chosen; a database is named by its key or label.
+        """
+        named = self._reach.labelled(database) if database else None
+        wish = Wish(
+            question=question,
+            text=mended(query),
+            database=named.key if named else "",
+            filters=as_query("", since, until, fields, kinds, limit),
+            limit=limit,
+        )
+        return self._propose(wish, tool_context)
+
+    def choose_remedy(
+        self, name: str, tool_context: ToolContext, context: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Plan the remedy of that name, one of those that the last failure offers."""
+        desk = Desk(tool_context.state.to_dict())
+        failure = desk.box.last_search_failure
+        offered = {each.name: each for each in failure.actions} if failure else {}
+        action = offered.get(name)
+        if action is None:
+            write(tool_context.state, {"selected_remedy": None})
+            return {"status": "refused", "text": not_offered(name, list(offered.values()))}
+        write(tool_context.state, {"selected_remedy": None, "remedy_context": None})
+        return self._propose(self._remedy(desk, action, context or {}), tool_context)
+
+    def _remedy(self, desk: Desk, action: RemedyAction, context: Mapping[str, Any]) -> Wish:
+        """Return the remedy as a wish; the panel's context may say another query or database."""
+        text, label = context.get("query"), context.get("database")
+        named = self._reach.labelled(label if isinstance(label, str) else action.database)
+        extra = context.get("filters")
+        filters = action.filters | (extra if isinstance(extra, dict) else {})
+        query, _ = with_filters(Query(""), filters)
+        return Wish(
+            question=desk.box.research_question,
+            text=mended(text) if isinstance(text, str) and mended(text) else action.query,
+            database=named.key if named else "",
+            filters=query,
+            limit=action.limit or FULL_RUN,
+            why=f"{action.label}.",
+        )
+
+    def _propose(self, wish: Wish, context: ToolContext) -> dict[str, Any]:
+        desk = Desk(context.state.to_dict())
+        try:
+            plan = self._planner.plan(wish, desk.box)
+        except Unplannable as problem:
+            ask = NextAction(owner="researcher", action="provide_query", target="query", due="now")
+            write(context.state, {"next_action": value_of(ask), "user_approval": None})
+            text = f"No search can be made of this. {problem} Say what the papers are to be about."
+            return {"status": "refused", "text": text}
+        put_plan(context.state, plan)
+        return {
+            "status": "proposed",
+            "plan": value_of(plan),
+            "call": call_of(plan),
+            "text": plan_text(plan),
+        }
+
+    # ------------------------------------------------------------------ searching
+
+    def _search_tool(self, database: AnyDatabase) -> FunctionTool:
+        async def run(
+            query: str,
+            tool_context: ToolContext,
+            since: int = 0,
+            until: int = 0,
+            fields: list[str] | None = None,
+            kinds: list[str] | None = None,
+            limit: int = FULL_RUN,
+        ) -> dict[str, Any]:
+            asked = as_query(query, since, until, fields, kinds, limit)
+            given = grant(Desk(tool_context.state.to_dict()), asked, tool_context.tool_confirmation)
+            if isinstance(given, Refusal):
+                return {"error": given.why}
+            return await self._searching.run(tool_context.state, database, asked, given)
+
+        def asks(tool_context: ToolContext, **arguments: Any) -> bool:
+            query = called_query(arguments)
+            return not is_approved(Desk(tool_context.state.to_dict()), database.tool, query)
+
+        run.__name__ = database.tool
+        run.__doc__ = (
+            f"Search {database.label}: {database.profile.about}. Years are 0 for any. "
+            "It asks the researcher first, unless the pending plan is this search and was approved."
+        )
+        return FunctionTool(run, require_confirmation=asks)
+
+    def mirror(
+        self, tool: BaseTool, args: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Before a search asks: refuse a database out of reach, else show in the box what is asked."""
+        database = next((e for e in self._databases.values() if e.tool == tool.name), None)
+        if database is None or context.tool_confirmation is not None:
+            return None
+        if not self._reach.is_enabled(database.key):
+            return {"error": self._reach.why_not(database)}
+        desk, query = Desk(context.state.to_dict()), called_query(args)
+        if is_approved(desk, tool.name, query):
+            return None
+        wish = Wish(desk.box.research_question, query.text, database.key, query, query.limit)
+        try:
+            plan = self._planner.plan(wish, desk.box)
+        except Unplannable as problem:
+            return {"error": str(problem)}
+        if desk.box.pending_search_plan is None or call_of(desk.box.pending_search_plan) != call_of(
+            plan
+        ):
+            put_plan(context.state, plan)
+        return None
+
+    # ------------------------------------------------------------------ after searching
+
+    def synthesize_findings(
+        self, tool_context: ToolContext, sentences: list[str] | None = None
+    ) -> dict[str, Any]:
+        """Say what the papers found so far say together.
+
+        Write the sentences yourself, each with the numbers of the papers it rests on, such as [2, 5];
+        what cites no paper is marked so. Without sentences they are made of titles, venues and years.
+        """
+        desk = Desk(tool_context.state.to_dict())
+        papers = desk.papers()
+        if not papers:
+            return {
+                "text": "Nothing has been found yet, so there is nothing to synthesise. Ask a question."
+            }
+        step = NextAction(owner="researcher", action="validate", target="the synthesis")
+        write(tool_context.state, {"stage": "synthesis", "next_action": value_of(step)})
+        citations = [
+            Citation(str(p.get("venue") or "paper"), str(p["title"]), uri=str(p.get("url") or ""))
+            for p in papers
+        ]
+        reasoning = [f"{each.delta} ({each.query})." for each in desk.box.search_history]
+        return {
+            "text": synthesis(desk.box.research_question, papers, sentences or ()),
+            "papers": [f"[{n}] {p['title']}" for n, p in enumerate(papers, 1)],
+            "proof_layer": proof(citations=citations, reasoning=reasoning),
+        }
+
+    def validate_findings(self, tool_context: ToolContext) -> dict[str, Any]:
+        """Check that the counts in the grounding box add up with the receipts and the papers."""
+        desk = Desk(tool_context.state.to_dict())
+        papers = desk.papers()
+        box = desk.box
+        again = len(distinct(_paper(each) for each in papers))
+        checks = {
+            "papers found = distinct papers": (box.papers_found, again),
+            "papers found = new papers of all receipts": (
+                box.papers_found,
+                sum(each.new_count for each in box.search_history),
+            ),
+            "databases searched = databases of the receipts": (
+                len(box.databases_searched),
+                len({each.database for each in box.search_history}),
+            ),
+        }
+        write(tool_context.state, {"stage": "validation"})
+        lines = [
+            f"- {name}: {one} and {two}, {'right' if one == two else 'WRONG'}"
+            for name, (one, two) in checks.items()
+        ]
+        right = all(one == two for one, two in checks.values())
+        return {"valid": right, "text": "**VALIDATION**\n\n" + "\n".join(lines)}
+
+    async def export_search_strategy(self, tool_context: ToolContext) -> dict[str, Any]:
+        """Write the search strategy as Markdown and its PRISMA-style counts, as two files."""
+        desk = Desk(tool_context.state.to_dict())
+        papers = desk.papers()
+        text = strategy(desk.box, papers, self._clock().isoformat(timespec="seconds"))
+        counts = prisma(desk.box, papers)
+        files = (
+            (STRATEGY_FILE, "text/markdown", text),
+            (COUNTS_FILE, "application/json", json.dumps(counts)),
+        )
+        saved: dict[str, int] = {}
+        for name, kind, content in files:
+            part = types.Part(inline_data=types.Blob(mime_type=kind, data=content.encode()))
+            saved[name] = await tool_context.save_artifact(name, part)
+        return {"files": saved, "counts": counts, "text": text}
+
+
+def put_plan(state: Any, plan: SearchPlan) -> None:
+    """Put a plan before the researcher; an approval of another one does not count for it."""
+    waits = NextAction(owner="researcher", action="approve_search", target=plan.database, due="now")
+    write(
+        state,
+        {
+            "pending_search_plan": value_of(plan),
+            "current_filters": plan.filters,
+            "next_action": value_of(waits),
+            "last_search_failure": None,
+            "user_approval": None,
+            "preview_mode": False,
+        },
+    )
+
+
+def not_offered(name: str, offered: list[RemedyAction]) -> str:
+    """Say that a remedy is not on offer, and which are."""
+    if not offered:
+        return (
+            f"There is no remedy {name[:60]!r}: the last search did not fail, so none is offered."
+        )
+    known = "; ".join(f"{n}. {each.name}: {each.label}" for n, each in enumerate(offered, 1))
+    return f"There is no remedy {name[:60]!r} on offer. There are: {known}."
+
+
+def as_query(
+    text: str,
+    since: int,
+    until: int,
+    fields: list[str] | None,
+    kinds: list[str] | None,
+    limit: int,
+) -> Query:
+    """Return the arguments of a call as a query; what is no field or kind is left out."""
+    return Query(
+        " ".join(text.split()),
+        since or None,
+        until or None,
+        tuple(dict.fromkeys(filter(None, map(field_named, fields or ())))),
+        tuple(dict.fromkeys(filter(None, map(kind_named, kinds or ())))),
+        limit,
+    )
+
+
+def called_query(arguments: Mapping[str, Any]) -> Query:
+    """Return the query of a call's raw arguments, which a model may have got wrong."""
+    years = [arguments.get(name) for name in ("since", "until")]
+    since, until = (year if isinstance(year, int) else 0 for year in years)
+    lists = [arguments.get(name) for name in ("fields", "kinds")]
+    fields, kinds = (
+        [e for e in each if isinstance(e, str)] if isinstance(each, list) else [] for each in lists
+    )
+    limit = arguments.get("limit")
+    text = arguments.get("query")
+    return as_query(
+        text if isinstance(text, str) else "",
+        since,
+        until,
+        fields,
+        kinds,
+        limit if isinstance(limit, int) else FULL_RUN,
+    )
+
+
+def _paper(kept: Mapping[str, Any]) -> Paper:
+    return Paper(
+        title=str(kept.get("title", "")),
+        doi=str(kept.get("doi", "")),
+        arxiv=str(kept.get("arxiv", "")),
+    )

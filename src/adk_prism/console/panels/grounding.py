@@ -1,0 +1,211 @@
+"""The grounding box: question, stage, what is assumed and open, what was found, and who is next.
+
+`Δ` stands before what changed with the last message; a removed line stays for that long, struck by its
+word. The box names the keys and numbers by which a person answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from adk_prism.console.rows import Row, Style, counted, one_line, short_json, wrapped
+from adk_prism.grounding import PREFIX
+
+CHANGED, SAME = "Δ ", "  "
+COMPACT_ITEMS = 3
+"""Assumptions and questions that a small box shows; the others are counted."""
+SHOWN_RECEIPTS = 3
+"""Latest receipts in the box; the history has all."""
+PLAN_KEYS = "[o] OK  [s] Short run  [m] Modify  [c] Cancel"
+_SKIPPED = ("tool", "limit", "mode")
+"""Of a plan, what a program needs and a person does not."""
+
+
+class _Box:
+    """The box of one view."""
+
+    def __init__(self, view: Mapping[str, Any], width: int, *, compact: bool) -> None:
+        self._box: Mapping[str, Any] = view["box"]
+        self._view = view
+        self._width = width
+        self._compact = compact
+        self._changes = {
+            change.key.removeprefix(PREFIX): change.before for change in view["changed"]
+        }
+
+    def rows(self) -> Iterator[Row]:
+        if self._view["remedies"] or self._box.get("last_search_failure"):
+            yield from self._help()
+        if self._box.get("pending_search_plan"):
+            yield from self._plan()
+        yield from self._line("research_question", "Question", self._box.get("research_question"))
+        yield from self._stage()
+        yield from self._items("search_assumptions", "Assumes")
+        yield from self._items("open_questions", "Open")
+        yield from self._found()
+        yield from self._line(
+            "current_filters", "Filters", _pairs(self._box.get("current_filters"))
+        )
+        yield from self._next()
+        yield from self._receipts()
+        for bad in self._view["unreadable"]:
+            text = f"! {bad.key} cannot be read: {bad.why} {short_json(bad.value, 60)}"
+            yield from wrapped(text, self._width, "error")
+
+    def _mark(self, *names: str) -> tuple[str, Style]:
+        return _marked(any(name in self._changes for name in names))
+
+    def _line(self, name: str, label: str, value: Any) -> Iterator[Row]:
+        if value or name in self._changes:
+            mark, style = self._mark(name)
+            text = f"{label}: {value or '–'}"
+            yield from _set_in(mark, wrapped(text, self._width - 2, style))
+
+    def _stage(self) -> Iterator[Row]:
+        step, stage = self._view["step"], self._box.get("stage")
+        if stage:
+            number = f" {step['number']}/{step['of']}" if step else ""
+            yield from self._line("stage", "Stage", f"{stage}{number}")
+
+    def _items(self, name: str, label: str) -> Iterator[Row]:
+        items: Sequence[str] = self._box.get(name) or ()
+        before = self._changes.get(name)
+        gone = [item for item in before or () if item not in items] if name in self._changes else []
+        if not items and not gone:
+            return
+        shown = items[:COMPACT_ITEMS] if self._compact else items
+        more = f", {len(items) - len(shown)} more not shown" if len(shown) < len(items) else ""
+        mark, style = self._mark(name)
+        yield Row(f"{mark}{label} ({len(items)}{more}):", style)
+        for number, item in enumerate(shown, 1):
+            new = name in self._changes and item not in (before or ())
+            mark, style = _marked(new)
+            yield from _set_in(mark, wrapped(f"{number}. {item}", self._width - 2, style, 3))
+        for item in gone:
+            text = f"removed: {one_line(str(item), 80)}"
+            yield from _set_in(CHANGED, wrapped(text, self._width - 2, "dim"))
+
+    def _found(self) -> Iterator[Row]:
+        papers = self._box.get("papers_found")
+        databases = self._box.get("databases_searched") or []
+        if papers is None and not databases:
+            return
+        mark, style = self._mark("papers_found", "databases_searched")
+        names = f" in {', '.join(map(str, databases))}" if databases else ""
+        text = f"Found: {counted(papers or 0, 'paper')}{names}"
+        yield from _set_in(mark, wrapped(text, self._width - 2, style))
+
+    def _next(self) -> Iterator[Row]:
+        action = self._box.get("next_action")
+        if action:
+            what = " ".join(str(action.get(part) or "") for part in ("action", "target")).strip()
+            due = f" (due {action['due']})" if action.get("due") else ""
+            what = what.replace("_", " ")
+            yield from self._line("next_action", "Next", f"{action['owner']} – {what}{due}")
+
+    def _plan(self) -> Iterator[Row]:
+        plan = self._box["pending_search_plan"]
+        mark, _ = self._mark("pending_search_plan")
+        yield Row(f"{mark}SEARCH PLAN – waits for you", "ask")
+        for name, value in plan.items():
+            if value and name not in _SKIPPED:
+                label = name.replace("_", " ").capitalize()
+                shown = _pairs(value) if isinstance(value, dict) else one_line(str(value))
+                yield from _set_in("  │ ", wrapped(f"{label}: {shown}", self._width - 4))
+        yield Row(f"  {PLAN_KEYS}", "strong")
+
+    def _help(self) -> Iterator[Row]:
+        failure = self._box.get("last_search_failure") or {}
+        mark, _ = self._mark("last_search_failure")
+        kind = str(failure.get("type", "")).replace("_", " ")
+        yield Row(f"{mark}SEARCH HELP – {kind}", "ask")
+        context = _pairs(failure.get("context"))
+        if context:
+            yield from _set_in("  │ ", wrapped(context, self._width - 4))
+        for remedy in self._view["remedies"]:
+            text = f"[{remedy['number']}] {remedy['label']}"
+            yield from _set_in("  ", wrapped(text, self._width - 2, "strong", 4))
+        asks = (failure.get("remedies") or {}).get("ask_researcher")
+        if asks:
+            yield from _set_in("  ", wrapped(asks, self._width - 2))
+
+    def _receipts(self) -> Iterator[Row]:
+        receipts = self._view["receipts"]
+        most = 1 if self._compact else SHOWN_RECEIPTS
+        for receipt in receipts[-most:]:
+            yield from receipt_rows(receipt, self._width, brief=True)
+        if len(receipts) > most:
+            yield Row(f"  {counted(len(receipts) - most, 'earlier search')}: [h] history", "dim")
+
+
+def rows(view: Mapping[str, Any] | None, width: int, *, compact: bool = False) -> list[Row]:
+    """Return the box; compact where there is little room."""
+    if not view or not view["present"]:
+        return [Row("This app keeps no grounding.", "dim")]
+    return list(_Box(view, width, compact=compact).rows())
+
+
+def history_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+    """Return every search that was made, the latest first."""
+    receipts = view["receipts"] if view else []
+    if not receipts:
+        return [Row("No search has been made yet.", "dim")]
+    return [row for receipt in reversed(receipts) for row in receipt_rows(receipt, width)]
+
+
+def receipt_rows(receipt: Mapping[str, Any], width: int, *, brief: bool = False) -> Iterator[Row]:
+    """Yield a receipt's rows."""
+    mark, style = _marked(receipt["new"])
+    short = " (short run)" if receipt.get("preview") else ""
+    offline = " (offline)" if receipt.get("mode") == "offline" else ""
+    head = f"[{receipt['time'] or '--:--'}] {receipt['database']}{offline}: {receipt['query']}"
+    yield from _set_in(mark, wrapped(head, width - 2, style))
+    found = f"→ {counted(receipt['results_count'], 'paper')}{short}"
+    fresh = receipt.get("new_count")
+    found += f", {fresh} new" if fresh is not None else ""
+    yield from _set_in("  ", wrapped(found + _breakdown(receipt), width - 2))
+    if not brief:
+        yield from _set_in("  ", _particulars(receipt, width - 2))
+    for warning in receipt.get("warnings") or ():
+        yield from _set_in("  ", wrapped(f"! {warning}", width - 2, "error"))
+
+
+def _particulars(receipt: Mapping[str, Any], width: int) -> Iterator[Row]:
+    about = {
+        "Filters": ", ".join(map(str, receipt.get("filters_applied") or ())),
+        "Expected": receipt.get("expected"),
+        "Years": _pairs(receipt.get("by_year")),
+        "Approved": receipt.get("approval"),
+        "Next": receipt.get("next"),
+    }
+    for label, value in about.items():
+        if value:
+            yield from wrapped(f"{label}: {value}", width, "dim")
+
+
+def _marked(is_new: bool) -> tuple[str, Style]:
+    return (CHANGED, "changed") if is_new else (SAME, "")
+
+
+def _breakdown(receipt: Mapping[str, Any]) -> str:
+    kinds = receipt.get("by_kind") or {}
+    return f" ({', '.join(f'{count} {kind}' for kind, count in kinds.items())})" if kinds else ""
+
+
+def _pairs(values: Any) -> str:
+    if not isinstance(values, dict):
+        return one_line(str(values)) if values else ""
+    shown = (
+        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short_json(value, 80)}"
+        for name, value in values.items()
+        if value not in (None, "", [], {})
+    )
+    return ", ".join(shown)
+
+
+def _set_in(mark: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """Put a mark before the first row and room before the others."""
+    for index, row in enumerate(rows):
+        bar = mark if "│" in mark or not index else " " * len(mark)
+        yield Row(bar + row.text, row.style)

@@ -1,0 +1,59 @@
+"""How sure the answer is and why: for the whole, for each specialist, and the sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adk_prism.console.rows import Row, counted, one_line, wrapped
+
+_ABSENT = "Nobody gave a confidence or a source."
+
+
+def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+    """Return the proofs of the last run."""
+    if not view or (view["answer"] is None and not view["specialists"] and not view["sources"]):
+        return [Row("No proof yet: it is known when a run is over.", "dim")]
+    shown: list[Row] = []
+    if view["answer"] is not None:
+        shown += _proof("Whole answer", view["answer"], width)
+    for proof in view["specialists"]:
+        shown += _proof(_subject(proof), proof, width)
+    for source in view["sources"]:
+        text = " ".join(f"{source['title']} {source['uri']}".split())
+        shown += wrapped(f"[{source['source']}] {text}", width, "dim", 4)
+    return shown
+
+
+def _subject(proof: Mapping[str, Any]) -> str:
+    subject = proof.get("subject") or {}
+    return one_line(str(subject.get("name") or "specialist"), 60)
+
+
+def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
+    if proof["origin"] == "absent":
+        yield Row(f"{name}: absent", "title")
+        yield Row(f"  {_ABSENT}", "dim")
+        return
+    confidence, level = proof.get("confidence"), proof.get("level")
+    sure = f"{confidence:.0%}" if confidence is not None else str(level or "no number")
+    yield Row(f"{name}: {sure} ({proof['origin']})", "title")
+    yield from wrapped(f"  {proof['derivation']}", width, "dim", 2)
+    citations = proof.get("citations") or []
+    yield Row(f"  {counted(len(citations), 'citation')}", "")
+    for citation in citations:
+        yield from wrapped(f"  – {_cited(citation)}", width, "", 4)
+    for step in proof.get("reasoning_chain") or ():
+        yield from wrapped(f"  ∴ {step['text']}", width, "dim", 4)
+    for claim in proof.get("uncited") or ():
+        yield from wrapped(f"  ! no citation: {claim['text']}", width, "error", 4)
+    for two in proof.get("disagreements") or ():
+        yield from wrapped(
+            f"  ! {two['text']}: {two['relation']} than what it rests on", width, "error"
+        )
+
+
+def _cited(citation: Mapping[str, Any]) -> str:
+    words = [citation.get(name) for name in ("source", "reference", "excerpt", "uri")]
+    by = f" (by {citation['by']})" if citation.get("by") else ""
+    return one_line(", ".join(word for word in words if word) + by)

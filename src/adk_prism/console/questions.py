@@ -1,0 +1,115 @@
+"""What waits for the person's answer, one question after the other, and the answers as ADK takes them.
+
+Answers of one batch go out together: ADK goes on when the last one is there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.errors import UsageError
+from adk_prism.facts.adk_event import CONFIRMATION, INPUT
+from adk_prism.facts.pending import Pending
+
+Kind = Literal["approval", "input", "result"]
+
+
+class Question(Struct, frozen=True):
+    """One thing to answer."""
+
+    kind: Kind
+    id: str
+    """By which ADK takes the answer."""
+    name: str
+    """The tool that it is about; for a question of its own, what is asked."""
+    schema: dict[str, Any] = {}
+    """JSON Schema of the answer to a question of its own; empty: any words."""
+
+    @property
+    def wants(self) -> str:
+        """What has to be typed where words are not enough: `guests (integer)`."""
+        if _is_text(self.schema):
+            return ""
+        members = self.schema.get("properties") or {}
+        required = self.schema.get("required") or []
+        told = (
+            f"{name} ({_kind(about)}{'' if name in required else ', may be left out'})"
+            for name, about in members.items()
+        )
+        return ", ".join(told) or _kind(self.schema)
+
+
+def questions(pending: Pending) -> list[Question]:
+    """Return what can be answered here, in the order in which it is asked."""
+    found = [
+        Question("approval", approval.approval, approval.call.name)
+        for approval in pending.approvals.values()
+        if approval.approval not in pending.held_decisions
+    ]
+    found += [
+        _input(request.call, request.request)
+        for request in pending.requests.values()
+        if request.kind == "input"
+    ]
+    found += [Question("result", c.adk_id, c.name) for c in pending.client_calls.values()]
+    return found
+
+
+def _input(call: str, request: Raw) -> Question:
+    tree = msgspec.json.decode(bytes(request)) if bytes(request) else {}
+    tree = tree if isinstance(tree, dict) else {}
+    schema = tree.get("response_schema") or tree.get("responseSchema")
+    asked = str(tree.get("message") or "input")
+    return Question("input", call, asked, schema if isinstance(schema, dict) else {})
+
+
+def response(question: Question, answer: bool | str) -> dict[str, Any]:
+    """Return an answer as a part of a message. Raise `UsageError` for one that cannot be meant."""
+    if isinstance(answer, bool):
+        return _part(question.id, CONFIRMATION, {"confirmed": answer})
+    if question.kind == "input":
+        return _part(question.id, INPUT, {"result": _as_asked(question, answer)})
+    value = _json(answer)
+    return _part(
+        question.id, question.name, value if isinstance(value, dict) else {"result": value}
+    )
+
+
+def _part(adk_id: str, name: str, value: dict[str, Any]) -> dict[str, Any]:
+    return {"functionResponse": {"id": adk_id, "name": name, "response": value}}
+
+
+def _as_asked(question: Question, text: str) -> Any:
+    """Read what was typed as the schema wants it; a lone value is that of a lone required member."""
+    schema = question.schema
+    if _is_text(schema):
+        return text
+    value = _json(text)
+    if _kind(schema) != "object":
+        return value
+    required = list(schema.get("required") or [])
+    if not isinstance(value, dict) and len(required) == 1:
+        value = {required[0]: value}
+    if not isinstance(value, dict) or any(name not in value for name in required):
+        raise UsageError(f"What is asked for is a JSON object with {question.wants}.")
+    return value
+
+
+def _is_text(schema: dict[str, Any]) -> bool:
+    return _kind(schema) in ("", "string")
+
+
+def _kind(schema: Any) -> str:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return kind.lower() if isinstance(kind, str) else ""
+
+
+def _json(text: str) -> Any:
+    """Read what was typed as JSON where it is some, else as text."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.MsgspecError:
+        return text

@@ -1,0 +1,58 @@
+"""The conversation on the screen: a widget for each item, made, changed and taken away as the talk does."""
+
+from __future__ import annotations
+
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from adk_prism.console.draw import text_of
+from adk_prism.console.panels.conversation import rows
+from adk_prism.console.talk import Item, Talk
+
+
+class TalkView(VerticalScroll):
+    """Shows a talk; it stays at the newest line until somebody scrolls up."""
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__(id="talk")
+        self._talk = talk
+        self._shown: list[tuple[Item, Static]] = []
+        self._versions: dict[int, int] = {}
+        """Of the items shown, by identity."""
+        self._to_end = False
+        """The end is gone to as soon as what was drawn has its place."""
+
+    def draw(self) -> None:
+        """Bring the widgets up to the talk."""
+        if self._to_end or self.scroll_y >= self.max_scroll_y:
+            self._to_end = True
+            self.call_after_refresh(self._go_to_end)
+        gone = self._gone()
+        for item, widget in self._shown[:gone]:
+            self._versions.pop(id(item), None)
+            widget.remove()
+        del self._shown[:gone]
+        for item, widget in self._shown:
+            if self._versions[id(item)] != item.version:
+                self._versions[id(item)] = item.version
+                widget.update(text_of(rows(item)))
+        self._add(self._talk.items[len(self._shown) :])
+
+    def _go_to_end(self) -> None:
+        self._to_end = False
+        self.scroll_end(animate=False, immediate=True)
+
+    def _gone(self) -> int:
+        """Return how many of the first items are no longer in the talk."""
+        first = self._talk.items[0] if self._talk.items else None
+        return next(
+            (index for index, (item, _) in enumerate(self._shown) if item is first),
+            len(self._shown),
+        )
+
+    def _add(self, items: list[Item]) -> None:
+        fresh = [(item, Static(text_of(rows(item)), markup=False)) for item in items]
+        self._versions.update((id(item), item.version) for item, _ in fresh)
+        self._shown += fresh
+        if fresh:
+            self.mount_all([widget for _, widget in fresh])

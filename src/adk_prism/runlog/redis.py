@@ -1,0 +1,480 @@
+"""A run log in Redis Streams: for any number of processes, on Redis 6.2 or newer, or Valkey.
+
+Every process can write, read and follow every run. A run is written by one owner at a time: each append
+is checked, in Redis, against the run's epoch and its last cursor, so that an owner who was replaced can
+add nothing. The owner's followers are served from memory, those of other processes by one tailer a run
+(`redis_watch.py`). A reader is never given what is not committed.
+
+What a commit promises is what Redis promises: with `appendonly yes` it survives a kill of Redis, but for
+the last moments that `appendfsync everysec` allows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import Any
+
+from msgspec import Struct
+from redis import exceptions
+from redis.asyncio import Redis
+
+from adk_prism.errors import Gone, LogError, NotFound
+from adk_prism.runlog.contract import Receipt, Retention, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Record, RunId
+from adk_prism.runlog.head import (
+    READ_BATCH,
+    already_trimmed,
+    failed,
+    fenced,
+    first_of,
+    is_from,
+    not_open,
+    pack_all,
+    summary_of,
+    trimmed,
+    unknown,
+)
+from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis_scripts import APPEND, REMOVE, Script
+from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
+from adk_prism.runlog.redis_watch import Watch
+from adk_prism.runlog.redis_writer import Growth, Verdict, Writer, describe
+from adk_prism.runlog.retention import EndedRun, runs_to_trim
+from adk_prism.runlog.tail import TAIL_BYTES, LiveRun
+
+SCHEMA = 1
+OLDEST = (6, 2)
+"""Redis before this cannot be given cursors as ids the way we do."""
+
+TOMBSTONE_SECONDS = 30 * 24 * 3600
+"""For a month it is remembered that a run was removed; later there never was such a run."""
+
+_AT_A_TIME = 500
+"""Heads fetched in one round trip."""
+
+_STORE_ERRORS = (exceptions.RedisError, OSError)
+
+
+class _Parts(Struct):
+    """What an open log holds."""
+
+    writer: Writer
+    watch: Watch
+    closing: bool = False
+
+
+class RedisLog:
+    """Keeps runs in Redis. The runs that this process writes are in memory too, until they end."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        tail_bytes: int = TAIL_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._redis: Redis = Redis.from_url(url, socket_connect_timeout=5, health_check_interval=15)
+        self._keys = Keys(prefix)
+        self._tail_bytes = tail_bytes
+        self._clock = clock
+        self._append, self._removal = Script(APPEND), Script(REMOVE)
+        self._parts: _Parts | None = None
+        """None while the log is closed."""
+        self._owned: dict[RunId, RedisRun] = {}
+        """Runs that this process writes."""
+
+    # ----------------------------------------------------------------------- opening and closing
+
+    async def open(self) -> None:
+        if self._parts is not None:
+            raise LogError("The run log is open already.")
+        try:
+            await self._check_server()
+            await self._append.ready(self._redis)
+            await self._removal.ready(self._redis)
+            watch = Watch(self._redis, self._keys, self._advance)
+            await watch.open()
+        except _STORE_ERRORS as error:
+            await self._redis.aclose()
+            raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
+        writer = Writer(self._redis, self._keys, self._append, self._settle)
+        self._parts = _Parts(writer, watch)
+
+    async def _check_server(self) -> None:
+        about = await self._redis.info("server")
+        version = str(about.get("redis_version", "0"))
+        if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+            raise LogError(
+                f"The run log cannot be opened: Redis {version[:20]} is too old; expected 6.2 or newer."
+            )
+        await self._redis.set(self._keys.schema, SCHEMA, nx=True)
+        found = int(await self._redis.get(self._keys.schema) or 0)
+        if found > SCHEMA:
+            raise LogError(
+                f"The run log in Redis has schema {found}, and this version knows {SCHEMA}. Upgrade "
+                "adk-prism, or give this installation a prefix of its own (redis://…?prefix=NAME)."
+            )
+
+    async def close(self) -> None:
+        parts = self._parts
+        if parts is None or parts.closing:
+            return
+        parts.closing = True
+        waiting = [live for live in self._owned.values() if live.taken > live.committed]
+        await parts.writer.stop()
+        self._parts = None
+        for live in self._owned.values():
+            live.bell.ring()
+        await parts.watch.close()
+        await self._redis.aclose()
+        self._owned.clear()
+        for live in waiting:
+            if live.failure:
+                raise failed(live.run, live.failure)
+
+    def _usable(self) -> _Parts:
+        """Return the parts of a log that takes appends and questions."""
+        parts = self._parts
+        if parts is None or parts.closing:
+            raise not_open()
+        if parts.writer.dead:
+            raise LogError("The run log's writer has stopped. Restart the process.")
+        return parts
+
+    # ----------------------------------------------------------------------- writing
+
+    async def append(
+        self,
+        run: RunId,
+        records: Sequence[Record],
+        *,
+        epoch: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> Receipt:
+        writer = self._usable().writer
+        if writer.is_full:
+            await writer.room()
+            self._usable()
+        live = self._owned.get(run)
+        if live is None:
+            live = await self._own(run, records)
+            self._usable()
+        packed = pack_all(records)
+        self._admit(live, records, epoch)
+        before, now = live.taken_bytes, self._clock()
+        entries = live.take(records, packed, now, times)
+        if entries:
+            self._owned[run] = live
+            size = live.taken_bytes
+            writer.put(Growth(live, entries, packed, size, size - before, epoch, now))
+        return Receipt(live.taken)
+
+    def _admit(self, live: LiveRun, records: Sequence[Record], epoch: int) -> None:
+        try:
+            live.admit(records, epoch)
+        except LogError:
+            if live.failure and not live.committed:
+                self._owned.pop(live.run, None)  # A start that could not be stored left nothing.
+            raise
+
+    async def _own(self, run: RunId, records: Sequence[Record]) -> RedisRun:
+        """Return a head for a run that this process has not written: a new one, or one that is kept."""
+        try:
+            return self._owned.get(run) or await self._load(run)
+        except NotFound:
+            start = first_of(run, records)
+        except Gone as error:
+            raise already_trimmed(run, records) from error
+        summary = summary_of(start)
+        number = await self._enlist(summary)
+        # Another append may have started the run while this one looked for it.
+        return self._owned.get(run) or RedisRun(summary, number, self._tail_bytes)
+
+    async def _enlist(self, summary: RunSummary) -> int:
+        """Put a run into the indexes, before it is there: what is there is then always found."""
+        try:
+            number = int(await self._redis.incr(self._keys.number))
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for index in (
+                    self._keys.runs,
+                    self._keys.unended,
+                    self._keys.session(summary.origin),
+                ):
+                    pipeline.zadd(index, {summary.run: number})
+                await pipeline.execute()
+        except _STORE_ERRORS as error:
+            raise LogError(f"The run cannot be started: {describe(error)}.") from error
+        return number
+
+    def _settle(self, live: RedisRun, growths: Sequence[Growth], verdict: Verdict) -> None:
+        """Take the writer's answer: show what is committed, note what failed, wake who waits."""
+        if verdict.answer == "ok":
+            last = growths[-1]
+            live.commit(last.entries[-1], last.bytes)
+            for growth in growths:
+                live.tail.add(growth.entries, growth.packed)
+            if live.outcome is not None:
+                self._owned.pop(live.run, None)
+        else:
+            self._lose(live, verdict)
+        live.bell.ring()
+
+    def _lose(self, live: RedisRun, verdict: Verdict) -> None:
+        """Note that a run did not take what it was given."""
+        parts = self._parts
+        if parts is not None:
+            parts.writer.discard(live)
+        live.fail(_LOST.get(verdict.answer, verdict.detail))
+        if verdict.answer == "gone":
+            live.removed = True
+        elif verdict.answer == "fenced":
+            live.new_owner = int(verdict.detail)
+        if verdict.answer != "failed":
+            self._owned.pop(
+                live.run, None
+            )  # What Redis has is the truth: the next one looks there.
+
+    async def commit(self, run: RunId) -> None:
+        writer = self._usable().writer
+        live = self._owned.get(run)
+        if live is None:
+            await self._load(run)  # What others write is there already, or not yet anybody's.
+            return
+        wanted = live.taken
+        while True:
+            self._check_alive(live)
+            if live.committed >= wanted:
+                return
+            writer.hurry()
+            await live.bell.wait()
+
+    def _check_alive(self, live: RedisRun) -> None:
+        """Raise what keeps a run from going on."""
+        if live.removed:
+            raise trimmed(live.run)
+        if live.new_owner:
+            raise fenced(live.run, live.new_owner, live.epoch)
+        if live.failure:
+            raise failed(live.run, live.failure)
+        if self._parts is not None and not self._parts.closing:
+            self._usable()
+
+    # ----------------------------------------------------------------------- reading
+
+    async def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        self._usable()
+        live = self._owned.get(run)
+        reading: AsyncGenerator[Sequence[Entry], None]
+        if live is not None:
+            live.check_position(after)
+            reading = self._read_owned(live, after, follow)
+        else:
+            live = await self._load(run)
+            live.check_position(after)
+            reading = self._read_others(live, after, follow)
+        async with aclosing(reading):
+            async for batch in reading:
+                yield batch
+                after = batch[-1].cursor
+        if follow and live.new_owner and self._parts is not None:
+            # Somebody else goes on with the run: so does who follows it.
+            async with aclosing(self.read(run, after, follow=True)) as rest:
+                async for batch in rest:
+                    yield batch
+
+    async def _read_owned(
+        self, live: RedisRun, after: int, follow: bool
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        last = live.committed
+        while True:
+            if follow:
+                last = live.committed
+            if after < last:
+                batch = await self._batch(live, after, last)
+                if not batch:
+                    return
+                yield batch
+                after = batch[-1].cursor
+            elif not follow or live.outcome is not None or live.new_owner or self._parts is None:
+                return
+            else:
+                self._check_alive(live)
+                await live.bell.wait()
+
+    async def _read_others(
+        self, live: LiveRun, after: int, follow: bool
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        """Read a run that another process writes, or nobody any more."""
+        async with AsyncExitStack() as stack:
+            watched = None
+            if follow and live.outcome is None:
+                watched = await stack.enter_async_context(self._usable().watch.follow(live))
+                live = watched.live
+            while True:
+                if after < live.committed:
+                    batch = await self._batch(live, after, live.committed)
+                    if not batch:
+                        return
+                    yield batch
+                    after = batch[-1].cursor
+                elif watched is None or live.outcome is not None or self._parts is None:
+                    return
+                else:
+                    watched.check()
+                    await live.bell.wait()
+
+    async def _batch(self, live: LiveRun, after: int, last: int) -> Sequence[Entry]:
+        """Return committed entries, from memory where they are; none when the log has closed."""
+        return live.tail.since(after) or await self._fetch(live, after, last)
+
+    async def _fetch(self, live: LiveRun, after: int, last: int) -> Sequence[Entry]:
+        if self._parts is None:
+            return ()
+        name = self._keys.run(live.run).entries
+        try:
+            rows: Any = await self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH)
+        except _STORE_ERRORS as error:
+            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
+        entries, _ = read_rows(rows)
+        if not entries or entries[0].cursor != after + 1:
+            raise trimmed(live.run)
+        return entries
+
+    async def _advance(self, live: LiveRun) -> bool:
+        """Read what another process has added to a run; tell whether more may come."""
+        keys = self._keys.run(live.run)
+        while True:
+            rows: Any = await self._redis.xrange(
+                keys.entries, f"{live.committed + 1}-0", "+", READ_BATCH
+            )
+            if not rows:
+                break
+            entries, packed = read_rows(rows)
+            if entries[0].cursor != live.committed + 1:
+                raise trimmed(live.run)
+            live.taken_at = entries[-1].time
+            live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
+            live.tail.add(entries, packed)
+            live.bell.ring()
+        if live.outcome is None and not await self._redis.exists(keys.head):
+            live.removed = True
+        return live.outcome is None and not live.removed
+
+    async def _load(self, run: RunId) -> RedisRun:
+        """Return the head of a run as Redis has it; raise `NotFound` or `Gone`."""
+        keys = self._keys.run(run)
+        try:
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                pipeline.hgetall(keys.head)
+                pipeline.exists(keys.tombstone)
+                fields, gone = await pipeline.execute()
+        except _STORE_ERRORS as error:
+            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
+        if not fields:
+            raise trimmed(run) if gone else unknown(run)
+        number, summary = read_head(run, fields)
+        return RedisRun(summary, number, self._tail_bytes)
+
+    async def summary(self, run: RunId) -> RunSummary:
+        self._usable()
+        live = self._owned.get(run) or await self._load(run)
+        if not live.committed:
+            self._check_alive(live)
+        return live.summary()
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
+    ) -> Sequence[RunSummary]:
+        wanted = Origin(app=app, user=user, session=session)
+        index = self._keys.unended if unended else self._keys.runs
+        if app and user and session and not unended:
+            index = self._keys.session(wanted)
+        found = await self._select(index)
+        return [
+            live.summary()
+            for live in found
+            if is_from(live.origin, wanted) and (live.outcome is None or not unended)
+        ]
+
+    async def _select(self, index: str) -> Sequence[RedisRun]:
+        """Return the runs of an index in order; what this process writes, as it knows it."""
+        self._usable()
+        runs: dict[RunId, RedisRun] = {}
+        try:
+            members: Any = await self._redis.zrange(index, 0, -1)
+            names = [RunId(name.decode()) for name in members]
+            for start in range(0, len(names), _AT_A_TIME):
+                runs |= await self._heads(names[start : start + _AT_A_TIME])
+        except _STORE_ERRORS as error:
+            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
+        for name in names:
+            live = self._owned.get(name)
+            if live is not None and not live.removed and (live.committed or not live.failure):
+                runs[name] = live
+        return sorted(runs.values(), key=lambda live: live.number)
+
+    async def _heads(self, names: Sequence[RunId]) -> dict[RunId, RedisRun]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hgetall(self._keys.run(name).head)
+            heads = await pipeline.execute()
+        found = {}
+        for name, fields in zip(names, heads, strict=True):
+            if fields:
+                number, summary = read_head(name, fields)
+                found[name] = RedisRun(summary, number, self._tail_bytes)
+        return found
+
+    # ----------------------------------------------------------------------- removing
+
+    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+        found = await self._select(self._keys.runs)
+        candidates = [
+            EndedRun(live.run, live.ended, live.bytes) for live in found if live.ended is not None
+        ]
+        total = sum(live.bytes for live in found)
+        chosen = runs_to_trim(candidates, total, retention, now)
+        origins = {live.run: live.origin for live in found}
+        return [run for run in chosen if await self._remove(run, origins[run], only_ended=True)]
+
+    async def delete_session(self, origin: Origin) -> Sequence[RunId]:
+        writer = self._usable().writer
+        # An empty string in an origin is a name here, and no wildcard.
+        found = [
+            live for live in await self._select(self._keys.session(origin)) if live.origin == origin
+        ]
+        for live in found:
+            owned = self._owned.pop(live.run, None)
+            if owned is not None:
+                writer.discard(owned)
+                owned.removed = True
+                owned.bell.ring()
+            await self._remove(live.run, origin)
+        return [live.run for live in found]
+
+    async def _remove(self, run: RunId, origin: Origin, *, only_ended: bool = False) -> bool:
+        keys = self._keys.run(run)
+        arguments = [TOMBSTONE_SECONDS, self._keys.bell(run), int(only_ended)]
+        try:
+            done = bool(await self._removal.call(self._redis, keys, arguments))
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for index in (self._keys.runs, self._keys.unended, self._keys.session(origin)):
+                    pipeline.zrem(index, run)
+                await pipeline.execute()
+        except _STORE_ERRORS as error:
+            raise LogError(f"A run could not be removed: {describe(error)}.") from error
+        return done
+
+
+_LOST = {
+    "gone": "it was removed",
+    "fenced": "another owner has taken it over",
+    "moved": "somebody else wrote to it",
+    "ended": "it has ended elsewhere",
+    "unknown": "it was never started",
+}

@@ -1,0 +1,76 @@
+"""What must happen at once in Redis: the two scripts of a run log, and how they are called.
+
+A script either makes all its changes or none: it looks first, and a Redis that is full refuses the first
+change of a script, never a later one. Scripts touch the keys of one run only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError
+
+APPEND = """
+-- KEYS head, entries, tombstone
+-- ARGV epoch, cursor of the first entry, batch, bell, then fields of the head: count and pairs, then
+--      entries: kind, time, payload
+if redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
+local was = redis.call('HMGET', KEYS[1], 'cursor', 'epoch', 'outcome', 'batch')
+local first = tonumber(ARGV[2])
+if was[1] then
+  if tonumber(was[2]) > tonumber(ARGV[1]) then return {'fenced', was[2]} end
+  if was[4] == ARGV[3] then return {'ok'} end
+  if was[3] ~= '' then return {'ended'} end
+  if tonumber(was[1]) + 1 ~= first then return {'moved', was[1]} end
+elseif first ~= 1 then return {'unknown'} end
+local fields = tonumber(ARGV[5])
+local cursor = first
+for at = 6 + 2 * fields, #ARGV, 3 do
+  redis.call('XADD', KEYS[2], cursor .. '-1', 'k', ARGV[at], 't', ARGV[at + 1], 'd', ARGV[at + 2])
+  cursor = cursor + 1
+end
+redis.call('HSET', KEYS[1], 'cursor', cursor - 1, 'epoch', ARGV[1], 'batch', ARGV[3],
+           unpack(ARGV, 6, 5 + 2 * fields))
+redis.call('PUBLISH', ARGV[4], cursor - 1)
+return {'ok'}
+"""
+"""Adds entries to a run, if it may still grow, the writer owns it and nobody wrote in between. A batch
+that is there already is *ok*: its writer lost the first answer."""
+
+REMOVE = """
+-- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, bell, 1 if only an ended run may go
+if ARGV[3] == '1' then
+  local outcome = redis.call('HGET', KEYS[1], 'outcome')
+  if not outcome or outcome == '' then return 0 end
+end
+redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('SET', KEYS[3], '1', 'EX', ARGV[1])
+redis.call('PUBLISH', ARGV[2], 'gone')
+return 1
+"""
+"""Removes a run, and remembers that it was there; also one whose start is still on its way."""
+
+
+class Script:
+    """A script that Redis keeps, and is given again when it has forgotten it (a restart)."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._digest = ""
+
+    async def ready(self, redis: Redis) -> None:
+        """Give the script to Redis."""
+        self._digest = await redis.script_load(self._text)
+
+    def queue(self, pipeline: Any, keys: tuple[str, ...], arguments: list[Any]) -> None:
+        """Add a call to a pipeline; `NoScriptError` there means `ready` again."""
+        pipeline.evalsha(self._digest, len(keys), *keys, *arguments)
+
+    async def call(self, redis: Redis, keys: tuple[str, ...], arguments: list[Any]) -> Any:
+        """Run it alone."""
+        try:
+            return await redis.evalsha(self._digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            await self.ready(redis)
+            return await redis.evalsha(self._digest, len(keys), *keys, *arguments)

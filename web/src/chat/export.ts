@@ -1,0 +1,62 @@
+/** A conversation as Markdown, as JSON, and its next request as a curl line. */
+import { address } from '../app/base';
+import { isTool, toolName, type Message, type Part } from './message';
+import { sendAddress, sendBody, type Where } from './transport';
+
+export function markdownOf(messages: readonly Message[]): string {
+  return messages.map(messageMarkdown).filter(Boolean).join('\n\n---\n\n').concat('\n');
+}
+
+function messageMarkdown(message: Message): string {
+  const parts = message.parts.map(partMarkdown).filter(Boolean);
+  return [`**${message.role === 'user' ? 'You' : 'Agent'}**`, ...parts].join('\n\n');
+}
+
+function partMarkdown(part: Part): string {
+  if (isTool(part)) {
+    const { state, input, output, errorText } = part as { state: string; input?: unknown; output?: unknown; errorText?: string };
+    const result = errorText ?? (output === undefined ? state : JSON.stringify(output));
+    return fenced('', `${toolName(part)}(${JSON.stringify(input ?? {})})\n→ ${result}`);
+  }
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'reasoning':
+      return part.text
+        .split('\n')
+        .map((line) => `> ${line}`)
+        .join('\n');
+    case 'source-url':
+      return `- [${part.title ?? part.url}](${part.url})`;
+    case 'source-document':
+      return `- ${part.title}`;
+    case 'file':
+      return part.url.startsWith('data:') ? `(file: ${part.filename ?? part.mediaType})` : `[${part.filename ?? part.mediaType}](${part.url})`;
+    case 'data-executable-code':
+      return fenced((part.data.language ?? '').toLowerCase(), part.data.code ?? '');
+    case 'data-code-execution-result':
+      return fenced('', part.data.output ?? '');
+    case 'step-start':
+      return '';
+    default:
+      return 'data' in part ? `- ${part.type.replace('data-', '')}: \`${JSON.stringify(part.data)}\`` : '';
+  }
+}
+
+/** Fence a text with more backticks than it holds in a row. */
+function fenced(language: string, text: string): string {
+  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
+}
+
+/** Return a command that sends a message again, to another session of its own. */
+export function curlOf(where: Where, text: string): string {
+  const message: Message = { id: 'message-1', role: 'user', parts: [{ type: 'text', text }] };
+  const body = JSON.stringify(sendBody(where, [message], 'submit-message', undefined));
+  return `curl -N ${quoted(address(sendAddress(where.app)))} \\\n  -H 'content-type: application/json' \\\n  -d ${quoted(body)}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

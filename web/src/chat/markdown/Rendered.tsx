@@ -1,0 +1,53 @@
+/** One block of Markdown. Raw HTML is never parsed, links open elsewhere, and no image is fetched. */
+import { memo } from 'react';
+import Markdown, { type Components } from 'react-markdown';
+import rehypeSanitize from 'rehype-sanitize';
+import remarkGfm from 'remark-gfm';
+import { Marker } from './Marker';
+import { MARKER } from './markers';
+import { Code } from './Code';
+
+const COMPONENTS: Components = {
+  a: ({ href = '', children }) =>
+    href.startsWith(MARKER) ? (
+      <Marker source={href.slice(MARKER.length)} />
+    ) : (
+      <a href={href} target="_blank" rel="noopener noreferrer nofollow">
+        {children}
+      </a>
+    ),
+  // A picture from elsewhere would tell its host who reads this.
+  img: ({ src, alt }) => (
+    <a href={typeof src === 'string' ? src : undefined} target="_blank" rel="noopener noreferrer nofollow">
+      image: {alt || 'untitled'}
+    </a>
+  ),
+  pre: ({ children }) => {
+    const code = (children as { props?: { className?: string; children?: unknown } } | null)?.props;
+    const language = /language-(\S+)/.exec(code?.className ?? '')?.[1] ?? '';
+    return <Code language={language} code={String(code?.children ?? '').replace(/\n$/, '')} />;
+  },
+  table: ({ children }) => (
+    <div className="table" tabIndex={0} role="region" aria-label="Table">
+      <table>{children}</table>
+    </div>
+  ),
+  // The page has its own headings; those of an answer stand below them.
+  h1: ({ children }) => <h3>{children}</h3>,
+  h2: ({ children }) => <h4>{children}</h4>,
+  h3: ({ children }) => <h5>{children}</h5>,
+  h4: ({ children }) => <h6>{children}</h6>,
+  h5: ({ children }) => <h6>{children}</h6>,
+  input: ({ checked }) => <span>{checked ? '☑' : '☐'} </span>,
+};
+
+const REMARK = [remarkGfm];
+const REHYPE = [rehypeSanitize];
+
+export default memo(function Rendered({ text }: { text: string }) {
+  return (
+    <Markdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={COMPONENTS}>
+      {text}
+    </Markdown>
+  );
+});

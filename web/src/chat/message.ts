@@ -1,0 +1,71 @@
+/** The messages of a chat, and small questions about their parts. */
+import { getToolName, isToolUIPart, type DynamicToolUIPart, type ToolUIPart } from 'ai';
+import type { PrismUIMessage } from './prism';
+
+export type Message = PrismUIMessage;
+export type Part = Message['parts'][number];
+export type ToolPart = ToolUIPart | DynamicToolUIPart;
+
+export const isTool = (part: Part): part is ToolPart => isToolUIPart(part);
+export const toolName = (part: ToolPart): string => getToolName(part);
+
+/** What other parts of a message say about one call. */
+export type CallNotes = { hint?: string; payload?: unknown; longRunning: boolean };
+
+const NO_NOTES: CallNotes = { longRunning: false };
+
+/** Collect what is said about calls, by call id; null where nothing is. */
+export function notesOnCalls(message: Message): (call: string) => CallNotes {
+  const found = new Map<string, CallNotes>();
+  for (const part of message.parts) {
+    if (part.type === 'data-approval') {
+      const { toolCallId, hint, payload } = part.data;
+      found.set(toolCallId, { ...(found.get(toolCallId) ?? NO_NOTES), hint, payload });
+    } else if (part.type === 'data-long-running') {
+      const { toolCallId } = part.data;
+      found.set(toolCallId, { ...(found.get(toolCallId) ?? NO_NOTES), longRunning: true });
+    }
+  }
+  return (call) => found.get(call) ?? NO_NOTES;
+}
+
+/** A call that the person, or this device, has to answer before the run can go on. */
+export function isOpenCall(part: Part, notes: (call: string) => CallNotes): part is ToolPart {
+  if (!isTool(part) || part.providerExecuted) return false;
+  if (part.state === 'approval-requested') return true;
+  return part.state === 'input-available' && !notes(part.toolCallId).longRunning;
+}
+
+/** Tell whether nothing of a message's calls is left to answer. */
+export function isAnswered(message: Message | undefined): boolean {
+  if (message?.role !== 'assistant') return false;
+  const notes = notesOnCalls(message);
+  return !message.parts.some((part) => isOpenCall(part, notes));
+}
+
+/** Requests of a chat that have been answered: by their ids, in `data-…-response` parts. */
+export function answeredRequests(messages: readonly Message[]): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const message of messages) {
+    for (const part of message.parts) {
+      if (part.type === 'data-input-response' || part.type === 'data-credential-response') ids.add(part.data.id);
+    }
+  }
+  return ids;
+}
+
+/** Who speaks in a part, as ADK names them; empty where the part does not say. */
+export function authorOf(part: Part): string {
+  const metadata = (part as { providerMetadata?: Meta; callProviderMetadata?: Meta }) ?? {};
+  const author = (metadata.providerMetadata ?? metadata.callProviderMetadata)?.adk?.author;
+  if (typeof author === 'string') return author;
+  const data = (part as { data?: { author?: unknown } }).data;
+  return typeof data === 'object' && data !== null && typeof data.author === 'string' ? data.author : '';
+}
+
+type Meta = { adk?: { author?: unknown } };
+
+/** All of a message's own text. */
+export function textOf(message: Message): string {
+  return message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+}

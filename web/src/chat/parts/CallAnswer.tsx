@@ -1,0 +1,48 @@
+/** A call that waits for this device or its person: run it here, answer it by hand, or say that it failed. */
+import { useState } from 'react';
+import { explain } from '../../app/problem';
+import { CLIENT_TOOLS } from '../clientTools';
+import { useActions } from '../ChatContext';
+import type { CallNotes } from '../message';
+import { readAnswer } from '../answer';
+
+type Props = { tool: string; call: string; input: unknown; notes: CallNotes; active: boolean };
+
+export function CallAnswer({ tool, call, input, notes, active }: Props) {
+  const { conversation, reason } = useActions();
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const runner = Object.hasOwn(CLIENT_TOOLS, tool) ? CLIENT_TOOLS[tool] : undefined;
+  const isOff = !conversation || !active || isBusy;
+  const run = async () => {
+    setBusy(true);
+    try {
+      await conversation?.answerCall(tool, call, await runner?.run(input));
+    } catch (error) {
+      setProblem(explain(error));
+    }
+    setBusy(false);
+  };
+  const why = active ? reason : 'The conversation has gone on; this call can no longer be answered.';
+  return (
+    <div className="ask" role="group" aria-label={`Answer ${tool}`}>
+      <p>{notes.longRunning ? 'The result of this call comes later. You can give it here.' : 'The agent asked this device. The run goes on with your answer.'}</p>
+      {problem && <p className="failure">{problem}</p>}
+      {runner && (
+        <button type="button" className="button" data-look="primary" disabled={isOff} title={why} onClick={run}>
+          {runner.action}
+        </button>
+      )}
+      <textarea className="field" rows={2} aria-label={`Result of ${tool}`} placeholder="Result: text or JSON" value={text} disabled={isOff} onChange={(event) => setText(event.target.value)} />
+      <div className="row">
+        <button type="button" className="button" disabled={isOff || !text.trim()} title={why} onClick={() => conversation?.answerCall(tool, call, readAnswer(text))}>
+          Send the result
+        </button>
+        <button type="button" className="button" data-look="quiet" disabled={isOff} title={why} onClick={() => conversation?.failCall(tool, call, problem || text.trim() || 'The person did not answer.')}>
+          It failed
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,213 @@
+/** What happened beside the words: state, artifacts, transfers, outputs, errors, sound. One line each. */
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
+import { path } from '../../app/base';
+import { explain } from '../../app/problem';
+import { getJson } from '../../app/request';
+import { Icon, type IconName } from '../../ui/Icon';
+import { Json } from '../../ui/Json';
+import { KindChip, type Kind } from '../../ui/Kind';
+import { duration, plural, size } from '../../ui/time';
+import { useActions } from '../ChatContext';
+import { Code } from '../markdown/Code';
+import type { PrismDataParts, PrismProof } from '../prism';
+import { bytesOf, wav } from '../sounds';
+
+type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
+
+function Note({ kind, icon, word, children, details }: NoteProps) {
+  const line = (
+    <>
+      <KindChip kind={kind} icon={icon}>
+        {word}
+      </KindChip>
+      {children}
+    </>
+  );
+  if (details === undefined) return <p className="note">{line}</p>;
+  return (
+    <details className="note-fold">
+      <summary className="note">{line}</summary>
+      <Json value={details} open={3} />
+    </details>
+  );
+}
+
+export function StateNote({ data }: { data: PrismDataParts['state'] }) {
+  const keys = Object.keys(data);
+  return (
+    <Note kind="state" word="State" details={data}>
+      <span className="quiet">{keys.length > 4 ? `${keys.slice(0, 4).join(', ')} and ${keys.length - 4} more` : keys.join(', ')}</span>
+    </Note>
+  );
+}
+
+export function ArtifactNote({ data }: { data: PrismDataParts['artifact'] }) {
+  const { app, user, session } = useActions();
+  const [problem, setProblem] = useState('');
+  const save = async () => {
+    try {
+      const at = `${path('apps', app, 'users', user, 'sessions', session, 'artifacts')}/${data.filename.split('/').map(encodeURIComponent).join('/')}`;
+      saveFile(data.filename, await getJson(`${at}/versions/${data.version}`));
+    } catch (error) {
+      setProblem(explain(error));
+    }
+  };
+  return (
+    <Note kind="media" icon="download" word="Artifact">
+      <span>{data.filename}</span>
+      <span className="quiet">version {data.version}</span>
+      <button type="button" className="button" data-look="quiet" onClick={save}>
+        <Icon name="download" /> Save
+      </button>
+      {problem && <span className="failure">{problem}</span>}
+    </Note>
+  );
+}
+
+type ArtifactJson = { inlineData?: { data?: string; mimeType?: string; displayName?: string }; text?: string };
+
+function saveFile(name: string, part: ArtifactJson): void {
+  const blob = part.inlineData?.data !== undefined ? new Blob([bytesOf(part.inlineData.data)], { type: 'application/octet-stream' }) : new Blob([part.text ?? ''], { type: 'text/plain' });
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name.split('/').at(-1) ?? name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+export function TransferNote({ data }: { data: PrismDataParts['transfer'] }) {
+  return (
+    <Note kind="neutral" icon="branch" word="Transfer">
+      <span>
+        to <strong>{data.to}</strong>
+      </span>
+      {data.reason && <span className="quiet">{data.reason}</span>}
+    </Note>
+  );
+}
+
+export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
+  return (
+    <Note kind="neutral" icon="chevron" word="Output" details={data.output}>
+      <span className="quiet">{data.path || data.author}</span>
+    </Note>
+  );
+}
+
+export function LongRunningNote({ data }: { data: PrismDataParts['long-running'] }) {
+  return (
+    <Note kind="approval" icon="clock" word="Takes long">
+      <span className="quiet">{data.toolName} answers later</span>
+    </Note>
+  );
+}
+
+export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
+  return (
+    <Note kind="error" word={data.code || 'Error'}>
+      <span>{data.message || 'A step failed; the run went on.'}</span>
+      {(data.author || data.path) && <span className="quiet">{data.author || data.path}</span>}
+    </Note>
+  );
+}
+
+export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] }) {
+  return (
+    <Note kind="neutral" icon="stop" word="Interrupted">
+      <span className="quiet">{data.author ? `${data.author} was cut off` : 'The speaker was cut off'}</span>
+    </Note>
+  );
+}
+
+export function TranscriptNote({ data }: { data: PrismDataParts['input-transcription'] }) {
+  return (
+    <Note kind="media" icon="user" word="Heard">
+      <q>{data.text}</q>
+      {!data.final && <span className="quiet">…</span>}
+    </Note>
+  );
+}
+
+export function CodeNote({ data }: { data: PrismDataParts['executable-code'] }) {
+  return <Code language={(data.language ?? '').toLowerCase()} code={data.code ?? ''} />;
+}
+
+export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-result'] }) {
+  const isFine = !data.outcome || data.outcome.endsWith('OK');
+  return (
+    <div className="code-result" data-kind={isFine ? 'tool' : 'error'}>
+      <KindChip kind={isFine ? 'tool' : 'error'} icon={isFine ? 'check' : 'error'}>
+        {isFine ? 'Result' : (data.outcome ?? 'failed').replace('OUTCOME_', '').toLowerCase().replaceAll('_', ' ')}
+      </KindChip>
+      <pre>{data.output}</pre>
+    </div>
+  );
+}
+
+export function ProofNote({ data }: { data: PrismProof }) {
+  const { openPanel } = useActions();
+  const confidence = data.confidence === null ? (data.level ?? 'no number given') : `${Math.round(data.confidence * 100)} %`;
+  const who = data.subject.kind === 'answer' ? 'the whole answer' : data.subject.name;
+  return (
+    <p className="note">
+      <button type="button" className="proof-chip" data-kind="proof" title={data.derivation} onClick={() => openPanel('proof')}>
+        <Icon name="proof" /> {who}: {data.origin === 'absent' ? 'no proof given' : confidence}
+        <span className="quiet">
+          {data.origin} · {plural(data.citations.length, 'citation')}
+        </span>
+      </button>
+    </p>
+  );
+}
+
+export function ResponseNote({ word, data }: { word: string; data: { id: string; response: unknown } }) {
+  return <Note kind="approval" icon="check" word={word} details={data.response} />;
+}
+
+export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'] }) {
+  return (
+    <Note kind="neutral" word="Unknown" details={data.raw}>
+      <span className="quiet">{data.kind}</span>
+    </Note>
+  );
+}
+
+/** Anything that this page does not know: shown as it came. */
+export function UnknownPart({ part }: { part: { type: string } }) {
+  return (
+    <Note kind="neutral" word={part.type} details={part}>
+      <span className="quiet">not known to this page</span>
+    </Note>
+  );
+}
+
+/** Raw sound: heard from what came with the message, else fetched again from its run. */
+export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts['pcm'][]; audio?: { duration: number; bytes: number; sampleRate: number }; load: () => Promise<readonly PrismDataParts['pcm'][]> }) {
+  const [loaded, setLoaded] = useState<readonly PrismDataParts['pcm'][]>([]);
+  const [problem, setProblem] = useState('');
+  const known = pieces.length > 0 ? pieces : loaded;
+  const count = known.length;
+  const url = useMemo(() => (count > 0 ? URL.createObjectURL(wav(known)) : ''), [known, count]);
+  useEffect(() => () => URL.revokeObjectURL(url), [url]);
+  const fetchIt = () => load().then(setLoaded, (error: unknown) => setProblem(explain(error)));
+  return (
+    <div className="file" data-kind="media">
+      {url && <audio controls src={url} aria-label="Sound of this message" />}
+      <p className="note">
+        <KindChip kind="media">Sound</KindChip>
+        {audio && (
+          <span className="quiet">
+            {duration(audio.duration)} · {audio.sampleRate / 1000} kHz · {size(audio.bytes)}
+          </span>
+        )}
+        {!url && (
+          <button type="button" className="button" data-look="quiet" onClick={fetchIt}>
+            <Icon name="play" /> Load
+          </button>
+        )}
+        {problem && <span className="failure">{problem}</span>}
+      </p>
+    </div>
+  );
+}
+

@@ -1,0 +1,28 @@
+/** The model's thoughts: open while it thinks, folded when it is done. */
+import { useEffect, useState } from 'react';
+import { KindChip } from '../../ui/Kind';
+import { plural } from '../../ui/time';
+import { Prose } from '../markdown/Prose';
+
+export function Reasoning({ text, live }: { text: string; live: boolean }) {
+  const [isOpen, setOpen] = useState(live);
+  useEffect(() => setOpen(live), [live]);
+  if (!text && !live) return null;
+  return (
+    <details className="fold" data-kind="reasoning" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <KindChip kind="reasoning">{live ? 'Thinking…' : 'Thought'}</KindChip>
+        <span className="quiet">{plural(words(text), 'word')}</span>
+      </summary>
+      {isOpen && (
+        <div className="fold-body">
+          <Prose text={text} live={live} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+function words(text: string): number {
+  return text.split(/\s+/).filter(Boolean).length;
+}

@@ -1,0 +1,100 @@
+/** A call of a tool: who runs it, with what, what came of it. Open while somebody has to do something. */
+import { useState } from 'react';
+import { Copy } from '../../ui/Copy';
+import { Icon, type IconName } from '../../ui/Icon';
+import { Json } from '../../ui/Json';
+import type { Kind } from '../../ui/Kind';
+import { toolName, type CallNotes, type ToolPart } from '../message';
+import { Approval } from './Approval';
+import { CallAnswer } from './CallAnswer';
+
+type Face = { word: string; kind: Kind; icon: IconName; busy?: boolean };
+
+const FACES: Record<ToolPart['state'], Face> = {
+  'input-streaming': { word: 'writing its input', kind: 'tool', icon: 'tool', busy: true },
+  'input-available': { word: 'running', kind: 'tool', icon: 'tool', busy: true },
+  'approval-requested': { word: 'needs your approval', kind: 'approval', icon: 'approval' },
+  'approval-responded': { word: 'decided', kind: 'approval', icon: 'approval' },
+  'output-available': { word: 'done', kind: 'tool', icon: 'check' },
+  'output-error': { word: 'failed', kind: 'error', icon: 'error' },
+  'output-denied': { word: 'denied', kind: 'approval', icon: 'cross' },
+};
+
+type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
+
+export function Tool({ part, notes, live, last }: Props) {
+  const waits = part.state === 'input-available' && !live && !part.providerExecuted;
+  const face = faceOf(part, notes, live, waits);
+  const needsHelp = waits || part.state === 'approval-requested';
+  const [choice, setChoice] = useState<boolean | null>(null);
+  const isOpen = choice ?? (needsHelp || part.state === 'output-error' || part.state === 'input-streaming');
+  const name = toolName(part);
+  return (
+    <section className="tool" data-kind={face.kind} data-state={part.state} aria-label={`Tool ${name}: ${face.word}`}>
+      <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
+        <Icon name={face.icon} />
+        <strong>{part.title || name}</strong>
+        <span className="summary">{summary(part)}</span>
+        <span className="tool-state" data-busy={face.busy && live ? '' : undefined}>
+          {face.word}
+        </span>
+        {part.providerExecuted && <span className="quiet">by the provider</span>}
+      </button>
+      {isOpen && (
+        <div className="tool-body">
+          <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
+          {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
+          {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
+          {(part.state === 'output-denied' || part.state === 'approval-responded') && part.approval && <Decision {...part.approval} />}
+          {part.state === 'approval-requested' && <Approval approval={part.approval} notes={notes} tool={name} />}
+          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} notes={notes} active={last} />}
+        </div>
+      )}
+    </section>
+  );
+}
+
+function faceOf(part: ToolPart, notes: CallNotes, live: boolean, waits: boolean): Face {
+  const face = FACES[part.state];
+  if (waits) return notes.longRunning ? { word: 'result comes later', kind: 'approval', icon: 'clock' } : { word: 'waits for this device', kind: 'approval', icon: 'input' };
+  if (part.state === 'input-streaming' && !live) return { word: 'broken off', kind: 'neutral', icon: 'cross' };
+  if (part.state === 'approval-responded') {
+    return { ...face, word: part.approval.approved ? 'approved' : 'denied', icon: part.approval.approved ? 'check' : 'cross' };
+  }
+  return face;
+}
+
+function Decision({ approved, reason }: { approved?: boolean; reason?: string }) {
+  return (
+    <p className="quiet">
+      {approved ? 'You approved this call' : 'You denied this call'}
+      {reason ? `: ${reason}` : '.'}
+    </p>
+  );
+}
+
+function Field({ name, value }: { name: string; value: unknown }) {
+  if (value === undefined) return null;
+  return (
+    <div className="field-row">
+      <div className="field-name">
+        {name}
+        <Copy text={() => JSON.stringify(value, null, 2)} label={`Copy the ${name.toLowerCase()}`} />
+      </div>
+      <Json value={value} open={2} />
+    </div>
+  );
+}
+
+const SUMMARY = 80;
+
+/** The call's scalars in one line, so that it need not be opened. */
+function summary(part: ToolPart): string {
+  const input: unknown = part.input;
+  if (typeof input !== 'object' || input === null) return '';
+  const words = Object.entries(input).map(([key, value]) =>
+    typeof value === 'object' && value !== null ? `${key}: …` : `${key}: ${String(value)}`,
+  );
+  const text = words.join(', ');
+  return text.length > SUMMARY ? `${text.slice(0, SUMMARY)}…` : text;
+}

@@ -1,0 +1,267 @@
+// Types of what adk-prism sends besides text and tools. Written by `adk-prism types`.
+//
+//   import type { PrismUIMessage } from './prism';
+//   const { messages } = useChat<PrismUIMessage>({ … });
+import type { UIMessage, UITools } from 'ai';
+
+export type JsonValue =
+  null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+export type PrismTokenDetails = { modality?: string; tokenCount?: number }[];
+
+/** One model call's own counts, as the model's provider gave them. */
+export type PrismModelCall = {
+  promptTokenCount?: number;
+  candidatesTokenCount?: number;
+  totalTokenCount?: number;
+  thoughtsTokenCount?: number;
+  cachedContentTokenCount?: number;
+  toolUsePromptTokenCount?: number;
+  promptTokensDetails?: PrismTokenDetails;
+  candidatesTokensDetails?: PrismTokenDetails;
+  cacheTokensDetails?: PrismTokenDetails;
+  toolUsePromptTokensDetails?: PrismTokenDetails;
+  trafficType?: string;
+};
+
+export type PrismUsage = {
+  inputTokens?: number;
+  outputTokens?: number;
+  totalTokens?: number;
+  reasoningTokens?: number;
+  cachedInputTokens?: number;
+  modelCalls?: PrismModelCall[];
+};
+
+export type PrismGroundingChunk = {
+  web?: { uri?: string; title?: string; domain?: string };
+  image?: { sourceUri?: string; imageUri?: string; title?: string; domain?: string };
+  maps?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    placeId?: string;
+    placeAnswerSources?: JsonValue;
+    route?: JsonValue;
+  };
+  retrievedContext?: {
+    uri?: string;
+    title?: string;
+    text?: string;
+    documentName?: string;
+    pageNumber?: number;
+    fileSearchStore?: string;
+    mediaId?: string;
+    ragChunk?: JsonValue;
+    customMetadata?: JsonValue[];
+  };
+};
+
+/** A span of the text, and the chunks (by index) that it rests on. */
+export type PrismGroundingSupport = {
+  segment?: { startIndex?: number; endIndex?: number; partIndex?: number; text?: string };
+  groundingChunkIndices?: number[];
+  confidenceScores?: number[];
+  renderedParts?: number[];
+};
+
+export type PrismGrounding = {
+  groundingChunks?: PrismGroundingChunk[];
+  groundingSupports?: PrismGroundingSupport[];
+  webSearchQueries?: string[];
+  imageSearchQueries?: string[];
+  retrievalQueries?: string[];
+  searchEntryPoint?: { renderedContent?: string; sdkBlob?: string };
+  retrievalMetadata?: { googleSearchDynamicRetrievalScore?: number };
+  googleMapsWidgetContextToken?: string;
+  sourceFlaggingUris?: { sourceId?: string; flagContentUri?: string }[];
+};
+
+export type PrismCitation = {
+  startIndex?: number;
+  endIndex?: number;
+  uri?: string;
+  title?: string;
+  license?: string;
+  publicationDate?: { year?: number; month?: number; day?: number };
+};
+
+/** The one structure that ADK writes with underscores. */
+export type PrismCache = {
+  fingerprint: string;
+  contents_count: number;
+  cache_name?: string;
+  created_at?: number;
+  expire_time?: number;
+  invocations_used?: number;
+};
+
+export type PrismLogprob = { token?: string; tokenId?: number; logProbability?: number };
+
+export type PrismLogprobs = {
+  chosenCandidates?: PrismLogprob[];
+  topCandidates?: { candidates?: PrismLogprob[] }[];
+  logProbabilitySum?: number;
+};
+
+/** Given as data by a tool, read from text, or not given at all. */
+export type PrismProofOrigin = 'computed' | 'parsed' | 'absent';
+
+export type PrismConfidenceLevel = 'very high' | 'high' | 'medium' | 'low' | 'very low';
+
+/** What stands behind an answer. A `cursor` names the run's entry that a piece came from. */
+export type PrismProof = {
+  subject: {
+    kind: 'specialist' | 'tool' | 'answer';
+    name: string;
+    /** Ids of the tool calls that it answered. */
+    calls?: string[];
+    path?: string;
+  };
+  origin: PrismProofOrigin;
+  /** 0 to 1; null where no number was given. There is no default. */
+  confidence: number | null;
+  /** How that number came about. */
+  derivation: string;
+  level?: PrismConfidenceLevel;
+  /** Every statement of confidence, and what it belongs to. */
+  readings: {
+    value: number | null;
+    text: string;
+    origin: PrismProofOrigin;
+    cursor: number;
+    level?: PrismConfidenceLevel;
+    low?: number;
+    high?: number;
+    bound?: 'about' | 'at least' | 'at most';
+    overall?: boolean;
+    about?: string;
+    section?: string;
+    reason?: string;
+  }[];
+  citations: {
+    source: string;
+    origin: PrismProofOrigin;
+    cursor: number;
+    reference?: string;
+    uri?: string;
+    excerpt?: string;
+    hash?: string;
+    label?: string;
+    section?: string;
+    /** In the proof of the whole: the specialist who cited it. */
+    by?: string;
+    details?: { [key: string]: JsonValue };
+  }[];
+  reasoning_chain: {
+    text: string;
+    kind: 'stated' | 'call' | 'answer';
+    cursor: number;
+    origin: PrismProofOrigin;
+    call?: string;
+  }[];
+  factors?: {
+    name: string;
+    cursor: number;
+    value?: JsonValue;
+    effect?: JsonValue;
+    why?: string;
+    by?: string;
+  }[];
+  /** Text that seems to state something, and could not be read. */
+  unread?: { text: string; reason: string; cursor: number }[];
+  /** Numbers in the text that are not those they should rest on. */
+  disagreements?: {
+    stated: number;
+    relation: 'higher' | 'within' | 'lower' | "nobody's";
+    text: string;
+    about?: string;
+    low?: number;
+    high?: number;
+  }[];
+  /** Claims of the whole answer that have no citation. */
+  uncited?: { text: string; section?: string }[];
+  /** In the proof of the whole: on whom it rests. */
+  specialists?: {
+    name: string;
+    origin: PrismProofOrigin;
+    confidence: number | null;
+    level?: PrismConfidenceLevel;
+  }[];
+  /** Pieces left out for their number. */
+  omitted?: number;
+};
+
+/** What `message.metadata` holds; all but `runId` comes with the message's end. */
+export type PrismMetadata = {
+  /** The run that wrote the message last: its id in `/api/runs/{run}`. */
+  runId: string;
+  /** Tokens, summed over the run's model calls, and each call's own counts. */
+  usage?: PrismUsage;
+  /** The model that answered last, as it names itself. */
+  modelVersion?: string;
+  /** Why it stopped, in upstream's word. */
+  adkFinishReason?: string;
+  /** Why it stopped, in a sentence of the model's provider. */
+  finishMessage?: string;
+  /** Sources, and which spans of the text rest on them. */
+  grounding?: PrismGrounding;
+  /** Passages that are quoted from somewhere. */
+  citations?: PrismCitation[];
+  /** The context cache that was used. */
+  cache?: PrismCache;
+  /** Average log probability of the answer's tokens. */
+  avgLogprobs?: number;
+  /** Log probabilities, token by token. */
+  logprobs?: PrismLogprobs;
+  /** The app's own metadata (`custom_metadata`). */
+  custom?: { [key: string]: JsonValue };
+  /** How much raw sound was sent; `duration` in seconds. */
+  audio?: { chunks: number; bytes: number; sampleRate: number; duration: number };
+};
+
+/** What the parts `data-<name>` hold, by name. */
+export type PrismDataParts = {
+  /** Session state that an agent or tool changed: the changed keys with their new values. */
+  'state': { [key: string]: JsonValue };
+  /** An artifact was saved, under this name, as this version. */
+  'artifact': { filename: string; version: number };
+  /** The conversation goes on with another agent. */
+  'transfer': { to: string; reason?: string };
+  /** What a node of a workflow returned; `path` says which node. */
+  'output': { author: string; path: string; output: JsonValue };
+  /** This call's answer may come much later, or from the client. */
+  'long-running': { toolCallId: string; toolName: string };
+  /** What the tool wants the person to know before approving; beside `tool-approval-request`. */
+  'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue };
+  /** A workflow asks the person something. Answer with `data-input-response`. */
+  'input-request': { id: string; request: JsonValue };
+  /** A tool needs the person to sign in. Answer with `data-credential-response`. */
+  'credential-request': { id: string; toolCallId?: string; request: JsonValue };
+  /** What stands behind a specialist's answer, as it answers, and behind the whole, at its end: confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is the specialist's; that of the whole is `proof`. Sent only where somebody gave any. */
+  'proof': PrismProof;
+  /** Code that the model wrote to be run. */
+  'executable-code': { code?: string; language?: string; id?: string };
+  /** What running that code gave. */
+  'code-execution-result': { outcome?: string; output?: string; id?: string };
+  /** A file that lies where no link can be given (`gs://…`, in a replay without a server). */
+  'file-reference': { uri: string; mediaType: string; filename?: string };
+  /** A piece of raw sound, base64. Transient. */
+  'pcm': { content: string; sampleRate: number; channels: number; bitDepth: number };
+  /** What the user was heard to say, so far. */
+  'input-transcription': { text: string; final: boolean };
+  /** The speaker was cut off. */
+  'interrupted': { author: string };
+  /** A node or agent failed; the run may have survived it. */
+  'error': { code: string; author: string; path: string; message?: string };
+  /** Something that this version of adk-prism does not know, as it came. */
+  'unrecognised': { kind: string; raw: JsonValue };
+  /** Sent by the client: the answer to `data-input-request`. */
+  'input-response': { id: string; response: JsonValue };
+  /** Sent by the client: the answer to `data-credential-request`. */
+  'credential-response': { id: string; response: JsonValue };
+};
+
+/** A message of a chat with adk-prism; name your tools to have their parts typed as well. */
+export type PrismUIMessage<TOOLS extends UITools = UITools> =
+  UIMessage<PrismMetadata, PrismDataParts, TOOLS>;

@@ -1,0 +1,99 @@
+/** What each entry of a run was, in a word: the colour of its mark, and what is said of it. */
+import type { Kind } from '../ui/Kind';
+import { isText, type SaidItem } from './conversation';
+import type { Json } from './document';
+import { once, type Film } from './film';
+import { endOf } from './timeline';
+
+export type EventInfo = { kind: Kind; what: string; failed: boolean };
+
+/** Where an entry is several things, the one with the higher rank is shown. */
+const RANK: Record<Kind, number> = {
+  neutral: 0,
+  text: 1,
+  reasoning: 2,
+  state: 3,
+  media: 4,
+  proof: 5,
+  tool: 6,
+  approval: 7,
+  error: 8,
+};
+
+const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
+
+type Note = (cursor: number, kind: Kind, what: string) => void;
+
+/** Return the entries' infos, by cursor (there is none at 0). */
+export const eventsOf = once((film: Film): readonly EventInfo[] => {
+  const infos: EventInfo[] = new Array(film.last + 1).fill(PLAIN);
+  const note: Note = (cursor, kind, what) => {
+    const known = infos[cursor]!;
+    const failed = known.failed || kind === 'error';
+    if (known === PLAIN || RANK[kind] > RANK[known.kind]) infos[cursor] = { kind, what, failed };
+    else if (failed !== known.failed) infos[cursor] = { ...known, failed };
+  };
+  note(1, 'neutral', 'run began');
+  noteNodes(film, note);
+  film.items.said.forEach((item) => (isText(item) ? noteText : item.is.kind === 'call' ? noteCall : noteOther)(item, note));
+  for (const { is, marks } of film.items.keys) {
+    for (const [cursor, { writer, value }] of marks) {
+      if (cursor > 1) note(cursor, 'state', `${writer} ${value === undefined ? 'removed' : 'wrote'} ${is.key}`);
+    }
+  }
+  for (const { marks } of film.items.proofs) {
+    for (const [cursor, proof] of marks) note(cursor, 'proof', `proof of ${proof.subject?.name ?? 'the answer'}`);
+  }
+  for (const { since, is } of film.items.sources) note(since, 'proof', `source ${is.title || is.uri}`);
+  if (film.ended) note(film.ended.cursor, film.ended.outcome === 'failed' ? 'error' : 'neutral', `run ${film.ended.outcome}`);
+  return infos;
+});
+
+function noteNodes(film: Film, note: Note): void {
+  for (const node of film.items.nodes) {
+    note(node.since, 'neutral', `${node.is.name} began`);
+    const end = endOf(node);
+    if (end) note(end.cursor, end.status === 'failed' ? 'error' : 'neutral', `${node.is.name} ${ENDS[end.status] ?? end.status}`);
+  }
+}
+
+const ENDS: Record<string, string> = { finished: 'ended', waiting: 'waits' };
+
+function noteText({ is, marks }: SaidItem, note: Note): void {
+  const reasoning = is.kind === 'reasoning';
+  const what = `${is.speaker ?? 'someone'} ${reasoning ? 'thinks' : 'speaks'}`;
+  for (const [cursor, piece] of marks) if (piece !== null) note(cursor, reasoning ? 'reasoning' : 'text', what);
+}
+
+const CALLS: Record<string, { kind: Kind; verb: string }> = {
+  answered: { kind: 'tool', verb: 'answered' },
+  failed: { kind: 'error', verb: 'failed' },
+  denied: { kind: 'approval', verb: 'was denied' },
+  abandoned: { kind: 'tool', verb: 'was abandoned' },
+  'awaiting approval': { kind: 'approval', verb: 'asks for approval' },
+};
+
+function noteCall({ is, since, marks }: SaidItem, note: Note): void {
+  const name = String(is.name);
+  note(since, 'tool', `${is.speaker ?? 'someone'} calls ${name}`);
+  for (const [cursor, news] of marks) {
+    const became = CALLS[String((news as { [key: string]: Json }).status)];
+    if (became) note(cursor, became.kind, `${name} ${became.verb}`);
+  }
+}
+
+const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> = {
+  user: () => ({ kind: 'text', what: 'the user speaks' }),
+  file: ({ is }) => ({ kind: 'media', what: `file ${is.mediaType ?? ''}` }),
+  error: ({ is }) => ({ kind: 'error', what: `${is.speaker ?? 'someone'} failed: ${is.code ?? 'error'}` }),
+  transfer: ({ is }) => ({ kind: 'neutral', what: `transfer to ${is.to}` }),
+  'credential request': () => ({ kind: 'approval', what: 'asks for a credential' }),
+  'input request': () => ({ kind: 'approval', what: 'asks for input' }),
+};
+
+function noteOther(item: SaidItem, note: Note): void {
+  const of = OTHERS[item.is.kind];
+  if (!of) return;
+  const { kind, what } = of(item);
+  note(item.since, kind, what);
+}

@@ -1,0 +1,151 @@
+/** What the graph shows: the run, joined with what the app declares. Pure. */
+import type { AppGraph, AppNode } from '../../film/appGraph';
+import type { NodeKind } from '../../film/document';
+import { once, type Film } from '../../film/film';
+import { END, graphAt, START, type EdgeKind, type GraphView, type Passage } from '../../film/graph';
+import { nodeAt, nodesAt, timeAt } from '../../film/timeline';
+
+export type Vertex = {
+  id: string;
+  name: string;
+  kind: NodeKind | 'start' | 'end' | 'toolset';
+  model: string;
+  description: string;
+};
+export type Link = { id: string; from: string; to: string; kind: EdgeKind };
+export type Drawing = { vertices: Vertex[]; links: Link[] };
+
+/** How a vertex stands at the playhead. */
+export type Standing = { status: string; runs: number; failures: number; duration: number };
+/** What had gone along an edge. */
+export type Traffic = { count: number; keys: string[] };
+export type Moment = { standings: Map<string, Standing>; traffic: Map<string, Traffic> };
+
+export function linkId(from: string, to: string, kind: EdgeKind): string {
+  return JSON.stringify([from, to, kind]);
+}
+
+class Sketch {
+  readonly vertices = new Map<string, Vertex>();
+  readonly links = new Map<string, Link>();
+
+  vertex(id: string, about: Partial<Vertex> & Pick<Vertex, 'kind'>): void {
+    const known = this.vertices.get(id);
+    if (!known) this.vertices.set(id, { id, name: id, model: '', description: '', ...about });
+  }
+
+  link(from: string, to: string, kind: EdgeKind): void {
+    if (from === to && kind !== 'sequence') return;
+    const id = linkId(from, to, kind);
+    if (!this.links.has(id)) this.links.set(id, { id, from, to, kind });
+  }
+
+  drawing(): Drawing {
+    const links = [...this.links.values()].filter(({ from, to }) => this.vertices.has(from) && this.vertices.has(to));
+    const touched = new Set(links.flatMap(({ from, to }) => [from, to]));
+    const vertices = [...this.vertices.values()].filter(({ id, kind }) => (kind !== 'start' && kind !== 'end') || touched.has(id));
+    return { vertices, links };
+  }
+}
+
+/** Summed up by name, with what the app declares where it is given. */
+export function summedDrawing(film: Film, app: AppGraph | null): Drawing {
+  const whole = wholeGraph(film);
+  const sketch = new Sketch();
+  const declared = new Map((app?.nodes ?? []).map((node) => [node.name, node]));
+  sketch.vertex(START, { kind: 'start' });
+  for (const node of whole.nodes) sketch.vertex(node.id, { kind: node.kind, ...captionOf(declared.get(node.id)) });
+  if (app) declare(sketch, app);
+  sketch.vertex(END, { kind: 'end' });
+  for (const edge of whole.edges) sketch.link(edge.from, edge.to, edge.kind);
+  return sketch.drawing();
+}
+
+const wholeGraph = once((film: Film): GraphView => graphAt(film, film.last));
+
+function captionOf(node: AppNode | undefined): Partial<Vertex> {
+  return { model: node?.model ?? '', description: node?.description ?? '' };
+}
+
+const SEQUENCES = new Set(['sequence', 'route', 'loop']);
+
+function edgeKind(kind: string): EdgeKind {
+  if (SEQUENCES.has(kind)) return 'sequence';
+  return kind === 'tool' ? 'tool' : 'delegation';
+}
+
+/** Add what the app declares. The starts and ends inside a composite are the composite itself. */
+function declare(sketch: Sketch, app: AppGraph): void {
+  const byId = new Map(app.nodes.map((node) => [node.id, node]));
+  for (const node of app.nodes) {
+    if (node.kind === 'start' || node.kind === 'end') continue;
+    sketch.vertex(node.name, { kind: node.kind as Vertex['kind'], ...captionOf(node) });
+  }
+  for (const edge of app.edges) {
+    const [from, to] = [byId.get(edge.from), byId.get(edge.to)];
+    if (!from || !to) continue;
+    if (to.kind === 'end') {
+      if (!to.parent) sketch.link(from.name, END, 'sequence');
+    } else if (from.kind === 'start') {
+      const parent = from.parent ? byId.get(from.parent) : null;
+      // A run begins with its root, which START delegates to, as the film says it.
+      sketch.link(parent ? parent.name : START, to.name, 'delegation');
+    } else {
+      sketch.link(from.name, to.name, edgeKind(edge.kind));
+    }
+  }
+}
+
+/** Every run of a node by itself. */
+export function ranDrawing(film: Film): Drawing {
+  const sketch = new Sketch();
+  const edges = wholeGraph(film).asItRan;
+  const used = new Set(edges.flatMap(({ from, to }) => [from, to]));
+  sketch.vertex(START, { kind: 'start' });
+  for (const { is } of film.items.nodes) if (used.has(is.node)) sketch.vertex(is.node, { name: is.name, kind: is.kind });
+  sketch.vertex(END, { kind: 'end' });
+  for (const edge of edges) sketch.link(edge.from, edge.to, edge.kind);
+  return sketch.drawing();
+}
+
+export function summedMoment(film: Film, at: number): Moment {
+  const { nodes, edges } = graphAt(film, at);
+  return {
+    standings: new Map([...nodes.map((node): [string, Standing] => [node.id, node]), ...ends(edges)]),
+    traffic: new Map(edges.map((edge) => [linkId(edge.from, edge.to, edge.kind), edge])),
+  };
+}
+
+export function ranMoment(film: Film, at: number): Moment {
+  const edges = graphAt(film, at).asItRan;
+  const now = timeAt(film, at);
+  const standings = nodesAt(film, at).map((item): [string, Standing] => {
+    const { node, status, duration } = nodeAt(item, at, now);
+    return [node, { status, duration, runs: 1, failures: Number(status === 'failed') }];
+  });
+  return {
+    standings: new Map([...standings, ...ends(edges)]),
+    traffic: new Map(edges.map(({ from, to, kind, keys }) => [linkId(from, to, kind), { count: 1, keys }])),
+  };
+}
+
+/** The start has run as soon as anything has; the end, when something led there. */
+function ends(edges: Passage[]): [string, Standing][] {
+  const passed = { status: 'finished', runs: 1, failures: 0, duration: 0 };
+  const found: [string, Standing][] = [];
+  if (edges.some((edge) => edge.from === START)) found.push([START, passed]);
+  if (edges.some((edge) => edge.to === END)) found.push([END, passed]);
+  return found;
+}
+
+/** Return the keys that each node wrote, by its name: of what an edge carries, they come first. */
+export const writtenBy = once((film: Film): Map<string, Set<string>> => {
+  const found = new Map<string, Set<string>>();
+  for (const { is, marks } of film.items.keys) {
+    for (const [, { writer }] of marks) {
+      if (!found.has(writer)) found.set(writer, new Set());
+      found.get(writer)!.add(is.key);
+    }
+  }
+  return found;
+});

@@ -1,0 +1,96 @@
+/** Fork & run: a new session goes on from this moment, with another message or changed state. It calls the model. */
+import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { path } from '../../app/base';
+import { explain } from '../../app/problem';
+import { postJson } from '../../app/request';
+import { go, HOME } from '../../app/route';
+import type { Film } from '../../film/film';
+import { shared } from '../../film/shared';
+import { Icon } from '../../ui/Icon';
+import { plural } from '../../ui/time';
+
+type Forked = { run: string; app: string; session: string; warnings?: string[]; missingArtifacts?: string[] };
+
+/** Say why a run cannot be forked; null if it can. */
+export function whyNoFork(film: Film, live: boolean): string | null {
+  if (shared()) return 'This is a file: there is no server that could run the agent.';
+  if (film.uploaded || film.captured) return 'This run was recorded elsewhere: its session is not on this server.';
+  if (live) return 'The run is still going on.';
+  return null;
+}
+
+export function ForkDialog({ film, at, close }: { film: Film; at: number; close(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [message, setMessage] = useState('');
+  const [state, setState] = useState('');
+  const [error, setError] = useState('');
+  const [sending, setSending] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const delta = readState(state);
+    if (typeof delta === 'string') return setError(delta);
+    setSending(true);
+    setError('');
+    try {
+      const made = await postJson<Forked>(`${path('api', 'runs', film.run)}/fork`, {
+        at,
+        ...(message.trim() ? { newMessage: { role: 'user', parts: [{ text: message }] } } : {}),
+        ...(delta ? { stateDelta: delta } : {}),
+      });
+      go({ ...HOME, place: { kind: 'chat', app: made.app, session: made.session }, panel: 'state' });
+      close();
+    } catch (problem) {
+      setError(explain(problem));
+      setSending(false);
+    }
+  };
+
+  return (
+    <dialog className="dialog fork" ref={dialog} aria-labelledby="fork-title" onClose={close}>
+      <form onSubmit={submit}>
+        <h2 id="fork-title">
+          <Icon name="branch" /> Fork &amp; run from event {at}
+        </h2>
+        <p>
+          A new session begins with the history, state and artifacts of this moment and goes on from there. This calls
+          the model; the run that you are looking at stays as it is.
+        </p>
+        <label>
+          Message <span className="muted">(without one, the run goes on by itself)</span>
+          <textarea className="field" rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
+        </label>
+        <label>
+          Changed state <span className="muted">(a JSON object, if any)</span>
+          <textarea className="field mono" rows={3} spellCheck={false} placeholder='{"topic": "trails"}' value={state} onChange={(event) => setState(event.target.value)} />
+        </label>
+        {error && (
+          <p className="notice" data-kind="error" role="alert">
+            <Icon name="error" /> {error}
+          </p>
+        )}
+        <div className="buttons">
+          <button type="button" className="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+          <button type="submit" className="button" data-look="primary" disabled={sending}>
+            {sending ? 'Starting…' : 'Fork & run'}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}
+
+/** Read a state delta: an object, null for none, or a sentence that says what is wrong. */
+function readState(text: string): Record<string, unknown> | null | string {
+  if (!text.trim()) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+    return `The changed state is ${Array.isArray(value) ? plural(value.length, 'item') + ' in a list' : JSON.stringify(value)}; expected an object, such as {"topic": "trails"}.`;
+  } catch (error) {
+    return `The changed state is not JSON: ${error instanceof Error ? error.message : String(error)}.`;
+  }
+}

@@ -1,0 +1,202 @@
+/** The session's state at the playhead: by scope, with what changed, who wrote it, and every write of a key. */
+import { useMemo, useState } from 'react';
+import { useRoute } from '../../app/route';
+import type { Json as JsonValue } from '../../film/document';
+import type { Film } from '../../film/film';
+import { difference, historyOf, previousNodeEnd, scopeOf, snapshotAt, writersAt, type KeyChange, type Scope } from '../../film/state';
+import { Copy } from '../../ui/Copy';
+import { Empty } from '../../ui/Empty';
+import { Icon } from '../../ui/Icon';
+import { Json } from '../../ui/Json';
+import { KindChip, type Kind } from '../../ui/Kind';
+import { PanelHeader } from '../../ui/PanelHeader';
+import { plural } from '../../ui/time';
+import { EventLink } from '../EventLink';
+import '../panels.css';
+import type { PanelProps } from '../panel';
+import { keyOf, selectionOf } from '../selection';
+import { diffJson, MOST } from './diff';
+import { ForkDialog, whyNoFork } from './ForkDialog';
+import './state.css';
+
+const SCOPES: Record<Scope, string> = {
+  session: 'Session: this conversation',
+  user: 'User: all sessions of the user',
+  app: 'App: all users',
+  temp: 'Temporary: this run only',
+};
+const SHOWN = 200; // Keys; the filter finds the others.
+
+type Baseline = { label: string; cursor: number };
+
+function baselineOf(film: Film, at: number, chosen: string): Baseline {
+  if (chosen === 'start') return { label: 'the start', cursor: 1 };
+  const cursor = Number(chosen);
+  if (Number.isInteger(cursor) && cursor >= 1 && cursor <= film.last) return { label: `event ${cursor}`, cursor };
+  return { label: 'the previous node', cursor: previousNodeEnd(film, at) };
+}
+
+export default function StatePanel({ film, at, selected, select, seek, live }: PanelProps) {
+  const [{ options }, move] = useRoute();
+  const [filter, setFilter] = useState('');
+  const [forking, setForking] = useState(false);
+  const chosen = options.since ?? '';
+  const baseline = baselineOf(film, at, chosen);
+  const compare = (since: string) => move({ options: { ...options, since } }, 'replace');
+  const rows = useMemo(() => rowsAt(film, at, baseline.cursor), [film, at, baseline.cursor]);
+  const found = rows.filter((row) => row.key.toLowerCase().includes(filter.toLowerCase()));
+  const changed = rows.filter((row) => row.change).length;
+  const key = selected === null ? null : keyOf(selected);
+  const noFork = whyNoFork(film, live);
+
+  return (
+    <section className="panel state-panel" aria-label="State">
+      <PanelHeader title="State" count={plural(rows.filter((row) => row.value !== undefined).length, 'key')}>
+        <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Continue from here in a new session; calls the model'} onClick={() => setForking(true)}>
+          <Icon name="branch" /> Fork from here
+        </button>
+        <Copy label="Copy the snapshot as JSON" text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
+      </PanelHeader>
+      <div className="compare">
+        <label>
+          Compared with{' '}
+          <select className="field" value={chosen === 'start' || chosen === '' ? chosen : 'event'} onChange={(event) => compare(event.target.value === 'event' ? String(at) : event.target.value)}>
+            <option value="">the previous node (event {previousNodeEnd(film, at)})</option>
+            <option value="start">the start</option>
+            <option value="event">{chosen && chosen !== 'start' ? `event ${chosen}` : 'this event, to compare with others'}</option>
+          </select>
+        </label>
+        <span className="muted" role="status">
+          {changed ? `${plural(changed, 'change')} since ${baseline.label}` : `no change since ${baseline.label}`}
+        </span>
+        <input type="search" className="field" placeholder="Filter keys" aria-label="Filter keys" value={filter} onChange={(event) => setFilter(event.target.value)} />
+      </div>
+      <div className="body" tabIndex={0} role="region" aria-label="Keys">
+        {rows.length === 0 && (
+          <Empty title="No state here">Keys appear when an agent or a tool writes to the session's state. Go on in the timeline to see whether one does.</Empty>
+        )}
+        {(Object.keys(SCOPES) as Scope[]).map((scope) => (
+          <ScopeSection key={scope} title={SCOPES[scope]} rows={found.filter((row) => row.scope === scope)} film={film} at={at} open={key} select={select} seek={seek} />
+        ))}
+        {rows.length > 0 && found.length === 0 && <Empty title={`No key has “${filter}” in its name`} />}
+      </div>
+      {forking && <ForkDialog film={film} at={at} close={() => setForking(false)} />}
+    </section>
+  );
+}
+
+type Row = { key: string; scope: Scope; value: JsonValue | undefined; writer: string; change: KeyChange | undefined };
+
+/** Return the keys at a cursor and those that went since the baseline, in the order of first sight. */
+function rowsAt(film: Film, at: number, since: number): Row[] {
+  const values = new Map(Object.values(snapshotAt(film, at)).flatMap((scope) => Object.entries(scope)));
+  const changes = new Map(difference(film, since, at).map((change) => [change.key, change]));
+  const writers = new Map(Object.entries(writersAt(film, at)));
+  return film.items.keys
+    .map(({ is }) => is.key)
+    .filter((key) => values.has(key) || changes.has(key))
+    .map((key) => ({ key, scope: scopeOf(key), value: values.get(key), writer: writers.get(key) ?? '', change: changes.get(key) }));
+}
+
+type SectionProps = {
+  title: string;
+  rows: Row[];
+  film: Film;
+  at: number;
+  open: string | null;
+  select(id: string | null): void;
+  seek(cursor: number): void;
+};
+
+function ScopeSection({ title, rows, open, ...rest }: SectionProps) {
+  if (!rows.length) return null;
+  return (
+    <section className="section scope" aria-label={title}>
+      <h3>
+        {title} <span className="count">{rows.length}</span>
+      </h3>
+      <ul>
+        {rows.slice(0, SHOWN).map((row) => (
+          <KeyRow key={row.key} row={row} open={open === row.key} {...rest} />
+        ))}
+      </ul>
+      {rows.length > SHOWN && <p className="muted">{plural(rows.length - SHOWN, 'more key')}: filter to see them.</p>}
+    </section>
+  );
+}
+
+const CHANGES: Record<KeyChange['kind'], { kind: Kind; sign: string }> = {
+  added: { kind: 'state', sign: '+' },
+  changed: { kind: 'approval', sign: '~' },
+  removed: { kind: 'error', sign: '−' },
+};
+
+type RowProps = { row: Row; open: boolean; film: Film; at: number; select(id: string | null): void; seek(cursor: number): void };
+
+function KeyRow({ row, open, film, at, select, seek }: RowProps) {
+  const change = row.change && CHANGES[row.change.kind];
+  return (
+    <li className="key-row" data-kind={change?.kind} data-open={open || undefined}>
+      <div className="head">
+        <button type="button" className="link name" aria-expanded={open} title="Show every write" onClick={() => select(open ? null : selectionOf(row.key))}>
+          {row.key}
+        </button>
+        {change && (
+          <span className="change">
+            {change.sign} {row.change!.kind}
+          </span>
+        )}
+        <span className="writer muted">
+          {row.writer === 'start' ? 'before the run' : <>by <button type="button" className="link" onClick={() => select(row.writer)}>{row.writer}</button></>}
+        </span>
+      </div>
+      {row.change?.kind === 'changed' ? <Changes change={row.change} /> : null}
+      {row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' ? 0 : 1} />}
+      {open && <Writes film={film} at={at} name={row.key} seek={seek} />}
+    </li>
+  );
+}
+
+function Changes({ change }: { change: KeyChange }) {
+  const differences = diffJson(change.before, change.after);
+  return (
+    <ul className="diff" aria-label={`What changed in ${change.key}`}>
+      {differences.slice(0, MOST).map(({ path, before, after }) => (
+        <li key={path}>
+          {path && <span className="path">{path}</span>}
+          {before !== undefined && <del data-kind="error">− {short(before)}</del>}
+          {after !== undefined && <ins data-kind="state">+ {short(after)}</ins>}
+        </li>
+      ))}
+      {differences.length > MOST && <li className="muted">and more</li>}
+    </ul>
+  );
+}
+
+const LONGEST = 400;
+
+function short(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+}
+
+function Writes({ film, at, name, seek }: { film: Film; at: number; name: string; seek(cursor: number): void }) {
+  const writes = historyOf(film, name);
+  const shown = writes.slice(-SHOWN);
+  return (
+    <div className="writes">
+      <h4>
+        <KindChip kind="state">{plural(writes.length, 'write')}</KindChip>
+      </h4>
+      <ol>
+        {shown.map((write) => (
+          <li key={write.cursor} data-later={write.cursor > at || undefined}>
+            <EventLink cursor={write.cursor} seek={seek} />
+            <span className="muted">{write.writer === 'start' ? 'before the run' : write.writer}</span>
+            <code>{'removed' in write ? 'removed' : short(write.value)}</code>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+/** The timeline: a strip to travel on, which opens into a waterfall. */
+import { useState } from 'react';
+import { useRoute } from '../../app/route';
+import { eventsOf } from '../../film/events';
+import { SECOND, timeAt } from '../../film/timeline';
+import { Icon } from '../../ui/Icon';
+import { KindChip } from '../../ui/Kind';
+import { duration, plural } from '../../ui/time';
+import type { PanelProps } from '../panel';
+import { keyOf } from '../selection';
+import { useKeys, type Action } from './keys';
+import * as moves from './moves';
+import { NodeTable } from './NodeTable';
+import { SPEEDS, usePlay, type Speed } from './play';
+import { Strip } from './Strip';
+import '../panels.css';
+import './timeline.css';
+import { nextZoom, Waterfall } from './Waterfall';
+
+export default function TimelinePanel({ film, at, selected, select, seek, live }: PanelProps) {
+  const [{ options }, move] = useRoute();
+  const [playing, setPlaying] = useState(false);
+  const [speed, setSpeed] = useState<Speed>(1);
+  const [zoom, setZoom] = useState(1);
+  const [byEvent, setByEvent] = useState(timeAt(film, film.last) <= 0);
+  const shape = options.waterfall ?? '';
+  const turn = (to: string) => move({ options: { ...options, waterfall: shape === to ? '' : to } }, 'replace');
+  const info = eventsOf(film)[at];
+  const failures = moves.failureCount(film);
+
+  const play = () => {
+    if (!playing && at >= film.last) seek(1);
+    setPlaying(!playing);
+  };
+  const go = (cursor: number | null) => {
+    if (cursor === null) return;
+    setPlaying(false);
+    seek(cursor);
+  };
+  const peer = () => {
+    const name = selected !== null && keyOf(selected) === null ? selected : moves.nodeNameAt(film, at);
+    if (name !== null) go(moves.nextPeer(film, at, name));
+  };
+  const actions: Record<Action, () => void> = {
+    'previous event': () => go(moves.previousEvent(film, at)),
+    'next event': () => go(moves.nextEvent(film, at)),
+    'previous node': () => go(moves.previousNode(film, at)),
+    'next node': () => go(moves.nextNode(film, at)),
+    'next failure': () => go(moves.nextFailure(film, at)),
+    'next peer': peer,
+    play,
+  };
+  useKeys((action) => actions[action]());
+  usePlay(film, at, playing, speed, seek, () => setPlaying(false));
+
+  return (
+    <section className="timeline" aria-label="Timeline" data-open={shape || undefined}>
+      <div className="controls">
+        <button type="button" className="button" data-look="quiet" data-square="" aria-label={playing ? 'Pause' : 'Play'} title={playing ? 'Pause (Space)' : 'Play (Space)'} onClick={play}>
+          <Icon name={playing ? 'pause' : 'play'} />
+        </button>
+        <button
+          type="button"
+          className="button speed"
+          data-look="quiet"
+          title="Speed of playing"
+          aria-label={`Speed ${speed}×`}
+          onClick={() => setSpeed(SPEEDS[(SPEEDS.indexOf(speed) + 1) % SPEEDS.length]!)}
+        >
+          {speed}×
+        </button>
+        <Step label="Previous event" keys="←" icon="back" act={actions['previous event']} off={at <= 1} />
+        <Step label="Next event" keys="→" icon="on" act={actions['next event']} off={at >= film.last} />
+        <span className="where">
+          <span className="count">
+            event <b>{at}</b> of {film.last}
+          </span>
+          <span className="clock">+{duration(timeAt(film, at) / SECOND)}</span>
+          {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
+        </span>
+        {failures > 0 && (
+          <button type="button" className="button" data-look="quiet" data-kind="error" title="Next failure (f)" onClick={actions['next failure']}>
+            <Icon name="error" /> {plural(failures, 'failure')}
+          </button>
+        )}
+        {live && <KindChip kind="text" icon="play">live</KindChip>}
+        <span className="shapes">
+          {shape === 'open' && (
+            <>
+              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="One step per event, instead of time" onClick={() => setByEvent(!byEvent)}>
+                by event
+              </button>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom out" title="Zoom out" disabled={zoom === 1} onClick={() => setZoom(nextZoom(zoom, -1))}>
+                −
+              </button>
+              <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom in" title="Zoom in" onClick={() => setZoom(nextZoom(zoom, 1))}>
+                +
+              </button>
+            </>
+          )}
+          <button type="button" className="button" data-look="quiet" aria-pressed={shape === 'table'} onClick={() => turn('table')}>
+            Table
+          </button>
+          <button type="button" className="button" data-look="quiet" aria-pressed={shape === 'open'} onClick={() => turn('open')}>
+            Waterfall
+          </button>
+        </span>
+      </div>
+      <Strip film={film} at={at} selected={selected} seek={go} />
+      {shape === 'open' && <Waterfall film={film} at={at} selected={selected} select={select} seek={go} byEvent={byEvent} zoom={zoom} />}
+      {shape === 'table' && <NodeTable film={film} at={at} select={select} seek={go} />}
+    </section>
+  );
+}
+
+type StepProps = { label: string; keys: string; icon: 'back' | 'on'; act(): void; off: boolean };
+
+function Step({ label, keys, icon, act, off }: StepProps) {
+  return (
+    <button type="button" className="button step" data-look="quiet" data-square="" data-way={icon} aria-label={label} title={`${label} (${keys})`} disabled={off} onClick={act}>
+      <Icon name="chevron" />
+    </button>
+  );
+}

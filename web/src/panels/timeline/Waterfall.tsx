@@ -1,0 +1,129 @@
+/** The run in time: a lane per node, waits for people, and time that nobody accounts for. Only what is seen is drawn. */
+import { useCallback, useMemo, useRef, useState, type MouseEvent } from 'react';
+import type { Film } from '../../film/film';
+import { SECOND, timeAt } from '../../film/timeline';
+import { Icon, type IconName } from '../../ui/Icon';
+import { useDrawing, useSize } from './canvas';
+import { describe, drawWaterfall, hit, LANE, AXIS, layout } from './drawing';
+import { lanesOf, type Lane } from './lanes';
+import { cursorAt } from './moves';
+import { usePalette } from './palette';
+
+const ICONS: Record<Lane['kind'], IconName> = {
+  agent: 'agent',
+  tool: 'tool',
+  workflow: 'branch',
+  function: 'code',
+  join: 'branch',
+  node: 'neutral',
+};
+const MOST_ZOOM = 512;
+
+type Props = {
+  film: Film;
+  at: number;
+  selected: string | null;
+  select(id: string | null): void;
+  seek(cursor: number): void;
+  byEvent: boolean;
+  zoom: number;
+};
+
+export function nextZoom(zoom: number, direction: 1 | -1): number {
+  return Math.min(MOST_ZOOM, Math.max(1, direction > 0 ? zoom * 2 : zoom / 2));
+}
+
+export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const size = useSize(box);
+  const palette = usePalette();
+  const [scroll, setScroll] = useState({ left: 0, top: 0 });
+  const [tip, setTip] = useState<{ x: number; y: number; lines: string[] } | null>(null);
+  const lanes = lanesOf(film);
+  const plan = useMemo(
+    () => layout(film, lanes, { width: size.width, zoom, byEvent }),
+    [film, lanes, size.width, zoom, byEvent],
+  );
+  const draw = useCallback(
+    (context: CanvasRenderingContext2D) =>
+      drawWaterfall(context, plan, { ...scroll, ...size, at, now: timeAt(film, at), selected }, palette),
+    [plan, scroll, size, film, at, selected, palette],
+  );
+  useDrawing(canvas, size, draw);
+
+  const pointed = (event: MouseEvent) => {
+    const bounds = box.current!.getBoundingClientRect();
+    const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+    return { x, y, found: hit(plan, x + scroll.left, y + scroll.top, y < AXIS) };
+  };
+  const click = (event: MouseEvent) => {
+    const { x, found } = pointed(event);
+    if (found) {
+      select(found.is.name);
+      seek(found.since);
+    } else {
+      const share = (x + scroll.left - plan.left) / (plan.width - plan.left);
+      seek(byEvent ? clamp(Math.round(1 + share * (film.last - 1)), film.last) : cursorAt(film, share * plan.total));
+    }
+  };
+  const move = (event: MouseEvent) => {
+    const { x, y, found } = pointed(event);
+    setTip(found ? { x, y, lines: describe(found, at, timeAt(film, at)) } : null);
+  };
+
+  const waits = plan.waitLane ? 1 : 0;
+  const first = Math.max(0, Math.floor((scroll.top - AXIS) / LANE) - waits);
+  const shown = lanes.slice(first, first + Math.ceil(size.height / LANE) + 2);
+  return (
+    <div className="waterfall" ref={box}>
+      <div
+        className="scroller"
+        tabIndex={0}
+        role="group"
+        aria-label={`Waterfall: ${lanes.length} lanes, ${film.items.nodes.length} nodes, ${(timeAt(film, film.last) / SECOND).toFixed(1)} seconds`}
+        onScroll={(event) => setScroll({ left: event.currentTarget.scrollLeft, top: event.currentTarget.scrollTop })}
+        onClick={click}
+        onMouseMove={move}
+        onMouseLeave={() => setTip(null)}
+      >
+        <canvas ref={canvas} aria-hidden="true" />
+        <div className="extent" style={{ width: plan.width, height: plan.height }} />
+      </div>
+      <ul className="lane-names" aria-label="Lanes" style={{ width: plan.left }}>
+        {plan.waitLane && first === 0 && (
+          <li style={{ top: AXIS - scroll.top }} data-kind="approval">
+            <span>
+              <Icon name="approval" /> waits for a person
+            </span>
+          </li>
+        )}
+        {shown.map((lane, index) => (
+          <li key={lane.id} style={{ top: AXIS + (first + index + waits) * LANE - scroll.top, paddingLeft: 8 + Math.min(lane.depth, 6) * 12 }}>
+            <button
+              type="button"
+              aria-pressed={selected === lane.name}
+              title={lane.name}
+              onClick={() => select(selected === lane.name ? null : lane.name)}
+            >
+              <Icon name={ICONS[lane.kind]} />
+              <span>{lane.name}</span>
+              {lane.nodes.length > 1 && <small>×{lane.nodes.length}</small>}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {tip && (
+        <div className="tip" style={{ left: Math.min(tip.x + 12, size.width - 220), top: Math.min(tip.y + 14, size.height - 70) }}>
+          {tip.lines.map((line) => (
+            <div key={line}>{line}</div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function clamp(cursor: number, last: number): number {
+  return Math.min(last, Math.max(1, cursor));
+}

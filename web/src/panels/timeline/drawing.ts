@@ -1,0 +1,245 @@
+/** Where everything of the waterfall lies, and how it is drawn. Pure, but for the canvas that it is given. */
+import type { Film } from '../../film/film';
+import { endAt, endOf, gapsAt, SECOND, tokensAt, waitAt, type NodeItem } from '../../film/timeline';
+import type { Kind } from '../../ui/Kind';
+import { duration, plural } from '../../ui/time';
+import { hatching } from './canvas';
+import type { Lane } from './lanes';
+import type { Palette } from './palette';
+
+export const LANE = 24;
+export const AXIS = 22;
+const BAR = 14;
+const NAMES = 180;
+const TEXT = '12px';
+
+type Interval = { from: number; until: number };
+export type Plan = {
+  lanes: Lane[];
+  waitLane: boolean;
+  waits: Interval[];
+  gaps: Interval[];
+  /** Where time begins, beside the names. */
+  left: number;
+  width: number;
+  height: number;
+  /** The whole time, in microseconds. */
+  total: number;
+  byEvent: boolean;
+  last: number;
+  /** The place of a moment, which is told by its cursor or by its time. */
+  place(cursor: number, time: number): number;
+  /** How far a node goes: to its end, or for now. */
+  end(node: NodeItem): number;
+};
+
+type Wish = { width: number; zoom: number; byEvent: boolean };
+
+export function layout(film: Film, lanes: Lane[], { width, zoom, byEvent }: Wish): Plan {
+  const left = Math.min(NAMES, Math.round(width * 0.4));
+  const whole = left + Math.max(1, (width - left - 8) * zoom);
+  const total = Math.max(1, film.times.reduce((most, time) => Math.max(most, time), 0));
+  const place = (cursor: number, time: number) =>
+    left + (whole - left) * (byEvent ? (film.last > 1 ? (cursor - 1) / (film.last - 1) : 0) : time / total);
+  const waits = film.items.waits.map((wait) => {
+    const { since, until, start, end } = waitAt(wait, film.last);
+    return { from: place(since, start * SECOND), until: place(until ?? film.last, end === null ? total : end * SECOND) };
+  });
+  const gaps = byEvent
+    ? []
+    : gapsAt(film, film.last).map((gap) => ({ from: place(0, gap.from * SECOND), until: place(0, gap.until * SECOND) }));
+  return {
+    lanes,
+    waitLane: waits.length > 0,
+    waits,
+    gaps,
+    left,
+    width: whole,
+    height: AXIS + (lanes.length + (waits.length ? 1 : 0)) * LANE + 4,
+    total,
+    byEvent,
+    last: film.last,
+    place,
+    end: (node) => {
+      const end = endOf(node);
+      return end ? place(end.cursor, end.end) : place(film.last, total);
+    },
+  };
+}
+
+/** Return the node under a place. */
+export function hit(plan: Plan, x: number, y: number, inAxis: boolean): NodeItem | null {
+  if (inAxis || x < plan.left) return null;
+  const lane = plan.lanes[Math.floor((y - AXIS) / LANE) - (plan.waitLane ? 1 : 0)];
+  if (!lane) return null;
+  const near = 2; // Pixels: a short run is hard to meet.
+  return lane.nodes.find((node) => startOf(plan, node) - near <= x && x <= Math.max(plan.end(node), startOf(plan, node) + 1) + near) ?? null;
+}
+
+function startOf(plan: Plan, node: NodeItem): number {
+  return plan.place(node.since, node.is.start);
+}
+
+/** Say what a node did, for the eye that rests on it. */
+export function describe(node: NodeItem, at: number, now: number): string[] {
+  const end = endAt(node, at);
+  const tokens = tokensAt(node, at).total;
+  const lines = [
+    `${node.is.name} · ${end ? end.status : node.since > at ? 'later' : 'running'}`,
+    `+${duration(node.is.start / SECOND)}, ${duration(((end ?? endOf(node))?.end ?? now) / SECOND - node.is.start / SECOND)}`,
+  ];
+  if (tokens) lines.push(plural(tokens, 'token'));
+  if (end?.error) lines.push(end.error);
+  if (node.is.derived || end?.derived) lines.push('inferred from the events');
+  return lines;
+}
+
+export type Look = { left: number; top: number; width: number; height: number; at: number; now: number; selected: string | null };
+
+export function drawWaterfall(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
+  context.save();
+  context.beginPath();
+  context.rect(plan.left, 0, look.width - plan.left, look.height);
+  context.clip();
+  context.translate(-look.left, 0);
+  drawGaps(context, plan, look, palette);
+  drawTicks(context, plan, look, palette);
+  context.beginPath();
+  context.rect(look.left, AXIS, look.width, look.height);
+  context.clip();
+  context.translate(0, -look.top);
+  drawWaits(context, plan, palette);
+  drawLanes(context, plan, look, palette);
+  context.restore();
+  drawPlayhead(context, plan, look, palette);
+}
+
+function drawGaps(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
+  context.fillStyle = hatching(context, palette.grey.line);
+  for (const gap of visible(plan.gaps, look)) context.fillRect(gap.from, AXIS, gap.until - gap.from, look.height);
+}
+
+function drawTicks(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
+  const units = plan.byEvent ? Math.max(1, plan.last - 1) : plan.total / SECOND;
+  const scale = (plan.width - plan.left) / units;
+  const step = niceStep(90 / scale, plan.byEvent);
+  context.font = `${TEXT} ${palette.font}`;
+  context.textBaseline = 'middle';
+  context.lineWidth = 1;
+  const first = Math.max(0, Math.floor((look.left - plan.left) / scale / step) - 1);
+  for (let index = first; ; index++) {
+    const x = plan.left + index * step * scale;
+    if (x > look.left + look.width || index * step > units * 1.0001) break;
+    context.strokeStyle = palette.grey.line;
+    context.beginPath();
+    context.moveTo(Math.round(x) + 0.5, 0);
+    context.lineTo(Math.round(x) + 0.5, look.height);
+    context.stroke();
+    context.fillStyle = palette.grey['ink-3'];
+    context.fillText(plan.byEvent ? `${1 + index * step}` : index === 0 ? '0' : duration(index * step), x + 4, AXIS / 2);
+  }
+}
+
+/** Return a step of 1, 2 or 5 times a power of ten that is not below a least one. */
+export function niceStep(least: number, whole: boolean): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-6)));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= least) ?? 10 * power;
+  return whole ? Math.max(1, Math.round(step)) : step;
+}
+
+function drawWaits(context: CanvasRenderingContext2D, plan: Plan, palette: Palette): void {
+  context.fillStyle = hatching(context, palette.fill.approval);
+  context.strokeStyle = palette.fill.approval;
+  for (const { from, until } of plan.waits) {
+    const wide = Math.max(3, until - from);
+    context.fillRect(from, AXIS + (LANE - BAR) / 2, wide, BAR);
+    context.strokeRect(from + 0.5, AXIS + (LANE - BAR) / 2 + 0.5, wide - 1, BAR - 1);
+  }
+}
+
+function drawLanes(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
+  const above = AXIS + (plan.waitLane ? LANE : 0);
+  const first = Math.max(0, Math.floor((look.top - LANE) / LANE) - 1);
+  const last = Math.min(plan.lanes.length, first + Math.ceil(look.height / LANE) + 3);
+  context.font = `${TEXT} ${palette.font}`;
+  context.textBaseline = 'middle';
+  for (let row = first; row < last; row++) {
+    const lane = plan.lanes[row]!;
+    const top = above + row * LANE;
+    if (lane.name === look.selected) {
+      context.fillStyle = palette.soft.text;
+      context.fillRect(look.left, top, look.width, LANE);
+    }
+    drawLane(context, plan, lane, top + (LANE - BAR) / 2, look, palette);
+  }
+}
+
+function drawLane(context: CanvasRenderingContext2D, plan: Plan, lane: Lane, top: number, look: Look, palette: Palette): void {
+  const right = look.left + look.width;
+  let drawn = -Infinity;
+  for (let index = firstVisible(plan, lane, look.left); index < lane.nodes.length; index++) {
+    const node = lane.nodes[index]!;
+    const from = startOf(plan, node);
+    if (from > right) break;
+    const until = Math.max(plan.end(node), from + 2);
+    if (until - drawn < 0.5) continue; // Its pixel is taken.
+    drawn = until;
+    context.fillStyle = palette.fill[kindOf(node, look.at)];
+    context.beginPath();
+    context.roundRect(from, top, until - from, BAR, Math.min(3, (until - from) / 2));
+    context.fill();
+    const next = lane.nodes[index + 1];
+    drawLabel(context, node, until + 6, (next ? Math.min(startOf(plan, next), right) : right) - 4, top + BAR / 2, look, palette);
+  }
+}
+
+function firstVisible(plan: Plan, lane: Lane, left: number): number {
+  let low = 0;
+  let high = lane.nodes.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (plan.end(lane.nodes[middle]!) < left) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
+/** Write how long a node took and its tokens behind it, where there is room. */
+function drawLabel(context: CanvasRenderingContext2D, node: NodeItem, from: number, until: number, middle: number, look: Look, palette: Palette): void {
+  if (until - from < 36 || node.since > look.at) return;
+  const end = endAt(node, look.at);
+  const tokens = tokensAt(node, look.at).total;
+  const time = duration(((end?.end ?? look.now) - node.is.start) / SECOND);
+  const texts = tokens ? [`${time} · ${plural(tokens, 'token')}`, time] : [time];
+  const text = texts.find((each) => context.measureText(each).width <= until - from);
+  if (!text) return;
+  context.fillStyle = palette.grey['ink-2'];
+  context.fillText(text, from, middle + 0.5);
+}
+
+const KINDS: Record<string, Kind> = { failed: 'error', waiting: 'approval', cancelled: 'neutral' };
+
+function kindOf(node: NodeItem, at: number): Kind {
+  const ended = KINDS[endAt(node, at)?.status ?? ''];
+  if (ended) return ended;
+  if (node.is.kind === 'tool') return 'tool';
+  return node.is.kind === 'agent' ? 'text' : 'neutral';
+}
+
+/** Draw the playhead, and a veil over what comes later. */
+function drawPlayhead(context: CanvasRenderingContext2D, plan: Plan, look: Look, palette: Palette): void {
+  const x = plan.place(look.at, look.now) - look.left;
+  const from = Math.max(plan.left, x);
+  context.save();
+  context.globalAlpha = 0.62;
+  context.fillStyle = palette.grey.ground;
+  if (look.at < plan.last) context.fillRect(from, AXIS, look.width - from, look.height);
+  context.restore();
+  if (x < plan.left - 1 || x > look.width) return;
+  context.fillStyle = palette.grey.focus;
+  context.fillRect(Math.round(x) - 1, 0, 2, look.height);
+}
+
+function visible(intervals: Interval[], look: Look): Interval[] {
+  return intervals.filter(({ from, until }) => until >= look.left && from <= look.left + look.width);
+}

@@ -1,0 +1,52 @@
+/** The keys of the timeline. They work wherever nothing else wants them. */
+import { useEffect, useRef } from 'react';
+
+export type Action =
+  | 'previous event'
+  | 'next event'
+  | 'previous node'
+  | 'next node'
+  | 'play'
+  | 'next failure'
+  | 'next peer';
+
+const KEYS: Record<string, Action> = {
+  ArrowLeft: 'previous event',
+  ArrowRight: 'next event',
+  'Shift+ArrowLeft': 'previous node',
+  'Shift+ArrowRight': 'next node',
+  ' ': 'play',
+  f: 'next failure',
+  p: 'next peer',
+};
+
+const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false]), dialog';
+const PRESSED = 'button, a, summary, [role=tab], [role=menuitem]';
+
+export function actionOf(event: KeyboardEvent): Action | null {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return null;
+  const target = event.target instanceof Element ? event.target : null;
+  if (target?.closest(TYPING)) return null;
+  const action = KEYS[`${event.shiftKey && event.key.startsWith('Arrow') ? 'Shift+' : ''}${event.key}`] ?? null;
+  if (action === 'play' && target?.closest(PRESSED)) return null; // Space presses what has the focus.
+  if (action?.endsWith('event') && target?.closest('[role=tablist], [type=range]')) return null; // Arrows are theirs.
+  return action;
+}
+
+/** Call `act` for the keys of the timeline, wherever they are pressed. */
+export function useKeys(act: (action: Action) => void): void {
+  const latest = useRef(act);
+  useEffect(() => {
+    latest.current = act;
+  });
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const action = actionOf(event);
+      if (!action) return;
+      event.preventDefault();
+      latest.current(action);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}

@@ -1,0 +1,62 @@
+/** Where the playhead goes: pure functions of film and cursor. Null: there is nowhere to go. */
+import { eventsOf } from '../../film/events';
+import { once, type Film } from '../../film/film';
+import { endAt, endOf, nodesAt } from '../../film/timeline';
+
+export type Move = (film: Film, at: number) => number | null;
+
+export const nextEvent: Move = (film, at) => (at < film.last ? at + 1 : null);
+export const previousEvent: Move = (_, at) => (at > 1 ? at - 1 : null);
+
+/** The cursors at which a node began or ended, in order. */
+const bounds = once((film: Film): number[] => {
+  const found = new Set<number>();
+  for (const node of film.items.nodes) {
+    found.add(node.since);
+    const end = endOf(node);
+    if (end) found.add(end.cursor);
+  }
+  return [...found].sort((a, b) => a - b);
+});
+
+export const nextNode: Move = (film, at) => bounds(film).find((cursor) => cursor > at) ?? null;
+export const previousNode: Move = (film, at) => bounds(film).findLast((cursor) => cursor < at) ?? null;
+
+const failures = once((film: Film): number[] =>
+  eventsOf(film).flatMap((info, cursor) => (info.failed && cursor > 0 ? [cursor] : [])),
+);
+
+/** The next failure; after the last one, the first. */
+export const nextFailure: Move = (film, at) => after(failures(film), at);
+
+export function failureCount(film: Film): number {
+  return failures(film).length;
+}
+
+/** The next run of a node by this name; after the last one, the first. */
+export function nextPeer(film: Film, at: number, name: string): number | null {
+  const starts = film.items.nodes.filter((node) => node.is.name === name).map((node) => node.since);
+  return after(starts, at);
+}
+
+function after(cursors: readonly number[], at: number): number | null {
+  return cursors.find((cursor) => cursor > at) ?? cursors[0] ?? null;
+}
+
+/** Return the name of the innermost node that runs, or ends, at a cursor; null if none does. */
+export function nodeNameAt(film: Film, at: number): string | null {
+  const there = nodesAt(film, at).filter((node) => !endAt(node, at - 1));
+  return there.at(-1)?.is.name ?? null;
+}
+
+/** Return the last cursor that is not past a time, in microseconds. */
+export function cursorAt(film: Film, time: number): number {
+  let low = 1;
+  let high = film.times.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (film.times[middle - 1]! <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
