@@ -75,9 +75,11 @@ class Citation:
 class Proof:
     """What stands behind one answer. Raise `ValueError` for a confidence outside 0 to 1.
 
-    A `finding` names what was found: the proof of a finding that is given again, with better input,
-    takes the place of the earlier one, and both count where none is named. Without a `confidence`, factors give it by the `rule`: their effects multiplied ("product") or
+    Without a `confidence`, factors give it by the `rule`: their effects multiplied ("product") or
     the lowest of them ("lowest"). With neither, there is none.
+
+    A `finding` names what was found: the proof of a finding that is given again, with better input,
+    takes the place of the earlier one. Where none is named, both count.
     """
 
     confidence: float | None = None

@@ -65,8 +65,7 @@ class Terminal:
         console = self.console
 
         def idle() -> bool:
-            busy = console._session.dialogue.running or console._sent or console._dirty
-            return not busy and console._session.dialogue.film is not None
+            return not (console._session.busy or console._sent or console._dirty)
 
         await self.until(idle, "idle")
         await self.pilot.pause()

@@ -57,13 +57,15 @@ def test_stored_messages_are_what_the_client_holds(
 
 PICTURE = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}
 PAGE = {"type": "file", "mediaType": "application/pdf", "url": "https://example.com/a.pdf"}
+NAMED = [PICTURE | {"filename": "map of Rome.png"}, PAGE | {"filename": "a \u202e.pdf"}]
 
 
 def test_files_of_the_person_are_kept(play: Player) -> None:
     """What was attached comes back with the message."""
-    result = play(send("text", files=[PICTURE, PAGE]), MESSAGES)
+    files = [PICTURE, PAGE, *NAMED]
+    result = play(send("text", files=files), MESSAGES)
     assert json.loads(result.requests[-1]["text"])[0] == result.messages[0]
-    assert result.messages[0]["parts"][:2] == [PICTURE, PAGE]
+    assert result.messages[0]["parts"][:4] == files
 
 
 # ------------------------------------------------------------------ answers

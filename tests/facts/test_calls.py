@@ -364,6 +364,37 @@ CASES = [
         ],
         ["call c1 helper {}", "delegated c1", "output 1"],
     ),
+    Case(
+        "with the answer of an agent all that its agents asked is over",
+        [
+            whole(call("helper", "c1"), call("other", "c9")),
+            event(call("deep", "c2"), author="helper", branch="helper@c1", partial=False),
+            event(
+                call("locate", "c3"),
+                call("search", "c4"),
+                author="deep",
+                branch="helper@c1.deep@c2",
+                longRunningToolIds=["c3"],
+                partial=False,
+            ),
+            event(answer("search", "c4", 4), author="deep", branch="helper@c1.deep@c2"),
+            event(answer("helper", "c1", {"result": None})),
+        ],
+        [
+            "call c1 helper {}",
+            "call c9 other {}",
+            "delegated c1",
+            "call c2 deep {}",
+            "delegated c2",
+            "call c3 locate {} long=True",
+            "pending c3",
+            "call c4 search {}",
+            "answer c4 4",
+            "abandon c3",
+            "abandon c2",
+            'answer c1 {"result": null}',
+        ],
+    ),
     # ------------------------------------------------------------------ the provider's tools
     Case(
         "the provider's own tool is answered in the same breath",

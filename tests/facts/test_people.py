@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 import pytest
+from msgspec import structs
 from tests.facts.telling import facts_of, told
 from tests.laws.events import (
     Json,
@@ -46,6 +47,8 @@ def going_on(approved: bool, reason: str = "") -> Continues:
 
 
 CALL = 'call c1 pay {"amount": 5}'
+BELOW = {"c0": "helper", "c1": "pay"}
+"""A call, and one of the agent that it runs."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,18 @@ CASES = [
         Continues(message="run-0", open_calls={"early": "pay"}, adk_ids={"early": "late"}),
     ),
     Case(
+        "what a person decided, and the run did not answer, is over with it",
+        [event(text("So be it."))],
+        ["begin text-2.0 by=agent", "grow text-2.0 'So be it.'", "end text-2.0", "abandon c1"],
+        going_on(True),
+    ),
+    Case(
+        "agents go on with the run that was delegated to them",
+        [event(answer("pay", "c1", 1), branch="helper@c0"), event(answer("helper", "c0", 2))],
+        ["delegated c0", "answer c1 1", "answer c0 2"],
+        structs.replace(going_on(True), open_calls=BELOW, delegated=["c0"]),
+    ),
+    Case(
         "input is asked for",
         [event(call("adk_request_input", "i1", {"message": "How many?"}))],
         ["input? i1"],
@@ -194,8 +209,10 @@ def test_a_run_waits_for_people_and_clients(events: list[Json], outcome: Outcome
         (Continues(message="m", open_calls={"c1": "pay"}, held=True), "waiting"),
         (Continues(message="m", open_calls={"c1": "pay", "c2": "pay"}, decisions={}), "waiting"),
         (going_on(True), "finished"),
+        (structs.replace(going_on(True), open_calls=BELOW), "waiting"),
+        (structs.replace(going_on(True), open_calls=BELOW, delegated=["c0"]), "finished"),
     ],
-    ids=["held", "another is open", "decided"],
+    ids=["held", "another is open", "decided", "below one that is open", "below an agent"],
 )
 def test_what_was_open_goes_on_waiting(continues: Continues, outcome: Outcome) -> None:
     """A run that answers some questions leaves the others as they were."""
@@ -203,6 +220,16 @@ def test_what_was_open_goes_on_waiting(continues: Continues, outcome: Outcome) -
     for entry in entries([], "finished", continues)[:-1]:
         ending.feed(entry)
     assert ending.ended().outcome == outcome
+
+
+def test_a_run_that_fails_takes_its_agents_along() -> None:
+    """Whoever was to go on, and never spoke, leaves no call open."""
+    continues = structs.replace(going_on(True), open_calls=BELOW, delegated=["c0"])
+    assert told(outcome="failed", continues=continues) == [
+        "delegated c0",
+        "abandon c0",
+        "abandon c1",
+    ]
 
 
 class TestPending:

@@ -326,6 +326,23 @@ def test_the_same_question_again_replaces_its_answer() -> None:
     assert (proof.confidence, proof.derivation) == (0.9, "computed by measure")
 
 
+def test_a_finding_that_is_named_is_replaced() -> None:
+    """However differently the tool was asked: the answer with better input is the one that counts."""
+    first = {"finding": "screening", "confidence": 0.7, "citations": [{"source": "old"}]}
+    again = {"finding": "screening", "confidence": 0.9, "citations": [{"source": "new"}]}
+    tools = [
+        delegated(part, "burn", "c1")
+        for number, layer in enumerate((first, again))
+        for part in (
+            call("screen", f"m{number}", {"acres": number}),
+            answer("screen", f"m{number}", {"proof_layer": layer}),
+        )
+    ]
+    proof = _burned(*tools)
+    assert [reading.value for reading in proof.readings] == [0.9]
+    assert [citation.source for citation in proof.citations] == ["new"]
+
+
 def test_old_answers_are_counted_when_there_are_too_many() -> None:
     """A specialist that is asked for ever has a proof of bounded size."""
     tools = [item for n in range(ANSWERS + 3) for item in _measured(n, 0.5 + n / 100, n)]

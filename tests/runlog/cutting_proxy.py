@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from types import TracebackType
 
 
@@ -35,6 +36,7 @@ class CuttingProxy:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -55,6 +57,8 @@ class CuttingProxy:
             up.cancel()
             for stream in (writer, far_writer):
                 stream.close()
+                with suppress(OSError):
+                    await stream.wait_closed()
             self._tasks.discard(task)
 
     async def _up(

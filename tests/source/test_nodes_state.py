@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
-from collections.abc import Callable
 from typing import Any
 
 import pytest

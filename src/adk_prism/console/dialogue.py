@@ -14,7 +14,7 @@ import msgspec
 from adk_prism.console.talk import Talk
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunStarted, to_raw
+from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunStarted, to_raw
 from adk_prism.view.film import Film, fold
 
 
@@ -26,8 +26,6 @@ class Dialogue:
         self.film: Film | None = None
         """Of the last run; before there is one, of nothing but the session's state."""
         self.pending = Pending()
-        self.outcome: Outcome | None = None
-        """How the last run ended; None while it goes on, or before there is one."""
         self._reader = Reader()
         self._head: RunStarted | None = None
 
@@ -49,7 +47,7 @@ class Dialogue:
         self.talk.feed(facts)
         self.pending.feed(facts)
         if isinstance(record, RunEnded):
-            self._end(record)
+            self._end()
 
     def settle(self, end: Entry, entries: Sequence[Entry]) -> None:
         """Take a run's end, and its recording in place of what was seen live."""
@@ -64,13 +62,11 @@ class Dialogue:
 
     def _begin(self, head: RunStarted) -> None:
         self._head, self._reader, self.film = head, Reader(), Film()
-        self.outcome = None
         if head.kind != "state" and head.continues is None:
             self.pending = Pending()
         self.talk.open(head)
 
-    def _end(self, end: RunEnded) -> None:
-        self.outcome = end.outcome
+    def _end(self) -> None:
         continues = self._head.continues if self._head is not None else None
         if continues is not None:
             decisions = list(continues.decisions.values())
@@ -78,11 +74,6 @@ class Dialogue:
             take(decisions, continues.answers)
 
     # -------------------------------------------------------------- questions about it
-
-    @property
-    def running(self) -> bool:
-        """Whether a run goes on."""
-        return self._head is not None and self.outcome is None
 
     def panel(self, name: str) -> Any:
         """Return what a panel shows now; None before there is anything."""
@@ -96,9 +87,3 @@ class Dialogue:
             return {}
         raw = self.film.state.raw_at(self.film.last)
         return {key: msgspec.json.decode(bytes(value)) for key, value in raw.items()}
-
-    @property
-    def waits(self) -> bool:
-        """Whether anything waits for the person."""
-        pending = self.pending
-        return bool(pending.approvals or pending.requests or pending.client_calls)

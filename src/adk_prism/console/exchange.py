@@ -25,6 +25,8 @@ from adk_prism.facts.adk_event import read_event
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded, parse_position
 from adk_prism.transport.sse_decoder import SseEvent
 
+READ_BACK = 3
+"""Times that a recording is asked for, which cannot be gone on with in the middle."""
 FORGOTTEN = "forgotten"
 """The code of a run whose server no longer knows it."""
 
@@ -85,6 +87,7 @@ class Exchange:
         self._position = ""
         self._cursor = 0
         self._time = 0.0
+        self._read_back = 0
 
     async def news(self) -> AsyncGenerator[News, None]:
         """Yield what happens, until the run is over.
@@ -152,14 +155,22 @@ class Exchange:
     async def _settle(self) -> Settled:
         try:
             summary = await self._client.summary(self.run)
-            entries: list[Entry] = []
-            if summary.bytes <= LARGEST_RECORDING:
-                entries = await self._client.recording(self.run)
+            entries = await self._recording() if summary.bytes <= LARGEST_RECORDING else []
             if entries and isinstance(entries[-1].record, RunEnded):
                 return Settled(entries[-1], entries)
         except (Refused, SourceError):
             return self._forgotten()
         return self._ended(RunEnded(outcome=summary.outcome or "failed"))
+
+    async def _recording(self) -> list[Entry]:
+        """Read the run back; do without if that breaks off again and again: what was seen is true."""
+        try:
+            return await self._client.recording(self.run)
+        except Unreachable:
+            self._read_back += 1
+            if self._read_back < READ_BACK:
+                raise
+            return []
 
     def _forgotten(self) -> Settled:
         return self._ended(RunEnded(outcome="failed", code=FORGOTTEN))

@@ -11,8 +11,12 @@ from adk_prism.console.dialogue import Dialogue
 from adk_prism.console.draw import text_of
 from adk_prism.console.panels.registry import rows_of
 
+WIDE = 120
+"""Columns from which conversation and panel stand side by side."""
 EDGE = 4
 """Columns that the border, the padding and the scroll bar take."""
+SHARE = 0.44
+"""Of the width, beside the conversation; as the style sheet has it."""
 
 
 class PanelView(VerticalScroll):
@@ -36,13 +40,13 @@ class PanelView(VerticalScroll):
 
     def draw(self) -> None:
         """Bring the text up to the dialogue."""
-        wide = not self.screen.has_class("-narrow")
+        wide = self.app.size.width >= WIDE
         view = self._dialogue.panel("grounding")
         grounded = bool(view and view["present"])
         name = self.chosen or ("grounding" if grounded else "overview" if wide else "")
         self.set_class(not name, "-hidden")
         if name:
-            room = self.app.size.width * (0.44 if wide else 1)
+            room = self.app.size.width * (SHARE if wide else 1)
             width = max(int(room) - EDGE, 20)
             compact = not wide and not self.chosen
             self._rows.update(text_of(rows_of(self._dialogue, name, width, compact=compact)))

@@ -17,13 +17,14 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Input, Static
+from textual.worker import Worker
 
 from adk_prism.console import strategy
 from adk_prism.console.client import Client, connect
 from adk_prism.console.commands import COMMANDS, Command
 from adk_prism.console.draw import text_of
 from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
-from adk_prism.console.panel_view import PanelView
+from adk_prism.console.panel_view import WIDE, PanelView
 from adk_prism.console.panels import timeline
 from adk_prism.console.panels.grounding import PLAN_KEYS
 from adk_prism.console.place import Place
@@ -33,8 +34,6 @@ from adk_prism.console.talk_view import TalkView
 from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.errors import PrismError
 
-WIDE = 120
-"""Columns from which conversation and panel stand side by side."""
 FRAME = 1 / 15
 """Seconds between two drawings of growing text: smooth to read, and idle most of the time."""
 PANEL_FRAME = 4
@@ -76,6 +75,8 @@ class Console(App[int]):
         self._told: deque[str] = told if told is not None else deque()
         self._says = Row("Opening the session …", "dim")
         self._sent = ""
+        """A line that the server has not taken yet."""
+        self._sending: Worker[None] | None = None
         self._dirty = True
         self._frame = 0
         self._typed: deque[str] = deque(maxlen=TYPED_LINES)
@@ -126,7 +127,7 @@ class Console(App[int]):
         self.query_one(TalkView).draw()
         self._draw_lines()
         self._frame += 1
-        if self._frame % PANEL_FRAME == 0 or not self._session.dialogue.running:
+        if self._frame % PANEL_FRAME == 0 or not self._session.busy:
             self._draw_panels()
         else:
             self._dirty = True
@@ -145,7 +146,7 @@ class Console(App[int]):
     def _status(self) -> Row:
         if self._says.text:
             return self._says
-        if self._session.dialogue.running:
+        if self._session.busy:
             return Row("… running – Esc stops it", "strong")
         asked = self._session.wishes.asked()
         if asked and self._session.wishes.plan is None:
@@ -161,7 +162,7 @@ class Console(App[int]):
 
     def _keys(self) -> str:
         wishes = self._session.wishes
-        if self._session.dialogue.running:
+        if self._session.busy:
             return f"Esc: stop  {_HINT}"
         if wishes.plan is not None:
             return f"{PLAN_KEYS}  {_HINT}"
@@ -219,7 +220,7 @@ class Console(App[int]):
         line.action_end()
 
     def _escape(self) -> None:
-        if self._session.dialogue.running:
+        if self._session.busy:
             self._take("/stop")
         else:
             self._to_keys()
@@ -265,6 +266,8 @@ class Console(App[int]):
                 case Export():
                     view = self._session.dialogue.panel("grounding")
                     self._say(f"Written to {strategy.write(view, wish.file)}.")
+                case Stop() if self._sent:
+                    self._unsend()
                 case Stop():
                     self._stop()
                 case Quit():
@@ -281,7 +284,7 @@ class Console(App[int]):
     def _send(self, line: str, wish: Send) -> None:
         self._sent = line
         self._say(f"Sending: {line}")
-        self._exchange(wish)
+        self._sending = self._exchange(wish)
 
     @work(exclusive=True)
     async def _exchange(self, wish: Send) -> None:
@@ -296,6 +299,13 @@ class Console(App[int]):
             async for item in items:
                 _TOLD[type(item)](self, item)
                 self._dirty = True
+
+    def _unsend(self) -> None:
+        """Stop trying to send: the line comes back."""
+        if self._sending is not None:
+            self._sending.cancel()
+        self._say("Not sent, as far as is known.", "error")
+        self._give_back()
 
     def _give_back(self) -> None:
         line = self.query_one(Line)

@@ -34,8 +34,13 @@ class Session:
         self.client = client
         self.place = place
         self.dialogue = Dialogue()
-        self.wishes = Wishes(self.dialogue, _now)
+        self.wishes = Wishes(self.dialogue, lambda: self.busy, _now)
         self._exchange: Exchange | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being sent or run."""
+        return self._exchange is not None
 
     async def open(self) -> str:
         """Read the session, or make it; return the run that goes on in it, if one does.

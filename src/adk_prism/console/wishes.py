@@ -60,9 +60,12 @@ Wish = Send | Keep | Show | Export | Stop | Quit
 class Wishes:
     """Reads lines for one session."""
 
-    def __init__(self, dialogue: Dialogue, now: Callable[[], str]) -> None:
-        """`now` gives the time as ISO 8601 with its zone."""
+    def __init__(
+        self, dialogue: Dialogue, busy: Callable[[], bool], now: Callable[[], str]
+    ) -> None:
+        """`busy` tells whether something is being sent or run, `now` the time as ISO 8601 with its zone."""
         self._dialogue = dialogue
+        self._busy = busy
         self._now = now
         self._given: dict[str, dict[str, Any]] = {}
         """Answers to questions whose batch is not complete, by ADK's id."""
@@ -109,7 +112,7 @@ class Wishes:
         return Send(_message({"text": text}))
 
     def _check_free(self) -> None:
-        if self._dialogue.running:
+        if self._busy():
             raise Conflict("The app is busy with your last message; wait for its end, or stop it.")
 
     def _answer(self, question: Question, answer: bool | str) -> Wish:
@@ -192,7 +195,7 @@ class Wishes:
         return Export(typed.words)
 
     def _stop(self, _: Typed) -> Wish:
-        if not self._dialogue.running:
+        if not self._busy():
             raise Conflict("Nothing runs.")
         return Stop()
 

@@ -112,6 +112,7 @@ class CallReader:
         else:
             self.calls.confirm(call, adk_id)
         call.awaits = long_running
+        self.calls.nest(call, model.speaker)
         facts: list[Fact] = [
             self._requested(call, part.args, model.speaker, model.name, long_running, signature)
         ]
@@ -197,7 +198,8 @@ class CallReader:
             call = call or self._made_up(part.id or "", part.id or derived_id(place), name)
             self.calls.confirm(call, call.adk_id)
             out.append(self._requested(call, NOTHING, speaker, f"call-{place[0]}"))
-        self.calls.close(call)
+        orphans = self.calls.close(call)
+        out.extend(CallAbandoned(left.call, left.name, left.requested) for left in orphans)
         out.append(self._answered(call, part.response, aborted))
         for index, piece in enumerate(part.parts or ()):
             which = f"{place[1]}-{index}"

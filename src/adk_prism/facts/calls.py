@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts.json_value import read_value
+from adk_prism.facts.model import Speaker
 from adk_prism.facts.strict_json import repair
 from adk_prism.runlog.entry import NOTHING, Continues, Decision, Outcome
 
@@ -27,6 +28,7 @@ class OpenCall:
         "adk_id",
         "awaits",
         "call",
+        "decided",
         "delegates",
         "in_doubt",
         "name",
@@ -47,6 +49,8 @@ class OpenCall:
         """The model's provider runs it: its answer comes with the model's output or never."""
         self.awaits = False
         """Its answer comes from a person or from the client."""
+        self.decided = False
+        """A person's decision about it was passed on: the run that took it answers, or nobody."""
         self.delegates = False
         """It runs an agent whose output is in the stream."""
         self.in_doubt = False
@@ -58,7 +62,7 @@ class OpenCall:
         A waiting run goes on: with the person's answer, and with the agents it was delegated to. Of a
         finished run a client may answer calls; of any other one only what a person was asked stays.
         """
-        if self.in_doubt:
+        if self.in_doubt or self.decided:
             return True
         if outcome == "finished":
             return self.provider or not self.requested
@@ -98,6 +102,8 @@ class Calls:
         self._ids: dict[str, int] = {}
         """Every id in use, and how many were made of it."""
         self._answered: dict[str, OpenCall] = {}
+        self._below: dict[str, list[OpenCall]] = {}
+        """Calls of the agents that a call runs, by that call."""
         self._decisions: dict[str, Decision] = {}
         self._gated: dict[str, str] = {}
         """Approval id → call."""
@@ -109,13 +115,16 @@ class Calls:
     def resume(self, continues: Continues) -> None:
         """Take over the open calls and the decisions of the message that goes on.
 
-        What is open waits for somebody, or its run would have abandoned it; a decision that is passed
-        on to ADK ends the waiting.
+        What is open waits for somebody or runs an agent, or its run would have abandoned it; a decision
+        that is passed on to ADK ends the waiting.
         """
+        delegated = frozenset(continues.delegated)
         for call, name in continues.open_calls.items():
             self._ids[call] = 1
             opened = OpenCall(call, continues.adk_ids.get(call, call), name)
-            opened.awaits = continues.held or call not in continues.decisions
+            opened.decided = call in continues.decisions and not continues.held
+            opened.delegates = call in delegated
+            opened.awaits = not (opened.decided or opened.delegates)
             self.open(opened)
         self._decisions.update(continues.decisions)
 
@@ -154,6 +163,22 @@ class Calls:
         self._by_name.remove(call.name, call)
         self._nameless.remove(call.name, call)
 
+    def running(self, speaker: Speaker) -> Iterator[OpenCall]:
+        """Yield the open calls that run a speaker, the innermost first.
+
+        Their ids end the steps of its branch, or of its path.
+        """
+        for step in (*reversed(speaker.path.split("/")), *reversed(speaker.branch.split("."))):
+            call = self.by_adk_id(step.rpartition("@")[2]) if "@" in step else None
+            if call is not None:
+                yield call
+
+    def nest(self, call: OpenCall, speaker: Speaker) -> None:
+        """Note whose call it is: with the answer to the call that runs its speaker, it is over."""
+        outer = next(self.running(speaker), None)
+        if outer is not None and outer is not call:
+            self._below.setdefault(outer.call, []).append(call)
+
     def delegate(self, call: OpenCall) -> None:
         """Note that a call runs an agent: whatever it waited for has come."""
         call.delegates, call.awaits = True, False
@@ -182,10 +207,21 @@ class Calls:
             return found or self._nameless.oldest(name)
         return self._nameless.oldest(name) or self._by_name.oldest(name)
 
-    def close(self, call: OpenCall) -> None:
-        """Note the answer. A later one for the same call is still matched to it."""
+    def close(self, call: OpenCall) -> list[OpenCall]:
+        """Note the answer. A later one for the same call is still matched to it.
+
+        Return the open calls of the agents that it ran, which are over: nobody will take their answers.
+        """
         self._drop(call)
         self._answered[call.adk_id or call.call] = call
+        return [left for inner in self._below.pop(call.call, ()) for left in self._orphans(inner)]
+
+    def _orphans(self, call: OpenCall) -> Iterator[OpenCall]:
+        for inner in self._below.pop(call.call, ()):
+            yield from self._orphans(inner)
+        if call.call in self._open:
+            self._drop(call)
+            yield call
 
     def _drop(self, call: OpenCall) -> None:
         if self._open.pop(call.call, None) is not None:
@@ -195,7 +231,7 @@ class Calls:
 
     def gate(self, approval: str, call: OpenCall) -> None:
         """Note that a person is asked about a call."""
-        call.awaits = True
+        call.awaits, call.decided = True, False
         self._gated[approval] = call.call
 
     def is_asked(self, approval: str) -> bool:
@@ -207,8 +243,9 @@ class Calls:
         call = self._gated.get(approval)
         if call is not None:
             self._decisions[call] = Decision(approval=approval, approved=approved, reason=reason)
-            if call in self._open:
-                self._open[call].awaits = False
+            opened = self._open.get(call)
+            if opened is not None:
+                opened.awaits, opened.decided = False, True
         return call
 
     def denial(self, call: OpenCall) -> Decision | None:

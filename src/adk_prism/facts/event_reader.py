@@ -122,10 +122,9 @@ class EventReader:
         return speaker
 
     def _delegate(self, speaker: Speaker, out: list[Fact]) -> None:
-        """Find the call that runs this speaker: its id ends the branch or a step of the path."""
-        for step in (*speaker.branch.split("."), *speaker.path.split("/")):
-            call = self.calls.by_adk_id(step.rpartition("@")[2]) if "@" in step else None
-            if call is not None and not call.delegates:
+        """Note which calls run this speaker."""
+        for call in self.calls.running(speaker):
+            if not call.delegates:
                 self.calls.delegate(call)
                 out.append(CallDelegated(call.call))
 

@@ -17,6 +17,7 @@ from adk_prism.facts.model import (
     ApprovalRequested,
     CallAbandoned,
     CallAnswered,
+    CallDelegated,
     CallDenied,
     CallFailed,
     CallRequested,
@@ -63,6 +64,8 @@ class Pending:
         self._open: dict[str, PendingCall] = {}
         self._late: dict[str, PendingCall] = {}
         """Long-running calls whose tool has said something, and whose real answer may still come."""
+        self._delegated: set[str] = set()
+        """Calls that run agents, answered ones included."""
         self.approvals: dict[str, PendingApproval] = {}
         self._asked: dict[str, list[str]] = {}
         """Approvals by the call they are about."""
@@ -80,6 +83,8 @@ class Pending:
                     self._request(fact)
                 case CallAnswered() | CallFailed() | CallDenied() | CallAbandoned():
                     self._settle(fact.call)
+                case CallDelegated():
+                    self._delegated.add(fact.call)
                 case ApprovalRequested():
                     call = self._seen[fact.call]
                     self.approvals[fact.approval] = PendingApproval(fact.approval, call)
@@ -134,6 +139,11 @@ class Pending:
     def open_calls(self) -> dict[str, PendingCall]:
         """All calls without an answer, those of agents that still run included."""
         return dict(self._open)
+
+    @property
+    def delegated(self) -> list[str]:
+        """The open calls that run agents."""
+        return [name for name in self._open if name in self._delegated]
 
     @property
     def client_calls(self) -> dict[str, PendingCall]:

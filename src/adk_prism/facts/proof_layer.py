@@ -161,7 +161,7 @@ class _LayerReader:
             self._origin,
             self._cursor,
             overall=is_overall(name),
-            about=about(name),
+            about=about(name, keep=True),
             reason=self._reason,
             **more,
         )

@@ -13,6 +13,7 @@ from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
 from adk_prism.facts.model import (
     CallAbandoned,
+    CallDelegated,
     Fact,
     MessageBegan,
     MessageEnded,
@@ -140,6 +141,7 @@ class Reader:
         ]
         if continues:
             self._events.calls.resume(continues)
+            facts.extend(map(CallDelegated, continues.delegated))
             facts.extend(self._events.take_answers(continues.answers))
         return [*facts, *self._proofs.feed(cursor, facts, None)]
 

@@ -4,17 +4,18 @@ The chunks go through ADK's own aggregator, so that partial events, the closing 
 and error codes have exactly the shape that a Gemini model gives with the installed ADK. Nothing is
 random: ids come from `google.adk.platform.uuid`, which a test may replace. In a stream each chunk
 is a partial response and one non-partial response with everything follows; otherwise there is one
-response.
+response. In a live connection the same scripts are spoken (`scripted_live.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from typing import Literal, assert_never
 
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
@@ -22,6 +23,7 @@ from google.genai import types
 
 from adk_prism.models.chunks import Chunk, Usage, beats_of, whole_of, words_of
 from adk_prism.models.conversation import words_in
+from adk_prism.models.scripted_live import ScriptedConnection
 from adk_prism.models.turn import Call, Fail, Pause, Say, Think, Turn
 
 Script = Callable[[LlmRequest], Turn]
@@ -66,6 +68,15 @@ class ScriptedModel(BaseLlm):
         aggregate = aggregator.close()
         if aggregate is not None:
             yield self._with_ids_as_asked(aggregate)
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+        """Open a live connection, which plays the turns that the script gives."""
+        connection = ScriptedConnection(self.script, llm_request, self.delay, _count)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
     async def _whole(self, turn: Turn, usage: Usage, stream: bool) -> LlmResponse:
         for step in turn.steps:

@@ -123,6 +123,7 @@ def continues(message: str, pending: Pending, answers: Answers) -> Continues:
         decisions={_gated(pending, d).call.call: d for d in answers.decisions.values()},
         answers=answers.outputs,
         askers=_askers(pending, answers),
+        delegated=pending.delegated,
     )
 
 

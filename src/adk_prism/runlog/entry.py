@@ -62,6 +62,8 @@ class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Results of calls that the client ran, by call id."""
     askers: dict[str, str] = {}
     """Who asked: what is answered (a call, a request) → name of the node."""
+    delegated: list[str] = []
+    """Those of the open calls that run agents, which go on with the run and wait for nobody."""
     held: bool = False
     """The answers are only kept: others of their batch are missing, and ADK is not called yet."""
 

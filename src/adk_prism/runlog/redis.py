@@ -91,15 +91,17 @@ class RedisLog:
     async def open(self) -> None:
         if self._parts is not None:
             raise LogError("The run log is open already.")
-        try:
-            await self._check_server()
-            await self._append.ready(self._redis)
-            await self._removal.ready(self._redis)
-            watch = Watch(self._redis, self._keys, self._advance)
-            await watch.open()
-        except _STORE_ERRORS as error:
-            await self._redis.aclose()
-            raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
+        watch = Watch(self._redis, self._keys, self._advance)
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(self._redis.aclose)
+            try:
+                await self._check_server()
+                await self._append.ready(self._redis)
+                await self._removal.ready(self._redis)
+                await watch.open()
+            except _STORE_ERRORS as error:
+                raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
+            undo.pop_all()
         writer = Writer(self._redis, self._keys, self._append, self._settle)
         self._parts = _Parts(writer, watch)
 

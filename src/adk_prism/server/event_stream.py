@@ -16,17 +16,15 @@ from typing import Any, Protocol
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.projection.contract import Payload, ProtocolSpec
+from adk_prism.server.context import Context
 
 HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-cache, no-transform",
     "x-accel-buffering": "no",
 }
-STALLED = 30.0
-"""Seconds one write may take. Two keep-alive intervals: a reader that takes nothing for so long is gone
-or stopped, and what it missed is in the log."""
 
 
 class Viewable(Protocol):
@@ -42,24 +40,28 @@ class EventStream(Response):
     """Streams a view."""
 
     def __init__(
-        self, view: Viewable, spec: ProtocolSpec[Any], report: Report, headers: Mapping[str, str]
+        self, view: Viewable, spec: ProtocolSpec[Any], context: Context, headers: Mapping[str, str]
     ) -> None:
         super().__init__(headers={**HEADERS, **spec.headers, **headers})
         del self.headers["content-length"]
         self._view = view
         self._spec = spec
-        self._report = report
+        self._report = context.report
+        self._patience = context.settings.stalled
         self._sending: float | None = None
+        """Since when a write has not gone out."""
+        self._guard: asyncio.TimerHandle | None = None
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Send the view; return without an end of the body where it was cut."""
         streaming = asyncio.create_task(self._stream(send))
         watching = asyncio.create_task(self._watch(receive))
-        guard = asyncio.get_running_loop().call_later(STALLED, self._check, streaming)
+        self._watch_out(streaming)
         try:
             await asyncio.wait({streaming, watching}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            guard.cancel()
+            if self._guard is not None:
+                self._guard.cancel()
             self._view.leave()
             for task in (streaming, watching):
                 task.cancel()
@@ -67,14 +69,18 @@ class EventStream(Response):
         if not streaming.cancelled() and (error := streaming.exception()) is not None:
             raise error
 
+    def _watch_out(self, streaming: asyncio.Task[None]) -> None:
+        loop = asyncio.get_running_loop()
+        self._guard = loop.call_later(self._patience, self._check, streaming)
+
     def _check(self, streaming: asyncio.Task[None]) -> None:
         """Cut a reader whose last write has not gone out for too long."""
-        loop = asyncio.get_running_loop()
-        if self._sending is not None and loop.time() - self._sending >= STALLED:
+        now = asyncio.get_running_loop().time()
+        if self._sending is not None and now - self._sending >= self._patience:
             self._report(Diagnostic(kind="viewer cut", detail="it took nothing for too long"))
             streaming.cancel()
-        elif not streaming.done():
-            loop.call_later(STALLED, self._check, streaming)
+        else:
+            self._watch_out(streaming)
 
     async def _watch(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -116,6 +116,10 @@ class Settings:
     keep_alive: Annotated[
         float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
     ] = LONGEST_KEEP_ALIVE
+    stalled: Annotated[
+        float, Option(SPAN, "how long a reader may take nothing before its stream is cut")
+    ] = 2 * LONGEST_KEEP_ALIVE
+    """Such a reader is gone or stopped, and what it misses is in the log."""
     grace: Annotated[
         float, Option(SPAN, "how long running work may go on when the server is told to stop")
     ] = 30.0

@@ -40,6 +40,11 @@ def client_tool(name: str, description: str = "", parameters: Parameters | None 
     return _ClientTool(name, description, schema)
 
 
+def is_client_tool(tool: BaseTool) -> bool:
+    """Tell whether the client runs a tool."""
+    return isinstance(tool, _ClientTool)
+
+
 def _schema_of(parameters: Parameters | None) -> Mapping[str, Any]:
     if parameters is None:
         return _NO_PARAMETERS

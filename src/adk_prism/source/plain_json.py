@@ -2,8 +2,8 @@
 
 Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
 infinities are null, a cycle or too deep a nest is cut and marked, an object of a type that Pydantic
-does not know is its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is worth more than
-none. It is the slow path; ordinary events never come here.
+does not know is its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is
+worth more than none. It is the slow path; ordinary events never come here.
 """
 
 from __future__ import annotations

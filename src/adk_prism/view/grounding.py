@@ -67,7 +67,7 @@ class GroundingFilm:
         """Keep the receipts that are still there; a history grows at its end, as a rule."""
         kept = 0
         for receipt, item in zip(self._open, items, strict=False):
-            if bytes(receipt.raw) != bytes(item):
+            if not _equal(receipt.raw, item):
                 break
             kept += 1
         for receipt in self._open[kept:]:
@@ -113,6 +113,13 @@ class GroundingFilm:
             about = {"number": receipt.number, "since": receipt.since, "new": receipt.since > 1}
             shown.append(value | about | {"time": _clock(value["timestamp"])})
         return shown, unreadable
+
+
+def _equal(one: Raw, other: Raw) -> bool:
+    """Tell whether two values are the same; one may have been written with other spaces."""
+    if bytes(one) == bytes(other):
+        return True
+    return bool(msgspec.json.decode(one) == msgspec.json.decode(other))
 
 
 def _told_as_value(name: str) -> bool:

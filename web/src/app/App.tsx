@@ -1,3 +1,91 @@
+/** The shell: bar, rail, and the place that the address bar names. */
+import { lazy, Suspense, useState } from 'react';
+import { shared } from '../film/shared';
+import { Home } from '../home/Home';
+import { CatalogueContext, useLoadedCatalogue } from './catalogue';
+import { Failure } from './Failure';
+import { useKeys } from './keys';
+import { KeysDialog } from './KeysDialog';
+import { Rail } from './Rail';
+import { go, HOME, useRoute } from './route';
+import { useTheme } from './theme';
+import { TopBar } from './TopBar';
+import './app.css';
+
+const ChatPage = lazy(() => import('../work/ChatPage'));
+const RunPage = lazy(() => import('../work/RunPage'));
+
 export function App() {
-  return <h1>adk-prism</h1>;
+  return shared() ? <SharedApp /> : <ServedApp />;
+}
+
+function ServedApp() {
+  const catalogue = useLoadedCatalogue();
+  const [theme, nextTheme] = useTheme();
+  const [isHelp, setHelp] = useState(false);
+  const [isRail, setRail] = useState(false);
+  const [{ place }] = useRoute();
+  useKeys({ help: () => setHelp(true), home: () => go(HOME) });
+  return (
+    <CatalogueContext value={catalogue}>
+      <div className="app" data-place={place.kind}>
+        <a className="skip" href="#main" onClick={skip}>
+          To the content
+        </a>
+        <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)} />
+        <Rail isOpen={isRail} onClose={() => setRail(false)} />
+        <main id="main" tabIndex={-1}>
+          <Failure what="This page" key={keyOf(place)}>
+            <Suspense fallback={<div className="skeleton page-skeleton" />}>
+              <Content />
+            </Suspense>
+          </Failure>
+        </main>
+        <KeysDialog isOpen={isHelp} onClose={() => setHelp(false)} />
+      </div>
+    </CatalogueContext>
+  );
+}
+
+/** A run in a file, without a server: there is nothing else to go to. */
+function SharedApp() {
+  const [theme, nextTheme] = useTheme();
+  const [isHelp, setHelp] = useState(false);
+  useKeys({ help: () => setHelp(true) });
+  const run = shared()?.film.run ?? '';
+  return (
+    <div className="app" data-place="run" data-shared="">
+      <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={null} />
+      <main id="main">
+        <Suspense fallback={null}>
+          <RunPage run={run} />
+        </Suspense>
+      </main>
+      <KeysDialog isOpen={isHelp} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function Content() {
+  const [{ place, options }] = useRoute();
+  switch (place.kind) {
+    case 'home':
+      return <Home />;
+    case 'chat': {
+      const user = options.user ?? 'user';
+      return <ChatPage key={`${place.app}/${user}/${place.session}`} where={{ app: place.app, session: place.session, user }} />;
+    }
+    case 'run':
+      return <RunPage key={place.run} run={place.run} />;
+  }
+}
+
+function keyOf(place: { kind: string; run?: string; app?: string; session?: string }): string {
+  return [place.kind, place.run, place.app, place.session].join('/');
+}
+
+// The address bar is the page's state: a link to a fragment would lose it.
+function skip(event: { preventDefault(): void }): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
 }

@@ -13,6 +13,13 @@ export type PanelProps = {
   app: string;
   session: string;
   live: boolean;
+  /**
+   * Say something in the chat, with a change of the state that is applied first; absent where nothing can be said.
+   * Tells whether it was sent.
+   */
+  say?: (text: string, stateDelta?: Record<string, unknown>) => Promise<boolean>;
+  /** Another run of this session was made, by a change of its state: look at that one. */
+  follow?: (run: string) => void;
 };
 
 export type PanelSpec = {

@@ -51,10 +51,10 @@ class Desk:
 
 
 def write(state: State, values: Mapping[str, Any]) -> None:
-    """Write some fields of the box; a value that is there already is not written again."""
+    """Write some fields of the box; what was never there is not said to be gone."""
     for name, value in values.items():
         full = key(name)
-        if state.get(full) != value:
+        if value is not None or state.get(full) is not None:
             state[full] = value
 
 

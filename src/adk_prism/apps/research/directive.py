@@ -14,21 +14,34 @@ from adk_prism.apps.research.desk import Desk
 from adk_prism.apps.research.hearing.hearing import Heard
 from adk_prism.apps.research.searching import call_of
 
-HEARD = "temp:research_heard"
-"""State key that holds what was heard, for the length of one run."""
+HEARD = "research:heard"
+"""State key of what was heard. It is the session's, so that a run that goes on after an answer, or
+after its process died, neither forgets it nor hears the same words twice."""
 _MARK = "Directive: "
 
 
-def heard_value(heard: Heard) -> dict[str, Any]:
-    """Return what was heard as the state keeps it."""
-    return {"do": heard.do, **heard.about}
+def heard_value(heard: Heard, invocation: str) -> dict[str, Any]:
+    """Return what was heard in an invocation, as the state keeps it."""
+    return {"invocation": invocation, "do": heard.do, **heard.about}
+
+
+def shown_value(invocation: str) -> dict[str, Any]:
+    """Return what is left to do once a tool has answered: to show it."""
+    return {"invocation": invocation, "do": "show"}
+
+
+def was_heard(state: Mapping[str, Any], invocation: str) -> bool:
+    """Tell whether the message of an invocation has been heard."""
+    heard = state.get(HEARD)
+    return isinstance(heard, dict) and heard.get("invocation") == invocation
 
 
 def directive_line(state: Mapping[str, Any]) -> str:
     """Return the line of the instruction."""
     box = Desk(state).box
     plan = box.pending_search_plan
-    told: dict[str, Any] = {"heard": state.get(HEARD)}
+    heard = {name: each for name, each in state.get(HEARD, {}).items() if name != "invocation"}
+    told: dict[str, Any] = {"heard": heard}
     if plan is not None:
         told |= {"pending_call": call_of(plan), "approval": state.get("grounding:user_approval")}
     if box.last_search_failure is not None:

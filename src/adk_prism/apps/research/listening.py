@@ -15,7 +15,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
 from adk_prism.apps.research.desk import Desk, write
-from adk_prism.apps.research.directive import HEARD, heard_value
+from adk_prism.apps.research.directive import HEARD, heard_value, shown_value, was_heard
 from adk_prism.apps.research.hearing.hearing import Heard, Hearing, cancelled
 from adk_prism.apps.research.searching import Clock
 from adk_prism.apps.research.toolbox import Toolbox
@@ -36,13 +36,13 @@ class Listening:
         self._clock = clock
 
     def before_agent(self, callback_context: CallbackContext) -> None:
-        """Hear the message; an answer to a question of ADK's has no words, and needs none."""
-        text = _words(callback_context.user_content)
-        if text is None:
+        """Hear the message, once: when a question of ADK's is answered the agent starts anew with it."""
+        state, invocation = callback_context.state.to_dict(), callback_context.invocation_id
+        if was_heard(state, invocation):
             return
-        heard = self._hear(text, Desk(callback_context.state.to_dict()))
+        heard = self._hear(_words(callback_context.user_content), Desk(state))
         write(callback_context.state, heard.writes)
-        callback_context.state[HEARD] = heard_value(heard)
+        callback_context.state[HEARD] = heard_value(heard, invocation)
 
     def before_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
@@ -53,30 +53,32 @@ class Listening:
     def after_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any
     ) -> None:
-        """After a denial: take back the plan, or do what the reason says."""
+        """Leave what is left to do: to show the answer, or, after a denial, what its reason says."""
         del args, tool_response  # which ADK gives by name
         confirmation = tool_context.tool_confirmation
-        if not self._searches(tool.name) or confirmation is None or confirmation.confirmed:
+        if confirmation is None or confirmation.confirmed or not self._searches(tool.name):
+            if not tool_context.actions.requested_tool_confirmations:
+                tool_context.state[HEARD] = shown_value(tool_context.invocation_id)
             return
-        desk = Desk(tool_context.state.to_dict())
-        plan = desk.box.pending_search_plan
-        if plan is None:
-            return
-        payload = confirmation.payload
-        reason = payload.get("reason") if isinstance(payload, dict) else None
-        heard = self._hear(reason, desk) if isinstance(reason, str) and reason.strip() else None
-        if heard is None or heard.do not in _GO_ON or heard.writes.get("user_approval") == "ok":
-            heard = cancelled(plan, self._clock())
+        heard = self._after_denial(Desk(tool_context.state.to_dict()), confirmation.payload)
         write(tool_context.state, heard.writes)
-        tool_context.state[HEARD] = heard_value(heard)
+        tool_context.state[HEARD] = heard_value(heard, tool_context.invocation_id)
+
+    def _after_denial(self, desk: Desk, payload: Any) -> Heard:
+        """Hear the reason of a denial; one that is no other decision leaves it a denial."""
+        reason = payload.get("reason") if isinstance(payload, dict) else None
+        plan = desk.box.pending_search_plan
+        if plan is not None and isinstance(reason, str) and reason.strip():
+            heard = self._hear(reason, desk)
+            if heard.do in _GO_ON and heard.writes.get("user_approval") != "ok":
+                return heard
+        return cancelled(plan, self._clock())
 
     def _hear(self, text: str, desk: Desk) -> Heard:
         return Hearing(text, desk.box, desk.answers, self._names, self._clock()).hear()
 
 
-def _words(content: types.Content | None) -> str | None:
-    """Return the words of a message; None if it holds answers to calls, and no words."""
+def _words(content: types.Content | None) -> str:
+    """Return the words of a message."""
     parts = content.parts or [] if content is not None else []
-    if any(part.function_response for part in parts):
-        return None
     return " ".join(part.text for part in parts if part.text and not part.thought)

@@ -54,7 +54,7 @@ class Searching:
             outcome = await search(database, asked, client=client, limiter=self._limiter)
         desk = Desk(state.to_dict())
         failure = self._judge(desk, outcome, asked, database)
-        open_plan = self._still_open(desk, outcome, query, given, failure)
+        open_plan = self._still_open(desk, outcome, given, failure)
         news = desk.news(outcome.papers)
         step = self._next(database, failure, open_plan, desk.box.papers_found + len(news))
         kinds, years = breakdown(outcome.papers)
@@ -114,7 +114,6 @@ class Searching:
         self,
         desk: Desk,
         outcome: Outcome,
-        query: Query,
         given: Grant,
         failure: SearchFailure | None,
     ) -> SearchPlan | None:
@@ -123,7 +122,7 @@ class Searching:
         if not given.short or not outcome.truncated or failure is not None or plan is None:
             return None
         total = outcome.total
-        known = f"{min(total, query.limit)} papers (counted by the short run)" if total else "more"
+        known = f"{min(total, plan.limit)} papers (counted by the short run)" if total else "more"
         # The rest of the plan stays: it is the same search.
         return SearchPlan(**{**_fields(plan), "expected_results": known})
 

@@ -152,13 +152,15 @@ def _file(part: Json) -> Json:
     if not isinstance(url, str) or not url:
         raise Unprocessable("A file part has no `url`.")
     media_type = media_type if isinstance(media_type, str) and media_type else UNKNOWN_TYPE
+    filename = part.get("filename")
+    named: Json = {"displayName": filename} if isinstance(filename, str) and filename else {}
     if not url.startswith("data:"):
-        return {"fileData": {"fileUri": url, "mimeType": media_type}}
+        return {"fileData": {"fileUri": url, "mimeType": media_type, **named}}
     head, comma, data = url.partition(",")
     if not comma or not head.endswith(";base64"):
         raise Unprocessable("A file's data URL is not base64.")
-    named = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return {"inlineData": {"mimeType": named or media_type, "data": data}}
+    told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
+    return {"inlineData": {"mimeType": told or media_type, "data": data, **named}}
 
 
 # --------------------------------------------------------------------------- answers

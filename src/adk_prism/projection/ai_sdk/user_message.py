@@ -24,12 +24,15 @@ def _part(part: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(part.get("text"), str):
         return {"type": "text", "text": part["text"]}
     blob, file = part.get("inlineData"), part.get("fileData")
+    held = blob or file
+    if not held:
+        return None
+    media_type = held.get("mimeType") or UNKNOWN_TYPE
     if blob:
-        media_type = blob.get("mimeType") or UNKNOWN_TYPE
         # Inline, whatever its size: it is what the client itself sent.
         url = FileLinks().url("", 0, "", media_type, blob.get("data") or "", "")
-    elif file:
-        media_type, url = file.get("mimeType") or UNKNOWN_TYPE, file.get("fileUri") or ""
     else:
-        return None
-    return {"type": "file", "mediaType": media_type, "url": url}
+        url = held.get("fileUri") or ""
+    shown = {"type": "file", "mediaType": media_type, "url": url}
+    filename = held.get("displayName")
+    return {**shown, "filename": filename} if filename else shown

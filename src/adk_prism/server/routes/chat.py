@@ -104,7 +104,7 @@ class _ChatRoutes:
         files = FileLinks(base_url(request, self._context.settings))
         spec = protocol("ai-sdk", dialect, files)
         view = await self._context.follower.open(Stream(run, "ai-sdk", (dialect, files.base)), spec)
-        return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
+        return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def resume(
         self,
@@ -124,7 +124,7 @@ class _ChatRoutes:
         files = FileLinks(base_url(request, self._context.settings))
         view = await open_message(self._context.follower, turns[-1], dialect, files)
         headers = {RUN_HEADER: turns[-1].last.summary.run}
-        return EventStream(view, protocol("ai-sdk", dialect), self._context.report, headers)
+        return EventStream(view, protocol("ai-sdk", dialect), self._context, headers)
 
     async def messages(
         self,

@@ -82,7 +82,7 @@ class _RunRoutes:
         """Run the agent and stream its events."""
         run = await self._begin(request, asked, key, streaming=asked.streaming)
         view = await self._context.follower.open(Stream(run, "adk"), self._spec)
-        return EventStream(view, self._spec, self._context.report, {RUN_HEADER: run})
+        return EventStream(view, self._spec, self._context, {RUN_HEADER: run})
 
     async def _begin(
         self, request: Request, asked: RunAgent, key: str, *, streaming: bool

@@ -64,7 +64,7 @@ class _RunsRoutes:
         spec = protocol(as_, dialect, files)
         stream = Stream(run, as_, (dialect, files.base), named=spec.named)
         view = await self._context.follower.open(stream, spec, _after(run, after, last_event_id))
-        return EventStream(view, spec, self._context.report, {RUN_HEADER: run})
+        return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def cancel(self, run: Run) -> dict[str, Any]:
         """Stop a run and return it; one that is over stays as it is."""

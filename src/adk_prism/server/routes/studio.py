@@ -110,7 +110,7 @@ class _StudioRoutes:
         view = await self._context.follower.open(stream, self._spec, after)
         if view.nothing_left:
             return Response(status_code=204)
-        return EventStream(view, self._spec, self._context.report, {RUN_HEADER: run})
+        return EventStream(view, self._spec, self._context, {RUN_HEADER: run})
 
     async def _begin(self, app: str, asked: StudioRequest, key: str, body: bytes) -> RunId:
         user = check_user(asked.user)

@@ -26,7 +26,11 @@ _SIGNS: tuple[tuple[Errand, str], ...] = (
         "help",
         r"(?:help|hello|hi|hey|good (?:morning|afternoon|evening)|what can you do|who are you)\b.{0,20}",
     ),
-    ("continue", r"(?:continue|go on|next|and now|so|done|carry on|what now|what next)?[\s.?!…]*"),
+    (
+        "continue",
+        r"(?:continue|go on|next|and now|so|done|carry on|what now|what next|h+m+|u+[hm]+|e+h+|huh|test)?"
+        r"[\s.?!…]*",
+    ),
 )
 _COMPILED = tuple((name, re.compile(pattern, re.I | re.S)) for name, pattern in _SIGNS)
 # An errand is a short message; a long one that begins so is a question.

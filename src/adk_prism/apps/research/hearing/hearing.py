@@ -174,7 +174,11 @@ class Hearing:
             found = find_remedy(chosen, offered)
             if found is not None:
                 return self._remedy(found)
-            return Heard("no_such_remedy", {"chosen": chosen[:80]}, {"selected_remedy": None})
+            return Heard(
+                "no_such_remedy",
+                {"chosen": chosen[:80]},
+                {"selected_remedy": None, "next_action": _asks()},
+            )
         if means_remedy(self.text):
             return Heard("no_such_remedy", {"chosen": self.text[:80]}, {"next_action": _asks()})
         return None
@@ -197,7 +201,10 @@ class Hearing:
         errand = read_errand(self.text)
         if errand is None or (errand == "continue" and self.box.pending_search_plan is not None):
             return None
-        return Heard(errand)
+        if errand in ("help", "continue"):
+            return Heard(errand, writes={"next_action": _asks()})
+        does = NextAction(owner="agent", action=errand, target="what was found", due="now")
+        return Heard(errand, writes={"next_action": value_of(does)})
 
     def _question(self) -> Heard:
         filters = read_filters(self.text, self.now.year, self.names)
@@ -215,15 +222,17 @@ class Hearing:
             "propose",
             about,
             {
-                "research_question": self.text.strip()[:LONGEST_QUESTION],
+                "research_question": question.strip()[:LONGEST_QUESTION],
                 "stage": "retrieval" if self.box.search_history else "scoping",
                 "next_action": value_of(plans),
             },
         )
 
 
-def cancelled(plan: SearchPlan, now: datetime) -> Heard:
-    """Return what a bare denial means."""
+def cancelled(plan: SearchPlan | None, now: datetime) -> Heard:
+    """Return what a bare denial means, whether or not the plan is still there."""
+    if plan is None:
+        return Heard("cancelled", writes={"next_action": _asks()})
     return Hearing("cancel", GroundingBox(pending_search_plan=plan), PanelAnswers(), {}, now).hear()
 
 

@@ -91,6 +91,10 @@ def _build_aside(shelf: Shelf, path: Path) -> None:
         with closing(sqlite3.connect(name)) as connection:
             _build(connection, shelf.rows())
         os.replace(name, path)
+        # Older data and older programs have left theirs; whoever still reads one keeps it open.
+        for old in path.parent.glob("library-*.sqlite"):
+            if old != path:
+                old.unlink(missing_ok=True)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -19,16 +19,14 @@ from adk_prism.apps.research.databases.query import Query
 from adk_prism.apps.research.databases.syntax import Dialect, Term, parse, render
 
 from .index import cache_folder, open_index
-from .shelf import Row, Shelf
+from .shelf import COLUMNS, Row, Shelf
 
 _DIALECT = Dialect(
     term=lambda term: f'"{_words(term)}"', both=" AND ", either=" OR ", without=" NOT "
 )
 # A word in the title says most about a paper, then its subject, then where and by whom.
 _ORDER = "bm25(words, 10.0, 2.0, 2.0, 4.0), papers.id"
-_COLUMNS = "title, authors, year, venue, kind, doi, arxiv, field, topics, checked"
-# The columns that the fields of a query may name in the bundled data.
-FIELDS = ("Computer Science", "Medicine")
+_COLUMNS = ", ".join(f"papers.{name}" for name in COLUMNS)
 
 
 def _words(term: Term) -> str:

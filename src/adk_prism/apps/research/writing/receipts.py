@@ -46,7 +46,10 @@ def cited(paper: Mapping[str, Any]) -> str:
 
 
 def _breakdown(receipt: SearchReceipt) -> str:
-    parts = [f"{count} {kind}" for kind, count in receipt.by_kind.items()]
+    parts = [
+        f"{count} unknown" if kind == "unknown" else _counted(count, kind)
+        for kind, count in receipt.by_kind.items()
+    ]
     total = receipt.total
     if total is not None and total > receipt.results_count:
         parts.append(f"of {total} that there are")

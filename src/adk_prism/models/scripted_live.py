@@ -1,0 +1,288 @@
+"""A live connection to the offline model: it plays the same scripts aloud.
+
+What is written in a script is spoken: a tone for each word, and the words as a transcript; asked for text,
+it writes. What it hears it cannot understand, so an utterance becomes a prompt that says how long and how
+high the sound was (`voice: 1.2 seconds of sound near 440 Hz`), which a script may answer like any other.
+
+It behaves as Gemini's live connection does (google-adk 2.13, `models/gemini_llm_connection.py`): pieces
+and then the whole, transcripts that are told as finished, `turnComplete` after each turn. It is
+interrupted by speech, by the start of an activity, and by content of any kind. After a call it waits for
+the answers to all calls of the turn before it goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from itertools import groupby
+from typing import assert_never
+
+from google.adk.models.base_llm_connection import BaseLlmConnection, RealtimeInput
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.platform.uuid import new_uuid
+from google.genai import types
+
+from adk_prism.models.chunks import Usage, words_of
+from adk_prism.models.ear import Ear
+from adk_prism.models.sound import SPOKEN_RATE, tone
+from adk_prism.models.turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
+
+WORD = 80
+"""Milliseconds of sound for each word."""
+PITCHES = (262, 294, 330, 392, 440)
+"""Of the words in turn, so that speech is not one long note."""
+
+Script = Callable[[LlmRequest], Turn]
+Count = Callable[[LlmRequest, Turn], Usage]
+Beat = LlmResponse | Pause | Fail
+
+
+class ScriptedConnection(BaseLlmConnection):
+    """Plays a script to one live connection."""
+
+    def __init__(self, script: Script, request: LlmRequest, delay: float, count: Count) -> None:
+        self._script = script
+        self._request = request
+        self._delay = delay
+        self._count = count
+        self._contents: list[types.Content] = []
+        self._out: asyncio.Queue[LlmResponse | Exception | None] = asyncio.Queue()
+        self._playing: asyncio.Task[None] | None = None
+        self._unanswered: set[str] = set()
+        self._ear = Ear()
+
+    # ------------------------------------------------------------------ from the client
+
+    async def send_history(self, history: list[types.Content]) -> None:
+        """Take what was said before; answer it if the user had the last word."""
+        self._contents = list(history)
+        if history and history[-1].role == "user":
+            self._answer()
+
+    async def send_content(self, content: types.Content) -> None:
+        """Take a message, or answers to calls."""
+        await self._send_content(content)
+
+    async def _send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        parts = content.parts or []
+        answers = [part.function_response for part in parts if part.function_response]
+        if answers:
+            self._contents.append(types.Content(role="user", parts=parts))
+            self._unanswered -= {answer.id or "" for answer in answers}
+            if not self._unanswered and not self._is_playing:
+                self._answer()
+            return
+        self._interrupt()
+        if not partial:
+            self._contents.append(content)
+            self._answer()
+
+    async def send_realtime(self, blob: RealtimeInput) -> None:
+        """Take sound, or word of where it begins and ends."""
+        match blob:
+            case types.Blob():
+                heard = self._ear.hear(blob.data or b"", blob.mime_type or "")
+            case types.ActivityStart():
+                self._interrupt()
+                heard = self._ear.begin()
+            case types.ActivityEnd() | types.LiveClientRealtimeInput():
+                heard = self._ear.finish()
+            case _:
+                assert_never(blob)
+        if heard == "began":
+            self._interrupt()
+            self._put(_activity(types.VoiceActivityType.ACTIVITY_START))
+        elif heard == "ended":
+            self._put(_activity(types.VoiceActivityType.ACTIVITY_END))
+            self._transcribe(self._ear.words())
+
+    def _transcribe(self, words: str) -> None:
+        if self._config.input_audio_transcription is not None:
+            for piece in words_of(words):
+                told = types.Transcription(text=piece, finished=False)
+                self._put(LlmResponse(input_transcription=told, partial=True))
+            whole = types.Transcription(text=words, finished=True)
+            self._put(LlmResponse(input_transcription=whole, partial=False))
+        self._contents.append(types.UserContent(words))
+        self._answer()
+
+    # ------------------------------------------------------------------ to the client
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """Give what the model says until its turn is complete; nothing once it is closed."""
+        while True:
+            item = await self._out.get()
+            if item is None:
+                self._out.put_nowait(None)  # whoever asks again gets the same answer
+                return
+            if isinstance(item, Exception):
+                raise item
+            yield item
+            if item.turn_complete:
+                return
+
+    async def close(self) -> None:
+        """Fall silent for good."""
+        self._stop()
+        self._out.put_nowait(None)
+
+    # ------------------------------------------------------------------ speaking
+
+    @property
+    def _config(self) -> types.LiveConnectConfig:
+        return self._request.live_connect_config
+
+    @property
+    def _is_playing(self) -> bool:
+        return self._playing is not None and not self._playing.done()
+
+    def _put(self, response: LlmResponse) -> None:
+        self._out.put_nowait(response)
+
+    def _stop(self) -> None:
+        if self._playing is not None:
+            self._playing.cancel()
+
+    def _interrupt(self) -> None:
+        """Stop in mid-sentence, if one is being said."""
+        if self._is_playing:
+            self._stop()
+            self._put(LlmResponse(interrupted=True))
+            self._put(LlmResponse(turn_complete=True))
+
+    def _answer(self) -> None:
+        self._stop()
+        self._playing = asyncio.create_task(self._play())
+
+    async def _play(self) -> None:
+        try:
+            turn = await self._play_turn()
+            while turn is not None and any(isinstance(step, Call) for step in turn.steps):
+                turn = await self._play_turn()
+        except Exception as error:  # the connection breaks, and whoever reads it is told why
+            self._out.put_nowait(error)
+            return
+        if turn is not None:
+            self._contents.append(types.ModelContent(_said(turn) or " "))
+            self._put(LlmResponse(turn_complete=True, grounding_metadata=turn.grounding))
+
+    async def _play_turn(self) -> Turn | None:
+        """Play one turn of the script and return it; None if it is left to wait for answers."""
+        request = self._request.model_copy(update={"contents": list(self._contents)})
+        turn = self._script(request)
+        async for response in self._paced(turn):
+            if calls := _calls_in(response):
+                assert response.content is not None
+                self._contents.append(response.content)
+                self._unanswered |= set(calls)
+            self._put(response)
+        self._put(LlmResponse(usage_metadata=turn.usage or self._count(request, turn)))
+        return None if self._unanswered else turn
+
+    async def _paced(self, turn: Turn) -> AsyncIterator[LlmResponse]:
+        for beat in self._beats(turn):
+            if isinstance(beat, Fail):
+                raise beat.error
+            await asyncio.sleep(beat.seconds if isinstance(beat, Pause) else self._delay)
+            if isinstance(beat, LlmResponse):
+                yield beat
+
+    def _beats(self, turn: Turn) -> Iterator[Beat]:
+        speaks = types.Modality.TEXT not in (self._config.response_modalities or [])
+        voice = _Voice(bool(speaks and self._config.output_audio_transcription))
+        for is_call, steps in groupby(turn.steps, lambda step: isinstance(step, Call)):
+            if is_call:
+                yield from voice.whole()
+                yield _called([step for step in steps if isinstance(step, Call)])
+            else:
+                for step in steps:
+                    yield from voice.speak(step) if speaks else _written(step)
+        yield from voice.whole()
+
+
+class _Voice:
+    """Speaks steps aloud, and writes down what it says."""
+
+    def __init__(self, is_written_down: bool) -> None:
+        self._is_written_down = is_written_down
+        self._said: list[str] = []
+        self._words = 0
+
+    def speak(self, step: Step) -> Iterator[Beat]:
+        if not isinstance(step, Say):
+            yield from _written(step)
+            return
+        for word in words_of(step.text):
+            self._words += 1
+            if self._is_written_down:
+                self._said.append(word)
+                told = types.Transcription(text=word, finished=False)
+                yield LlmResponse(output_transcription=told, partial=True)
+            yield sound(tone(PITCHES[self._words % len(PITCHES)], WORD))
+
+    def whole(self) -> Iterator[Beat]:
+        """Yield all that was said since the last time, once."""
+        if self._said:
+            told = types.Transcription(text="".join(self._said), finished=True)
+            self._said.clear()
+            yield LlmResponse(output_transcription=told, partial=False)
+
+
+def sound(pcm: bytes) -> LlmResponse:
+    """Return a piece of sound as Gemini gives it."""
+    blob = types.Blob(mime_type=f"audio/pcm;rate={SPOKEN_RATE}", data=pcm)
+    return LlmResponse(content=types.Content(role="model", parts=[types.Part(inline_data=blob)]))
+
+
+def _written(step: Step) -> Iterator[Beat]:
+    match step:
+        case Say(text):
+            yield from _texts(text, None)
+        case Think(text):
+            yield from _texts(text, True)
+        case Show(part):
+            shown = types.Content(role="model", parts=[part.model_copy(deep=True)])
+            yield LlmResponse(content=shown)
+        case Pause() | Fail():
+            yield step
+        case Call():
+            yield _called([step])
+        case _:
+            assert_never(step)
+
+
+def _texts(text: str, thought: bool | None) -> Iterator[LlmResponse]:
+    """Yield a text in pieces, and then whole: of that, Gemini says that it was not interrupted."""
+
+    def content(piece: str) -> types.Content:
+        return types.Content(role="model", parts=[types.Part(text=piece, thought=thought)])
+
+    for word in words_of(text):
+        yield LlmResponse(content=content(word), partial=True)
+    yield LlmResponse(content=content(text), partial=False, interrupted=False)
+
+
+def _called(calls: list[Call]) -> LlmResponse:
+    parts = [
+        types.Part(
+            function_call=types.FunctionCall(
+                id=call.id or f"live-{new_uuid()}", name=call.name, args=dict(call.args)
+            )
+        )
+        for call in calls
+    ]
+    return LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+def _calls_in(response: LlmResponse) -> list[str]:
+    parts = (response.content.parts if response.content is not None else None) or []
+    return [part.function_call.id or "" for part in parts if part.function_call]
+
+
+def _said(turn: Turn) -> str:
+    return "".join(step.text for step in turn.steps if isinstance(step, Say))
+
+
+def _activity(kind: types.VoiceActivityType) -> LlmResponse:
+    return LlmResponse(voice_activity=types.VoiceActivity(voice_activity_type=kind))

@@ -1,0 +1,137 @@
+"""Where the tools of one live run wait for people and clients.
+
+Decides what is asked, in which order it enters the log, and what a tool is told. It knows calls by ADK's
+ids; a question about a call is told only after the call itself is in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.tools.base_tool import BaseTool
+from msgspec import Raw, Struct, json
+
+from adk_prism.runlog.entry import ApprovalAsked, ApprovalGiven, Record
+from adk_prism.source.live.inbox import Inbox
+from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.live.questions import Questions
+from adk_prism.source.live.switches import Switchboard, Switches
+from adk_prism.source.plain_json import storable
+
+LONGEST_SEEN = 4096
+"""Calls of one run whose events are remembered as written; a call runs at once after it."""
+
+Write = Callable[[Record], Awaitable[None]]
+
+
+class Verdict(Struct, frozen=True):
+    """What became of an approval."""
+
+    approved: bool
+    reason: str = ""
+
+
+class Result(Struct, frozen=True):
+    """What a client's tool gave."""
+
+    value: Raw
+    error: str = ""
+
+
+def approval_of(call: str) -> str:
+    """Return the id of the question about a call."""
+    return f"approval-{call}"
+
+
+class Desk:
+    """The questions of one live run."""
+
+    def __init__(
+        self, invocation: str, options: LiveOptions, board: Switchboard, write: Write
+    ) -> None:
+        self.invocation = invocation
+        self.inbox = Inbox()
+        self.switches = Switches(board)
+        self.contexts: dict[str, InvocationContext] = {}
+        """Of each agent that has run: there ADK keeps the very tools that it will call."""
+        self._options = options
+        self._write = write
+        self._approvals: Questions[Verdict] = Questions("Approval", lambda w: Verdict(False, w))
+        self._results: Questions[Result] = Questions("Call", lambda w: Result(Raw(b"null"), w))
+        self._seen: dict[str, asyncio.Event] = {}
+        self._is_closed = False
+
+    # ------------------------------------------------------------------ calls
+
+    def tool(self, agent: str, name: str) -> BaseTool | None:
+        """Find the tool that a call of an agent will run."""
+        context = self.contexts.get(agent)
+        tools = (context.canonical_tools_cache if context is not None else None) or []
+        return next((tool for tool in tools if tool.name == name), None)
+
+    def expect(self, call: str, tool: BaseTool, *, gated: bool) -> None:
+        """Note that a call will wait: for a person, for the client, or first one and then the other."""
+        self.switches.on(call, tool)
+        if gated:
+            self._approvals.expect(approval_of(call))
+        if tool.is_long_running:
+            self._results.expect(call)
+
+    def seen(self, call: str) -> asyncio.Event:
+        """Return the event that is set when the call is in the log."""
+        if len(self._seen) > LONGEST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        return self._seen.setdefault(call, asyncio.Event())
+
+    # ------------------------------------------------------------------ asking
+
+    async def ask(self, call: str, name: str) -> Verdict:
+        """Ask a person about a call and wait for the answer."""
+        await self.seen(call).wait()
+        approval = approval_of(call)
+        if self._is_closed:
+            return Verdict(False, "The session is over.")
+        await self._write(ApprovalAsked(approval=approval, call=call, name=name))
+        verdict = await self._approvals.wait(approval, self._options.approval_timeout)
+        given = ApprovalGiven(approval=approval, approved=verdict.approved, reason=verdict.reason)
+        await self._write(given)
+        return verdict
+
+    async def fetch(self, call: str) -> dict[str, Any]:
+        """Wait for the client's result of a call, and return it as a tool's answer."""
+        await self.seen(call).wait()
+        if self._is_closed:
+            return {"error": "The session is over."}
+        result = await self._results.wait(call, self._options.client_timeout)
+        if result.error:
+            return {"error": result.error}
+        value = storable(json.decode(result.value))
+        # ADK takes an empty answer of a long-running tool for none.
+        return value if isinstance(value, dict) and value else {"result": value}
+
+    # ------------------------------------------------------------------ answering
+
+    def decide(self, approval: str, verdict: Verdict) -> None:
+        """Answer an approval; the first answer counts. Raise `Conflict` or `NotFound`."""
+        self._approvals.answer(approval, verdict)
+
+    def give(self, call: str, result: Result) -> None:
+        """Give a client's result; the first one counts. Raise `Conflict` or `NotFound`."""
+        self._results.answer(call, result)
+
+    def give_up(self, why: str) -> None:
+        """Deny what waits for a person, and fail what waits for the client."""
+        self._approvals.give_up(why)
+        self._results.give_up(why)
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        self._is_closed = True
+        self.give_up("The session is over.")
+        for seen in self._seen.values():
+            seen.set()
+        self.switches.close()
+        self.contexts.clear()

@@ -1,0 +1,145 @@
+"""The ADK plugin of live runs: it stands before the tools that wait for somebody.
+
+google-adk 2.13 has no approvals in live runs: a tool that needs one is refused, and nobody is asked. Here
+the call waits, in the background (`switches`), for the person or the client, and then runs, or is refused,
+as in any other run. An exception of a tool is answered with an error: in the background ADK would only log
+it, and the model would wait for ever; in the foreground it would end the conversation.
+
+Also decides the invocation's id, which ADK draws by itself in live runs.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_confirmation import ToolConfirmation
+from google.adk.tools.tool_context import ToolContext
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.source.client_tool import is_client_tool
+from adk_prism.source.live.desk import Desk
+from adk_prism.source.live.switches import Switchboard
+from adk_prism.source.redaction import safe_code
+
+NAME = "adk_prism_live"
+
+NEVER_SWITCHED = frozenset({"transfer_to_agent", "task_completed"})
+"""ADK acts on their answers only where its receiving loop gives them."""
+
+DESK: ContextVar[Desk | None] = ContextVar("adk_prism_desk", default=None)
+"""Set in the task that drives a live run; ADK's own tasks, which it starts there, take it over."""
+
+
+def live_plugin(runner: Runner, report: Report) -> LivePlugin:
+    """Return the Runner's plugin for live runs; it is added behind the one that sees nodes."""
+    manager = runner.plugin_manager
+    known = manager.get_plugin(NAME)
+    if isinstance(known, LivePlugin):
+        return known
+    plugin = LivePlugin(report)
+    first = 1 if manager.plugins and manager.plugins[0].name == "adk_prism_nodes" else 0
+    manager.plugins.insert(first, plugin)
+    return plugin
+
+
+class LivePlugin(BasePlugin):
+    """Serves every live run of one Runner; for any other run it does nothing."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(name=NAME)
+        self.board = Switchboard()
+        self._report = report
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        desk = DESK.get()
+        if desk is not None and invocation_context.live_request_queue is desk.inbox:
+            invocation_context.invocation_id = desk.invocation
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        desk = _desk(callback_context.invocation_id)
+        if desk is not None:
+            desk.contexts[agent.name] = callback_context._invocation_context
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> None:
+        """See calls before ADK runs them."""
+        desk = _desk(event.invocation_id)
+        if desk is None or event.partial:
+            return
+        for call in event.get_function_calls():
+            tool = desk.tool(event.author, call.name or "")
+            if tool is None or not call.id or tool.name in NEVER_SWITCHED:
+                continue
+            context = ToolContext(invocation_context, function_call_id=call.id)
+            gated = await _is_gated(tool, dict(call.args or {}), context)
+            if gated or tool.is_long_running:
+                desk.expect(call.id, tool, gated=gated)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Wait for whom the call waits for; answer in its place where it must not run here."""
+        desk = _desk(tool_context.invocation_id)
+        call = tool_context.function_call_id
+        if desk is None or not call:
+            return None
+        desk.switches.off(call)
+        if await _is_gated(tool, tool_args, tool_context):
+            verdict = await desk.ask(call, tool.name)
+            if not verdict.approved:
+                reason = f" Reason: {verdict.reason}" if verdict.reason else ""
+                return {"error": f"This tool call is rejected.{reason}"}
+            tool_context.tool_confirmation = ToolConfirmation(confirmed=True)
+        return await desk.fetch(call) if is_client_tool(tool) else None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> dict[str, Any] | None:
+        """Let the client answer for a long-running tool that has not."""
+        del tool_args
+        desk = _desk(tool_context.invocation_id)
+        call = tool_context.function_call_id
+        if desk is None or not call or not tool.is_long_running or result:
+            return None
+        return await desk.fetch(call)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
+    ) -> dict[str, Any] | None:
+        """Answer for a tool that raised: the model is told that it did, the operator why."""
+        del tool_args
+        if _desk(tool_context.invocation_id) is None or not isinstance(error, Exception):
+            return None
+        correlation = new_correlation()
+        kind = safe_code(type(error).__name__)
+        self._report(
+            Diagnostic(
+                kind="tool failed", detail=tool.name, correlation=correlation, cause=cause_of(error)
+            )
+        )
+        return {"error": f"The tool failed ({kind}). Reference: {correlation}."}
+
+
+def _desk(invocation: str) -> Desk | None:
+    """Return the desk of the live run that this happens in, and not in a run inside one of its tools."""
+    desk = DESK.get()
+    return desk if desk is not None and desk.invocation == invocation else None
+
+
+async def _is_gated(tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
+    # Asked as ADK's own gate asks: anything but True lets the call through.
+    try:
+        return await tool.check_require_confirmation(args, context) is True
+    except Exception:  # the app's own function: when in doubt, a person is asked
+        return True

@@ -1,0 +1,86 @@
+"""The agent's sound on its way to the log: gathered, and kept up to a bound.
+
+A live model sends some fifty pieces of sound a second. Whoever talks to it gets each at once; the log gets
+them together, as the parts of one event a second, each piece still a part of its own. Beyond the bound only
+their number and size are kept, which is what a message's totals need.
+"""
+
+from __future__ import annotations
+
+from google.adk.events.event import Event
+from google.genai import types
+from msgspec import Struct
+
+GATHERED = 48_000
+"""Bytes that are gathered into one event: a second of 24 kHz."""
+
+UNKEPT = "adkPrism"
+"""Key of a part's metadata that says how much sound it stands for (`facts.media`)."""
+
+
+class Sound(Struct, frozen=True, gc=False):
+    """A piece of raw sound."""
+
+    pcm: bytes
+    media_type: str
+
+
+def sound_of(event: Event) -> list[Sound] | None:
+    """Return the sound that an event is; None if it is, or says, anything else."""
+    content = event.content
+    if content is None or not content.parts or event.interrupted or event.turn_complete:
+        return None
+    if event.partial or event.error_code or event.grounding_metadata or event.usage_metadata:
+        return None
+    found = []
+    for part in content.parts:
+        blob = part.inline_data
+        if blob is None or part.text or not (blob.mime_type or "").startswith("audio/pcm"):
+            return None
+        found.append(Sound(blob.data or b"", blob.mime_type or ""))
+    return found
+
+
+class SoundLog:
+    """Gathers the sound of one run into events for its log."""
+
+    def __init__(self, kept: int) -> None:
+        """`kept` is how many bytes the log keeps."""
+        self._left = kept
+        self._first: Event | None = None
+        self._pieces: list[Sound] = []
+        self._size = 0
+
+    def add(self, event: Event, pieces: list[Sound]) -> Event | None:
+        """Take pieces of sound; return an event once enough is gathered."""
+        whole = None
+        if self._first is not None and self._first.author != event.author:
+            whole = self.flush()
+        self._first = self._first or event
+        self._pieces += pieces
+        self._size += sum(len(piece.pcm) for piece in pieces)
+        return whole or (self.flush() if self._size >= GATHERED else None)
+
+    def flush(self) -> Event | None:
+        """Return what is gathered as one event; None if nothing is."""
+        event, pieces, size = self._first, self._pieces, self._size
+        if event is None:
+            return None
+        self._first, self._pieces, self._size = None, [], 0
+        kept = size <= self._left
+        if kept:
+            self._left -= size
+        parts = list(map(_kept, pieces)) if kept else [_unkept(pieces)]
+        return event.model_copy(update={"content": types.Content(role="model", parts=parts)})
+
+
+def _kept(piece: Sound) -> types.Part:
+    return types.Part(inline_data=types.Blob(mime_type=piece.media_type, data=piece.pcm))
+
+
+def _unkept(pieces: list[Sound]) -> types.Part:
+    told = {"chunks": len(pieces), "bytes": sum(len(piece.pcm) for piece in pieces)}
+    return types.Part(
+        inline_data=types.Blob(mime_type=pieces[0].media_type, data=b""),
+        part_metadata={UNKEPT: told},
+    )

@@ -1,0 +1,262 @@
+"""A live run of an in-process ADK Runner as a source of records.
+
+Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it enters the log:
+- the run is the connection to the model. One task drives it; all that is to be recorded, whoever saw it,
+  goes through one queue, so the log has one order;
+- what the user writes is recorded here, since ADK stores it and says nothing;
+- sound goes to whoever listens at once, and to the log gathered (`sound`);
+- handles for the resumption of a model's session stay on the server;
+- an interruption is recorded, what waits for a person is denied, and the model is told in the way it
+  understands. Until it has ended its turn its sound is dropped.
+
+It ends when the client has had enough (`close`): the model is told, and given half a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.models.google_llm import Gemini
+from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.genai import types
+
+from adk_prism.diagnostics import Report, ignore
+from adk_prism.errors import NotFound
+from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
+from adk_prism.source.agents import list_agents
+from adk_prism.source.contract import Emit
+from adk_prism.source.live.desk import Desk, Result, Verdict
+from adk_prism.source.live.options import LiveCall, run_config
+from adk_prism.source.live.plugin import DESK, live_plugin
+from adk_prism.source.live.sound import Sound, SoundLog, sound_of
+from adk_prism.source.redaction import Serialiser, state_json
+from adk_prism.source.request import checked_message
+from adk_prism.source.runner import first_cause
+from adk_prism.version import VERSION
+
+MOST_UNWRITTEN = 256
+"""Records that may wait to be written before the model's next word is."""
+
+FAREWELL = 0.5
+"""Seconds that ADK has to end a run whose queue is closed: it takes milliseconds."""
+
+HEARD_TYPE = "audio/pcm;rate=16000"
+"""What a microphone sends: 16 kHz, 16 bits, one channel, as Gemini wants it."""
+
+_IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
+"""Models that refuse content in the middle of a session, and are interrupted by speech alone."""
+
+Listener = Callable[[Sound], None]
+
+
+class Stopped(Exception):
+    """Somebody stopped the run."""
+
+
+class LiveSource:
+    """One live run."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        call: LiveCall,
+        *,
+        agents: Sequence[Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """Prepare a run; nothing happens yet."""
+        self._runner = runner
+        self._call = call
+        self._agents = list_agents(runner.agent) if agents is None else list(agents)
+        self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
+        self._records: asyncio.Queue[Record | None] = asyncio.Queue(MOST_UNWRITTEN)
+        board = live_plugin(runner, report).board
+        self._desk = Desk(call.invocation, call.options, board, self._records.put)
+        self._sound = SoundLog(call.options.sound_kept)
+        self._driver: asyncio.Task[None] | None = None
+        self._is_speaking = False
+        self._is_muted = False
+        self._is_active = False
+        """The model has been told that the person speaks."""
+        self._is_stopped = False
+        self.listener: Listener | None = None
+        """Is given the agent's sound, piece by piece, while somebody listens."""
+
+    @property
+    def correlation(self) -> str:
+        """Of the last exception text that was kept from the log; empty if there was none."""
+        return self._serialiser.correlation
+
+    # ------------------------------------------------------------------ the run
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Run until the client or the model ends it. Raise `NotFound` before the first record."""
+        del emit  # all that is seen here goes through one queue
+        yield await self._started()
+        self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
+        try:
+            while (record := await self._records.get()) is not None:
+                yield record
+            await self._driver
+        except BaseExceptionGroup as group:
+            raise first_cause(group) from group
+        finally:
+            self._driver.cancel()
+            await asyncio.wait([self._driver])
+            self._desk.close()
+        if self._is_stopped:
+            raise Stopped
+
+    async def _started(self) -> RunStarted:
+        origin = self._call.origin
+        session = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name,
+            user_id=origin.user,
+            session_id=origin.session,
+            config=GetSessionConfig(num_recent_events=0),
+        )
+        if session is None:
+            raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
+        return RunStarted(
+            run=self._call.run,
+            origin=origin,
+            invocation=self._call.invocation,
+            live=True,
+            agents=self._agents,
+            state=state_json(session.state),
+            version=VERSION,
+        )
+
+    async def _drive(self) -> None:
+        DESK.set(self._desk)
+        events = self._runner.run_live(
+            user_id=self._call.origin.user,
+            session_id=self._call.origin.session,
+            live_request_queue=self._desk.inbox,
+            run_config=run_config(self._call.options),
+        )
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    await self._take(event)
+        finally:
+            self._desk.close()
+            await self._put_sound()
+            await self._records.put(None)
+
+    async def _take(self, event: Event) -> None:
+        pieces = sound_of(event)
+        if pieces is not None:
+            await self._play(event, pieces)
+            return
+        if event.live_session_resumption_update is not None:
+            return
+        await self._put_sound()
+        self._follow(event)
+        await self._records.put(AgentEvent(self._serialiser.event(event)))
+        for call in event.get_function_calls() if not event.partial else ():
+            self._desk.seen(call.id or "").set()
+
+    def _follow(self, event: Event) -> None:
+        """Follow whether the agent speaks."""
+        if event.turn_complete or event.interrupted:
+            self._is_speaking = self._is_muted = False
+        elif event.content is not None or event.output_transcription is not None:
+            self._is_speaking = True
+
+    async def _play(self, event: Event, pieces: list[Sound]) -> None:
+        self._is_speaking = True
+        if self._is_muted:
+            return
+        if self.listener is not None:
+            for piece in pieces:
+                self.listener(piece)
+        whole = self._sound.add(event, pieces)
+        if whole is not None:
+            await self._records.put(AgentEvent(self._serialiser.event(whole)))
+
+    async def _put_sound(self) -> None:
+        whole = self._sound.flush()
+        if whole is not None:
+            await self._records.put(AgentEvent(self._serialiser.event(whole)))
+
+    # ------------------------------------------------------------------ what a client may do
+
+    async def say(self, content: types.Content) -> None:
+        """Send what the user wrote. Raise `Unprocessable` for what ADK would choke on."""
+        content = checked_message(content)
+        said = Event(invocation_id=self._call.invocation, author="user", content=content)
+        await self._put_sound()
+        await self._records.put(AgentEvent(self._serialiser.event(said)))
+        self._desk.inbox.send_content(content)
+
+    def hear(self, pcm: bytes) -> bool:
+        """Send a piece of what the microphone hears; tell whether there was room for it."""
+        return self._desk.inbox.hear(pcm, HEARD_TYPE)
+
+    def begin_speech(self) -> None:
+        """The person begins to speak: told to a model that does not find out by itself."""
+        if self._call.options.manual and not self._is_active:
+            self._is_active = True
+            self._desk.inbox.begin_activity()
+
+    def end_speech(self) -> None:
+        """The person has spoken, or switched the microphone off."""
+        if not self._call.options.manual:
+            self._desk.inbox.end_sound()
+        elif self._is_active:
+            self._is_active = False
+            self._desk.inbox.end_activity()
+
+    async def interrupt(self, reason: str) -> None:
+        """Cut the agent off."""
+        self._desk.give_up("The person interrupted.")
+        self._is_muted = self._is_speaking
+        await self._put_sound()
+        await self._records.put(SpeakerInterrupted(reason=reason))
+        self._signal()
+
+    def _signal(self) -> None:
+        """Tell the model that it is interrupted, in the way that it understands."""
+        if self._call.options.manual:
+            self.begin_speech()
+            return
+        model = self._model()
+        if isinstance(model, Gemini):
+            if _IGNORES_CONTENT.match(model.model) is None:
+                self._desk.inbox.send_content(types.UserContent(" "), partial=True)
+        else:
+            self._desk.inbox.begin_activity()
+
+    def _model(self) -> object:
+        agent = next((c.agent for c in reversed(self._desk.contexts.values())), self._runner.agent)
+        return agent.canonical_live_model if isinstance(agent, LlmAgent) else None
+
+    def decide(self, approval: str, verdict: Verdict) -> None:
+        """Answer an approval. Raise `Conflict` or `NotFound`."""
+        self._desk.decide(approval, verdict)
+
+    def give(self, call: str, result: Result) -> None:
+        """Give the result of a client's tool. Raise `Conflict` or `NotFound`."""
+        self._desk.give(call, result)
+
+    # ------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """End the run; repeating it changes nothing."""
+        self._desk.give_up("The session is over.")
+        self._desk.inbox.close()
+        driver = self._driver
+        if driver is not None:
+            asyncio.get_running_loop().call_later(FAREWELL, driver.cancel)
+
+    def cancel(self) -> None:
+        """Stop the run."""
+        self._is_stopped = True
+        self.close()

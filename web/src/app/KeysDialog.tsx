@@ -1,0 +1,38 @@
+/** The map of keys, on `?`. */
+import { useEffect, useRef } from 'react';
+import { PANELS } from '../panels';
+import { Icon } from '../ui/Icon';
+import { KEY_MAP } from './keys';
+
+export function KeysDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [isOpen]);
+  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, `panel ${panel.title}`] as const)];
+  return (
+    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label="Keys" onClick={(event) => event.target === dialog.current && onClose()}>
+      <header className="panel-header">
+        <h2>Keys</h2>
+        <div className="actions">
+          <button type="button" className="button" data-look="quiet" data-square="" aria-label="Close" onClick={onClose}>
+            <Icon name="cross" />
+          </button>
+        </div>
+      </header>
+      <dl className="keys">
+        {rows.map(([keys, does]) => (
+          <div key={does}>
+            <dt>
+              {keys.split(/\s+/).map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+    </dialog>
+  );
+}

@@ -1,0 +1,64 @@
+/** Keys of the page. They work wherever nothing is being typed. */
+import { useEffect, useRef } from 'react';
+import { PANELS } from '../panels';
+
+export type KeyAction = 'help' | 'home' | 'write' | 'stop' | 'regenerate' | 'end';
+
+const KEYS: Readonly<Record<string, KeyAction>> = {
+  '?': 'help',
+  h: 'home',
+  '/': 'write',
+  Escape: 'stop',
+  r: 'regenerate',
+  e: 'end',
+};
+
+/** What the dialog of keys shows, beside those of the panels. */
+export const KEY_MAP: readonly [keys: string, does: string][] = [
+  ['?', 'this list'],
+  ['h', 'home'],
+  ['/', 'write a message'],
+  ['↵  ⇧↵', 'send; new line'],
+  ['Esc', 'stop the run; leave a field'],
+  ['r', 'answer again'],
+  ['e', 'back to the end of the run'],
+  ['← →', 'previous, next event'],
+  ['⇧← ⇧→', 'previous, next node'],
+  ['Space', 'play'],
+  ['f', 'next failure'],
+  ['p', 'next call of the same node'],
+];
+
+const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';
+
+type Handlers = Partial<Record<KeyAction, () => void>> & { panel?: (name: string) => void };
+
+export function useKeys(handlers: Handlers): void {
+  const latest = useRef(handlers);
+  useEffect(() => {
+    latest.current = handlers;
+  });
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      const target = event.target instanceof Element ? event.target : null;
+      if (document.querySelector('dialog[open]')) return;
+      if (target?.closest(TYPING)) {
+        if (event.key === 'Escape') leave(target);
+        return;
+      }
+      const action = KEYS[event.key];
+      const panel = PANELS.find((spec) => spec.key === event.key);
+      if (action && latest.current[action]) latest.current[action]?.();
+      else if (panel && latest.current.panel) latest.current.panel(panel.name);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function leave(target: Element): void {
+  if (target instanceof HTMLElement) target.blur();
+}

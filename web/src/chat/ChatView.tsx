@@ -1,0 +1,104 @@
+/** The chat's column: messages, what went wrong, and the composer. */
+import type { ChatStatus, FileUIPart } from 'ai';
+import { Empty } from '../ui/Empty';
+import { Icon } from '../ui/Icon';
+import { useCatalogue } from '../app/catalogue';
+import { Composer } from './Composer';
+import type { Link } from './conversation';
+import { readDraft } from './draft';
+import { Log } from './Log';
+import type { Message } from './message';
+import './chat.css';
+
+type Props = {
+  app: string;
+  messages: readonly Message[];
+  status: ChatStatus | 'past';
+  isLive: boolean;
+  failure: string;
+  link: Link;
+  blocked: string;
+  /** Key of what is being typed. */
+  draft: string;
+  onSend(text: string, files: FileUIPart[]): Promise<boolean>;
+  onStop(): void;
+  onRetry(): void;
+  onStartOver(text: string): void;
+};
+
+export function ChatView(props: Props) {
+  const { messages, status, isLive, blocked, draft, onSend, onStop } = props;
+  const isBusy = status === 'submitted' || status === 'streaming';
+  return (
+    <div className="chat">
+      <Log messages={messages} live={isLive} empty={<Beginning app={props.app} onSend={onSend} />}>
+        {status === 'submitted' && (
+          <p className="waiting" role="status">
+            <span className="pulse" aria-hidden="true" /> Waiting for the agent…
+          </p>
+        )}
+        <Trouble {...props} />
+      </Log>
+      <Composer chat={draft} isBusy={isBusy} blocked={blocked} onSend={onSend} onStop={onStop} />
+    </div>
+  );
+}
+
+function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
+  if (link.kind === 'gone') {
+    return (
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>This session was deleted elsewhere. What you see is only here, on this page.</span>
+        <span className="actions">
+          <button type="button" className="button" onClick={() => onStartOver(readDraft(draft))}>
+            Start a new chat
+          </button>
+        </span>
+      </div>
+    );
+  }
+  if (link.kind === 'lost') {
+    return (
+      <div className="notice" data-kind="approval" role="status">
+        <Icon name="retry" />
+        <span>The connection is lost. The run goes on without you; trying to come back{link.attempt > 0 ? `, attempt ${link.attempt + 1}` : ''}…</span>
+      </div>
+    );
+  }
+  if (!failure) return null;
+  return (
+    <div className="notice" data-kind="error" role="alert">
+      <Icon name="error" />
+      <span>{failure}</span>
+      <span className="actions">
+        <button type="button" className="button" onClick={onRetry}>
+          <Icon name="retry" /> Try again
+        </button>
+      </span>
+    </div>
+  );
+}
+
+const SHOWN = 8;
+
+/** An empty chat offers what the app offers. */
+function Beginning({ app, onSend }: { app: string; onSend: Props['onSend'] }) {
+  const { apps } = useCatalogue();
+  const entry = apps?.find((known) => known.name === app);
+  const prompts = entry && entry.error === undefined ? entry.prompts : [];
+  return (
+    <Empty title={`A new chat with ${app}`}>
+      <p>What the agent says, does and asks appears here, as it happens.</p>
+      <ul className="prompts">
+        {prompts.slice(0, SHOWN).map((prompt) => (
+          <li key={prompt.prompt}>
+            <button type="button" title={prompt.shows} onClick={() => void onSend(prompt.prompt, [])}>
+              {prompt.prompt}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Empty>
+  );
+}

@@ -1,0 +1,81 @@
+/** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
+import type { Said } from '../film/conversation';
+import type { Message, Part } from './message';
+
+/** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
+export function messagesOf(said: readonly Said[]): Message[] {
+  const messages: Message[] = [];
+  for (const item of said) {
+    const role = item.kind === 'user' ? 'user' : 'assistant';
+    const part = partOf(item);
+    if (!part) continue;
+    const last = messages.at(-1);
+    if (last?.role === role && role === 'assistant') last.parts.push(part);
+    else messages.push({ id: `past-${messages.length}`, role, parts: [part] });
+  }
+  return messages;
+}
+
+function partOf(item: Said): Part | null {
+  const make = Object.hasOwn(MAKERS, item.kind) ? MAKERS[item.kind] : undefined;
+  if (make) return make(item);
+  const { kind, ...raw } = item;
+  return { type: 'data-unrecognised', data: { kind, raw: raw as never } };
+}
+
+const MAKERS: Readonly<Record<string, (item: Said) => Part | null>> = {
+  user: (item) => ({ type: 'text', text: text(item.text) }),
+  text: words('text'),
+  transcript: words('text'),
+  reasoning: words('reasoning'),
+  call,
+  file: (item) => ({ type: 'file', mediaType: text(item.mediaType), url: text(item.uri) }),
+  transfer: (item) => ({ type: 'data-transfer', data: { to: text(item.to) } }),
+  error: (item) => ({ type: 'data-error', data: { code: text(item.code), author: text(item.speaker), path: '', message: text(item.text) } }),
+  'input request': (item) => ({ type: 'data-input-request', data: { id: text(item.call), request: item.request ?? null } }),
+  'credential request': (item) => ({ type: 'data-credential-request', data: { id: text(item.call), request: item.request ?? null } }),
+  end,
+};
+
+function words(type: 'text' | 'reasoning'): (item: Said) => Part {
+  return (item) => ({
+    type,
+    text: text(item.text),
+    state: item.complete ? 'done' : 'streaming',
+    providerMetadata: { adk: { author: text(item.speaker) } },
+  });
+}
+
+function call(item: Said): Part {
+  const about = {
+    type: 'dynamic-tool' as const,
+    toolName: text(item.name),
+    toolCallId: text(item.call),
+    input: item.input,
+    callProviderMetadata: { adk: { author: text(item.speaker) } },
+  };
+  switch (item.status) {
+    case 'answered':
+      return { ...about, state: 'output-available', output: item.output };
+    case 'failed':
+      return { ...about, state: 'output-error', errorText: text(item.error) };
+    case 'abandoned':
+      return { ...about, state: 'output-error', errorText: 'The run ended before this call was answered.' };
+    case 'denied':
+      return { ...about, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
+    case 'awaiting approval':
+      return { ...about, state: 'approval-requested', approval: { id: text(item.approval) } };
+    default:
+      return { ...about, state: 'input-available' };
+  }
+}
+
+/** The end is told where it is not the one that everybody expects. */
+function end(item: Said): Part | null {
+  if (item.outcome === 'failed') return { type: 'data-error', data: { code: text(item.code) || 'failed', author: '', path: '', message: 'The run failed.' } };
+  return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
+}
+
+function text(value: unknown): string {
+  return value === null || value === undefined ? '' : String(value);
+}

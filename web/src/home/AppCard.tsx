@@ -1,0 +1,81 @@
+/** An app: what it is, which model it asks, and a prompt that Enter sends. */
+import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { modelWords, type AppEntry } from '../app/catalogue';
+import { startChat } from '../app/outbox';
+import { Icon } from '../ui/Icon';
+import { KindChip } from '../ui/Kind';
+import { plural } from '../ui/time';
+
+/** Prompts shown at first; the rest on demand. */
+const SHOWN = 5;
+
+export function AppCard({ app, isFirst }: { app: AppEntry; isFirst: boolean }) {
+  if (app.error !== undefined) return <FailedApp name={app.name} error={app.error} />;
+  return <WorkingApp app={app} isFirst={isFirst} />;
+}
+
+function FailedApp({ name, error }: { name: string; error: string }) {
+  return (
+    <li className="card" data-kind="error">
+      <h3>
+        {name} <KindChip kind="error">cannot be loaded</KindChip>
+      </h3>
+      <p>{error}</p>
+      <p className="quiet">The server’s log says more, under the same reference. Correct the app and start the server again.</p>
+    </li>
+  );
+}
+
+type Working = Extract<AppEntry, { bundled: boolean }>;
+
+function WorkingApp({ app, isFirst }: { app: Working; isFirst: boolean }) {
+  const [text, setText] = useState(app.prompts[0]?.prompt ?? '');
+  const [isAll, setAll] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    // Enter on the first card starts it: no other thing on this page asks for the focus.
+    if (isFirst && document.activeElement === document.body) field.current?.focus({ preventScroll: true });
+  }, [isFirst]);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    startChat(app.name, text.trim());
+  };
+  const shown = isAll ? app.prompts : app.prompts.slice(0, SHOWN);
+  return (
+    <li className="card">
+      <h3>
+        {app.name}
+        <KindChip kind={app.offline ? 'neutral' : 'text'} icon={app.offline ? 'play' : 'text'} title={app.models.join(', ')}>
+          {modelWords(app)}
+        </KindChip>
+        {app.bundled && <span className="quiet">bundled</span>}
+      </h3>
+      <p>{app.description || 'An ADK app.'}</p>
+      <p className="quiet">{plural(app.agents.length, 'agent')}</p>
+      <form className="card-form" onSubmit={submit}>
+        <input ref={field} className="field" aria-label={`First message to ${app.name}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />
+        <button className="button" data-look="primary" title="Start (Enter)">
+          Start <Icon name="chevron" />
+        </button>
+      </form>
+      {shown.length > 1 && (
+        <ul className="prompts" aria-label={`Prompts for ${app.name}`}>
+          {shown.map((prompt) => (
+            <li key={prompt.prompt}>
+              <button type="button" title={prompt.shows} onClick={() => startChat(app.name, prompt.prompt)}>
+                {prompt.prompt}
+              </button>
+            </li>
+          ))}
+          {app.prompts.length > SHOWN && (
+            <li>
+              <button type="button" data-more="" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+                {isAll ? 'fewer' : `${app.prompts.length - SHOWN} more`}
+              </button>
+            </li>
+          )}
+        </ul>
+      )}
+    </li>
+  );
+}

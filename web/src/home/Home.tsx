@@ -1,0 +1,104 @@
+/** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
+import { addressOf } from '../app/Rail';
+import { useCatalogue, type ConversationEntry } from '../app/catalogue';
+import { Icon } from '../ui/Icon';
+import { KindChip } from '../ui/Kind';
+import { shorten } from '../ui/Id';
+import { plural } from '../ui/time';
+import { Time } from '../ui/Time';
+import { AppCard } from './AppCard';
+import { DropZone } from './DropZone';
+import './home.css';
+
+const SHOWN = 12;
+
+export function Home() {
+  const { apps, conversations, problem, refresh } = useCatalogue();
+  return (
+    <div className="home">
+      <h1>Runs of your agents, whole</h1>
+      <p className="lead">Every run is recorded once: talk to an agent, then go back to any moment of what it did.</p>
+      {problem && (
+        <div className="notice" data-kind="error" role="alert">
+          <Icon name="error" /> {problem}
+          <span className="actions">
+            <button type="button" className="button" onClick={refresh}>
+              Try again
+            </button>
+          </span>
+        </div>
+      )}
+      <section aria-labelledby="apps">
+        <h2 id="apps">Apps</h2>
+        {!apps && !problem && <div className="skeleton card-skeleton" />}
+        <ul className="cards">
+          {apps?.map((app, index) => (
+            <AppCard key={app.name} app={app} isFirst={index === firstWorking(apps)} />
+          ))}
+        </ul>
+        {apps?.length === 0 && <p className="quiet">There is no app. Start with a folder of ADK apps: adk-prism serve path/to/agents.</p>}
+      </section>
+      <section aria-labelledby="recent">
+        <h2 id="recent">Recent</h2>
+        <Recent entries={conversations?.slice(0, SHOWN) ?? []} />
+      </section>
+      <section aria-labelledby="recordings">
+        <h2 id="recordings">Look at a recording</h2>
+        <DropZone />
+      </section>
+    </div>
+  );
+}
+
+function firstWorking(apps: readonly { error?: string }[]): number {
+  return apps.findIndex((app) => app.error === undefined);
+}
+
+const OUTCOMES = {
+  finished: { kind: 'neutral', icon: 'check', word: 'finished' },
+  failed: { kind: 'error', icon: 'error', word: 'failed' },
+  waiting: { kind: 'approval', icon: 'approval', word: 'waits for you' },
+  cancelled: { kind: 'neutral', icon: 'stop', word: 'stopped' },
+  running: { kind: 'text', icon: 'play', word: 'running' },
+} as const;
+
+function Recent({ entries }: { entries: readonly ConversationEntry[] }) {
+  if (entries.length === 0) return <p className="quiet">Conversations and recordings appear here, the latest first.</p>;
+  return (
+    <div className="table" role="region" aria-label="Recent conversations" tabIndex={0}>
+      <table className="recent">
+        <thead>
+          <tr>
+            <th scope="col">Conversation</th>
+            <th scope="col">App</th>
+            <th scope="col">Last run</th>
+            <th scope="col" className="number">
+              Runs
+            </th>
+            <th scope="col">Active</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map((entry) => (
+            <tr key={`${entry.app}/${entry.user}/${entry.session}`}>
+              <td>
+                <a href={addressOf(entry)}>{entry.title || shorten(entry.session, 28)}</a>
+                {entry.uploaded && <span className="quiet"> recording</span>}
+              </td>
+              <td>{entry.app}</td>
+              <td>
+                <KindChip {...OUTCOMES[entry.outcome ?? 'running']}>{OUTCOMES[entry.outcome ?? 'running'].word}</KindChip>
+              </td>
+              <td className="number" title={plural(entry.runs, 'run')}>
+                {entry.runs}
+              </td>
+              <td>
+                <Time at={entry.active} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

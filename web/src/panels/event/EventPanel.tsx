@@ -1,0 +1,127 @@
+/** The entry at the playhead: what was recorded, what it means, and how every protocol says it. */
+import { useState } from 'react';
+import { useCloseup, type Closeup, type Frame, type ShownFact } from '../../film/closeup';
+import { eventsOf } from '../../film/events';
+import { timeAt, SECOND } from '../../film/timeline';
+import { Copy } from '../../ui/Copy';
+import { Empty } from '../../ui/Empty';
+import { Json } from '../../ui/Json';
+import { KindChip } from '../../ui/Kind';
+import { PanelHeader } from '../../ui/PanelHeader';
+import { duration, plural } from '../../ui/time';
+import type { PanelProps } from '../panel';
+import '../panels.css';
+import './event.css';
+import { kindOfFact } from './factKinds';
+
+const PROTOCOLS: Record<string, string> = {
+  adk: 'ADK',
+  'ai-sdk 6': 'AI SDK 6',
+  'ai-sdk 7': 'AI SDK 7',
+  studio: 'Studio',
+};
+
+export default function EventPanel({ film, at }: PanelProps) {
+  const state = useCloseup(film.run, at);
+  const info = eventsOf(film)[at];
+  return (
+    <section className="panel event-panel" aria-label="Event">
+      <PanelHeader title="Event" count={`${at} of ${film.last}`}>
+        {state.kind === 'there' && <Copy label="Copy the entry as JSON" text={() => JSON.stringify(state.closeup, null, 2)} />}
+      </PanelHeader>
+      <div className="body" tabIndex={0} role="region" aria-label={`Event ${at}`}>
+        <div className="section summary">
+          {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
+          <span className="muted">+{duration(timeAt(film, at) / SECOND)}</span>
+          {state.kind === 'there' && <span className="muted">{state.closeup.type}</span>}
+        </div>
+        {state.kind === 'there' && <Entry closeup={state.closeup} />}
+        {state.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the entry" />}
+        {state.kind === 'missing' && <Empty title="This entry cannot be shown">{state.why}</Empty>}
+      </div>
+    </section>
+  );
+}
+
+function Entry({ closeup }: { closeup: Closeup }) {
+  return (
+    <>
+      <section className="section">
+        <h3>
+          Facts <span className="count">what it means</span>
+        </h3>
+        {closeup.facts.length ? (
+          <ol className="facts">
+            {closeup.facts.map((fact, index) => (
+              <FactRow key={index} fact={fact} />
+            ))}
+          </ol>
+        ) : (
+          <p className="muted">This entry means nothing new.</p>
+        )}
+      </section>
+      <Frames frames={closeup.frames} />
+      <section className="section">
+        <h3>
+          Record <span className="count">{closeup.type}, as it was written</span>
+        </h3>
+        <Json value={closeup.record} open={2} />
+      </section>
+    </>
+  );
+}
+
+function FactRow({ fact }: { fact: ShownFact }) {
+  return (
+    <li>
+      <KindChip kind={kindOfFact(fact.fact)}>{fact.fact}</KindChip>
+      <Json value={fact.is} open={Object.keys(fact.is).length <= 4 ? 1 : 0} />
+    </li>
+  );
+}
+
+function Frames({ frames }: { frames: Record<string, Frame[]> }) {
+  const names = Object.keys(frames);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set(['ai-sdk 7']));
+  const shown = names.filter((name) => !hidden.has(name));
+  const toggle = (name: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(name)) next.add(name);
+    setHidden(next);
+  };
+  return (
+    <section className="section">
+      <h3>
+        Frames <span className="count">what each protocol says</span>
+      </h3>
+      <div className="protocols" role="group" aria-label="Protocols">
+        {names.map((name) => (
+          <button key={name} type="button" className="button" data-look="quiet" aria-pressed={!hidden.has(name)} onClick={() => toggle(name)}>
+            {PROTOCOLS[name] ?? name} <span className="muted">{frames[name]!.length}</span>
+          </button>
+        ))}
+      </div>
+      <div className="columns">
+        {shown.map((name) => (
+          <div key={name} className="column">
+            <h4>
+              {PROTOCOLS[name] ?? name}
+              <span className="muted">{plural(frames[name]!.length, 'frame')}</span>
+              {frames[name]!.length > 0 && <Copy label={`Copy the frames of ${PROTOCOLS[name] ?? name}`} text={() => frames[name]!.map(({ data }) => JSON.stringify(data)).join('\n')} />}
+            </h4>
+            {frames[name]!.map((frame) => (
+              <div key={frame.position} className="frame">
+                <span className="muted">
+                  id {frame.position}
+                  {frame.event ? ` · event ${frame.event}` : ''}
+                </span>
+                <Json value={frame.data} open={1} />
+              </div>
+            ))}
+            {frames[name]!.length === 0 && <p className="muted">says nothing</p>}
+          </div>
+        ))}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,184 @@
+/** The grounding box: where the research stands, what waits for the researcher, and what was done. */
+import { useState, type ReactNode } from 'react';
+import { explain } from '../../app/problem';
+import { groundingAt, PREFIX, type GroundingView, type Remedy } from '../../film/grounding';
+import { Copy } from '../../ui/Copy';
+import { Empty } from '../../ui/Empty';
+import { Icon } from '../../ui/Icon';
+import { Json } from '../../ui/Json';
+import { KindChip } from '../../ui/Kind';
+import { PanelHeader } from '../../ui/PanelHeader';
+import { number, plural } from '../../ui/time';
+import type { PanelProps } from '../panel';
+import '../panels.css';
+import { boxOf, filterWords, text, type Box } from './box';
+import { EditableList, EditableText } from './Editable';
+import './grounding.css';
+import { PlanCard, type Decision } from './PlanCard';
+import { Delta, Receipts } from './Receipts';
+import { strategyMarkdown } from './strategy';
+import { boxDelta, updateBox, whyReadOnly } from './update';
+
+const STAGES = ['scoping', 'retrieval', 'synthesis', 'validation'];
+const WORDS: Record<Decision, string> = { ok: 'OK', short_run: 'Short run', modify: 'Modify', cancel: 'Cancel' };
+
+export default function GroundingPanel({ film, at, seek, live, say, follow }: PanelProps) {
+  const view = groundingAt(film, at);
+  const box = boxOf(view);
+  const [error, setError] = useState('');
+  const [sending, setSending] = useState(false);
+  const off = sending ? 'Saving…' : whyReadOnly(film, at, live);
+  const changed = new Set(view.changed.map((change) => change.key.slice(PREFIX.length)));
+
+  const attempt = async (work: () => Promise<void>) => {
+    setSending(true);
+    setError('');
+    try {
+      await work();
+    } catch (problem) {
+      setError(explain(problem));
+    } finally {
+      setSending(false);
+    }
+  };
+  const write = (values: Record<string, unknown>) =>
+    attempt(async () => {
+      const run = await updateBox(film, values);
+      if (run) follow?.(run);
+    });
+  /** Answer: as a message where there is a chat, so that the agent acts at once; else in the state. */
+  const answer = (values: Record<string, unknown>, words: string) =>
+    say ? attempt(async () => void (await say(words, boxDelta(values)))) : write(values);
+  const decide = (decision: Decision, words: string) =>
+    answer(
+      { user_approval: decision, approval_timestamp: new Date().toISOString(), preview_mode: decision === 'short_run' },
+      words ? `${WORDS[decision]}: ${words}` : WORDS[decision],
+    );
+
+  if (!view.present) {
+    return (
+      <section className="panel grounding-panel" aria-label="Grounding">
+        <PanelHeader title="Grounding" />
+        <Empty title="This app keeps no grounding box here">
+          Question, plan, receipts and help appear when an agent writes state under <code>{PREFIX}…</code>, as the research app does.
+        </Empty>
+      </section>
+    );
+  }
+  const part = (name: string, title: string, children: ReactNode) => (
+    <Part title={title} changed={changed.has(name)}>
+      {children}
+    </Part>
+  );
+  return (
+    <section className="panel grounding-panel" aria-label="Grounding">
+      <PanelHeader title="Grounding" count={changed.size ? `${changed.size} changed this turn` : undefined}>
+        <Copy label="Copy the search strategy as Markdown" text={() => strategyMarkdown(view)}>
+          Strategy
+        </Copy>
+      </PanelHeader>
+      <div className="body" tabIndex={0} role="region" aria-label="Grounding box">
+        {error && (
+          <p className="notice" data-kind="error" role="alert">
+            <Icon name="error" /> {error}
+          </p>
+        )}
+        <Standing view={view} box={box} changed={changed} />
+        {box.plan && <PlanCard plan={box.plan} off={off} given={box.approval} decide={decide} />}
+        {box.failure && (
+          <Help box={box} remedies={view.remedies} off={off} choose={(remedy) => answer({ selected_remedy: remedy.name }, remedy.label || remedy.name)} />
+        )}
+        {part('research_question', 'Question', <EditableText value={box.question} label="Research question" off={off} save={(value) => write({ research_question: value })} />)}
+        {part('search_assumptions', 'Assumptions', <EditableList items={box.assumptions} label="Assumptions" add="Another assumption" off={off} save={(items) => write({ search_assumptions: items })} />)}
+        {part('open_questions', 'Open questions', <EditableList items={box.questions} label="Open questions" add="Another question" off={off} save={(items) => write({ open_questions: items })} />)}
+        {part('current_filters', 'Filters', <p>{filterWords(box.filters) || <span className="muted">none</span>}</p>)}
+        <Receipts receipts={view.receipts} seek={seek} />
+        <Unreadables view={view} />
+      </div>
+    </section>
+  );
+}
+
+function Part({ title, changed, children }: { title: string; changed: boolean; children: ReactNode }) {
+  return (
+    <section className="section" aria-label={title}>
+      <h3>
+        {title} {changed && <Delta />}
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+function Standing({ view, box, changed }: { view: GroundingView; box: Box; changed: Set<string> }) {
+  return (
+    <section className="section standing" aria-label="Where the research stands">
+      <ol className="stages" aria-label="Stages">
+        {STAGES.map((stage, index) => (
+          <li key={stage} aria-current={stage === box.stage ? 'step' : undefined} data-past={view.step && index + 1 < view.step.number ? '' : undefined}>
+            {stage}
+          </li>
+        ))}
+      </ol>
+      {box.next && (
+        <p>
+          <KindChip kind={box.next.owner === 'agent' ? 'text' : 'approval'} icon={box.next.owner === 'agent' ? 'agent' : 'user'}>
+            {box.next.owner}
+          </KindChip>{' '}
+          {box.next.action} {box.next.target} {box.next.due && <span className="muted">{box.next.due}</span>} {changed.has('next_action') && <Delta />}
+        </p>
+      )}
+      <p className="muted">
+        {box.papers !== null && <>{plural(box.papers, 'distinct paper')} {changed.has('papers_found') && <Delta />} </>}
+        {box.databases.length > 0 && <>in {box.databases.join(', ')}</>}
+      </p>
+    </section>
+  );
+}
+
+type HelpProps = { box: Box; remedies: Remedy[]; off: string | null; choose(remedy: Remedy): void };
+
+function Help({ box, remedies, off, choose }: HelpProps) {
+  const failure = box.failure!;
+  return (
+    <section className="section help" data-kind="error" aria-label="Help">
+      <h3>
+        <KindChip kind="error">{failure.type.replaceAll('_', ' ')}</KindChip>
+      </h3>
+      <p>
+        {Object.entries(failure.context).map(([name, value]) => (
+          <span key={name} className="figure">
+            {name.replaceAll('_', ' ')} <b>{typeof value === 'number' ? number(value) : text(value)}</b>
+          </span>
+        ))}
+      </p>
+      <div className="answers" role="group" aria-label="Remedies">
+        {remedies.map((remedy) => (
+          <button key={remedy.number} type="button" className="button" disabled={off !== null} title={off ?? (text(remedy.query) || undefined)} onClick={() => choose(remedy)}>
+            {remedy.number}. {remedy.label || remedy.name}
+          </button>
+        ))}
+      </div>
+      {failure.ask && <p className="muted">{failure.ask}</p>}
+    </section>
+  );
+}
+
+function Unreadables({ view }: { view: GroundingView }) {
+  if (!view.unreadable.length) return null;
+  return (
+    <section className="section" aria-label="Could not be read">
+      <h3>
+        Could not be read <span className="count">{view.unreadable.length}</span>
+      </h3>
+      <ul className="unreadable">
+        {view.unreadable.map(({ key, value, why }) => (
+          <li key={key}>
+            <code>{key}</code> <span className="muted">{why}</span>
+            <Json value={value} open={0} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

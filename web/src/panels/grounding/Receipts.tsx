@@ -1,0 +1,93 @@
+/** The searches that were made, newest first. */
+import { useState } from 'react';
+import type { Json } from '../../film/document';
+import type { Receipt } from '../../film/grounding';
+import { KindChip } from '../../ui/Kind';
+import { duration, number, plural } from '../../ui/time';
+import { EventLink } from '../EventLink';
+import { fields, text } from './box';
+
+const SHOWN = 30;
+
+export function Receipts({ receipts, seek }: { receipts: Receipt[]; seek(cursor: number): void }) {
+  const [shown, setShown] = useState(SHOWN);
+  const newest = receipts.toReversed();
+  return (
+    <section className="section" aria-label="Receipts">
+      <h3>
+        Receipts <span className="count">{receipts.length}</span>
+      </h3>
+      {receipts.length === 0 && <p className="muted">No search has been made yet.</p>}
+      <ol className="receipts">
+        {newest.slice(0, shown).map((receipt) => (
+          <ReceiptRow key={`${receipt.number} ${receipt.since}`} receipt={receipt} seek={seek} />
+        ))}
+      </ol>
+      {newest.length > shown && (
+        <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + 100)}>
+          {plural(newest.length - shown, 'older receipt')}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function ReceiptRow({ receipt, seek }: { receipt: Receipt; seek(cursor: number): void }) {
+  const warnings = Array.isArray(receipt.warnings) ? receipt.warnings.map(text) : [];
+  const filters = Array.isArray(receipt.filters_applied) ? receipt.filters_applied.map(text) : [];
+  const took = typeof receipt.duration_ms === 'number' && receipt.duration_ms > 0 ? duration(receipt.duration_ms / 1000) : '';
+  return (
+    <li>
+      <div className="line">
+        <time className="muted" title={text(receipt.timestamp)}>
+          {receipt.time || text(receipt.timestamp)}
+        </time>
+        <b>{text(receipt.database)}</b>
+        {receipt.mode ? <span className="muted">{text(receipt.mode)}</span> : null}
+        <b className="found">{plural(Number(receipt.results_count), 'result')}</b>
+        {receipt.new && <Delta />}
+      </div>
+      <code>{text(receipt.query)}</code>
+      <div className="muted">
+        {[
+          typeof receipt.new_count === 'number' ? `${number(receipt.new_count)} new` : '',
+          typeof receipt.total === 'number' ? `${number(receipt.total)} in the database` : '',
+          receipt.preview ? 'short run' : '',
+          filters.join(', '),
+          took,
+          text(receipt.approval),
+        ]
+          .filter(Boolean)
+          .join(' · ')}{' '}
+        <EventLink cursor={receipt.since} seek={seek} />
+      </div>
+      <Breakdown title="by kind" counts={receipt.by_kind} />
+      <Breakdown title="by year" counts={receipt.by_year} />
+      {warnings.map((warning) => (
+        <div key={warning} className="warning" data-kind="approval">
+          {warning}
+        </div>
+      ))}
+      {receipt.next ? <div className="muted">Next: {text(receipt.next)}</div> : null}
+    </li>
+  );
+}
+
+function Breakdown({ title, counts }: { title: string; counts: Json | undefined }) {
+  const entries = Object.entries(fields(counts) ?? {});
+  if (!entries.length) return null;
+  return (
+    <div className="muted">
+      {title}: {entries.map(([name, count]) => `${name} ${text(count)}`).join(', ')}
+    </div>
+  );
+}
+
+/** What changed this turn. */
+export function Delta() {
+  return (
+    <KindChip kind="state" title="Changed in this turn">
+      Δ
+    </KindChip>
+  );
+}

@@ -1,0 +1,288 @@
+/** What stands behind the answer: how sure it is and why, what it cites, and what nobody backs. */
+import type { ReactNode } from 'react';
+import type { Citation, Factor, Proof, Reading, Step } from '../../film/document';
+import { proofAt, type ProofView, type ShownProof } from '../../film/proof';
+import { Empty } from '../../ui/Empty';
+import { Icon } from '../../ui/Icon';
+import { KindChip } from '../../ui/Kind';
+import { PanelHeader } from '../../ui/PanelHeader';
+import { number, plural } from '../../ui/time';
+import { EventLink } from '../EventLink';
+import type { PanelProps } from '../panel';
+import '../panels.css';
+import { safeLink } from '../safeLink';
+import './proof.css';
+
+const ORIGINS = {
+  computed: 'Given as data by a tool or by the model’s provider.',
+  parsed: 'Read from the text of the answer.',
+  absent: 'Nobody gave any: there is no number, and none is made up.',
+};
+
+type Seek = { seek(cursor: number): void };
+
+export default function ProofPanel({ film, at, selected, select, seek }: PanelProps) {
+  const view = proofAt(film, at);
+  const { answer, specialists } = view;
+  const citations = answer?.citations.length ?? specialists.reduce((sum, proof) => sum + proof.citations.length, 0);
+  return (
+    <section className="panel proof-panel" aria-label="Proof">
+      <PanelHeader title="Proof" count={plural(citations, 'citation')} />
+      <div className="body" tabIndex={0} role="region" aria-label="What stands behind the answer">
+        {answer ? (
+          <Whole proof={answer} seek={seek} />
+        ) : (
+          <Empty title="The run is not over here">
+            The proof of the whole answer is known when the run has ended. Specialists appear as they answer.
+          </Empty>
+        )}
+        {specialists.length > 0 && (
+          <section className="section">
+            <h3>
+              Specialists <span className="count">{specialists.length}</span>
+            </h3>
+            {specialists.map((proof, index) => (
+              <Specialist key={`${proof.subject?.name} ${index}`} proof={proof} picked={selected === proof.subject?.name} select={select} seek={seek} />
+            ))}
+          </section>
+        )}
+        <Sources view={view} seek={seek} />
+        <Completion view={view} seek={seek} />
+      </div>
+    </section>
+  );
+}
+
+function Whole({ proof, seek }: { proof: ShownProof } & Seek) {
+  return (
+    <section className="section" aria-label="The whole answer">
+      <Confidence proof={proof} large />
+      <p className="derivation">
+        {proof.derivation}
+        {proof.since !== undefined && (
+          <>
+            {' '}
+            <EventLink cursor={proof.since} seek={seek} />
+          </>
+        )}
+      </p>
+      <Disagreements proof={proof} />
+      <Pieces proof={proof} seek={seek} open />
+    </section>
+  );
+}
+
+type SpecialistProps = { proof: ShownProof; picked: boolean; select(id: string | null): void } & Seek;
+
+function Specialist({ proof, picked, select, seek }: SpecialistProps) {
+  const name = proof.subject?.name ?? 'unnamed';
+  return (
+    <details className="specialist" data-picked={picked || undefined}>
+      <summary>
+        <Icon name={proof.subject?.kind === 'tool' ? 'tool' : 'agent'} />
+        <b>{name}</b>
+        <Confidence proof={proof} />
+      </summary>
+      <p className="derivation">
+        {proof.derivation}{' '}
+        {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
+        <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
+          {picked ? 'shown in every panel' : 'show in every panel'}
+        </button>
+      </p>
+      <Disagreements proof={proof} />
+      <Pieces proof={proof} seek={seek} />
+    </details>
+  );
+}
+
+function Confidence({ proof, large }: { proof: Proof; large?: boolean }) {
+  const { confidence, level, origin } = proof;
+  return (
+    <span className="confidence" data-large={large || undefined} data-kind={origin === 'absent' ? 'neutral' : 'proof'}>
+      <span className="figure">{confidence === null ? level || 'no number' : percent(confidence)}</span>
+      {confidence !== null && (
+        <span className="bar" aria-hidden="true">
+          <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, confidence))})` }} />
+        </span>
+      )}
+      {confidence !== null && level && <span className="muted">{level}</span>}
+      <KindChip kind={origin === 'absent' ? 'neutral' : 'proof'} title={ORIGINS[origin]}>
+        {origin}
+      </KindChip>
+    </span>
+  );
+}
+
+export function percent(value: number): string {
+  return `${number(Math.round(value * 1000) / 10)} %`;
+}
+
+function Disagreements({ proof }: { proof: Proof }) {
+  if (!proof.disagreements?.length) return null;
+  return (
+    <ul className="disagreements">
+      {proof.disagreements.map((each) => (
+        <li key={each.text} className="notice" data-kind="error">
+          <Icon name="error" />
+          <span>
+            Disagreement{each.about ? ` about ${each.about}` : ''}: the text says {percent(each.stated)}, which is{' '}
+            {each.relation}
+            {each.low !== undefined && each.high !== undefined
+              ? ` (${each.low === each.high ? percent(each.low) : `${percent(each.low)} to ${percent(each.high)}`} is what it should rest on)`
+              : ' '}
+            . “{each.text}”
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The parts of a proof, each folded with its count. */
+function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } & Seek) {
+  return (
+    <>
+      <Fold title="How sure, and of what" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
+      <Fold title="Why" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
+      <Fold title="Citations" items={proof.citations} open={open} show={(each) => <CitationLine citation={each} seek={seek} />} />
+      <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
+      <Fold title="Claims without a citation" items={proof.uncited ?? []} warn open={open} show={(each) => <>{each.text} {each.section && <span className="muted">{each.section}</span>}</>} />
+      <Fold
+        title="Could not be read"
+        items={proof.unread ?? []}
+        show={(each) => (
+          <>
+            “{each.text}” <span className="muted">{each.reason}</span> <EventLink cursor={each.cursor} seek={seek} />
+          </>
+        )}
+      />
+      {proof.omitted ? <p className="muted">{plural(proof.omitted, 'more piece')} in the recording.</p> : null}
+    </>
+  );
+}
+
+const SHOWN = 100; // Pieces of one fold; the proof itself is bounded, this keeps the page quick.
+
+type FoldProps<Each> = { title: string; items: readonly Each[]; show(item: Each): ReactNode; open?: boolean; ordered?: boolean; warn?: boolean };
+
+function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>) {
+  if (!items.length) return null;
+  const List = ordered ? 'ol' : 'ul';
+  return (
+    <details className="fold" open={open} data-kind={warn ? 'approval' : undefined}>
+      <summary>
+        {warn && <Icon name="error" />}
+        {title} <span className="count">{items.length}</span>
+      </summary>
+      <List data-ordered={ordered || undefined}>
+        {items.slice(0, SHOWN).map((item, index) => (
+          <li key={index}>{show(item)}</li>
+        ))}
+        {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
+      </List>
+    </details>
+  );
+}
+
+function ReadingLine({ reading, seek }: { reading: Reading } & Seek) {
+  const { value, level, low, high, bound, about, section, reason, text, cursor } = reading;
+  const figure =
+    value !== null ? percent(value) : low !== undefined && high !== undefined ? `${percent(low)} to ${percent(high)}` : level || '–';
+  return (
+    <>
+      <b className="figure">
+        {bound ? `${bound} ` : ''}
+        {figure}
+      </b>{' '}
+      {about || section || (reading.overall ? 'overall' : '')} {reason && <span className="muted">{reason}</span>}{' '}
+      <EventLink cursor={cursor} seek={seek} />
+      {text && <div className="words">{text}</div>}
+    </>
+  );
+}
+
+function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
+  return (
+    <>
+      <b>{factor.name}</b> {factor.value !== undefined && <code>{JSON.stringify(factor.value)}</code>}{' '}
+      {factor.effect !== undefined && <span>effect <code>{JSON.stringify(factor.effect)}</code></span>} {factor.why}{' '}
+      {factor.by && <span className="muted">{factor.by}</span>} <EventLink cursor={factor.cursor} seek={seek} />
+    </>
+  );
+}
+
+function CitationLine({ citation, seek }: { citation: Citation } & Seek) {
+  const { source, reference, uri, excerpt, label, by, hash, cursor } = citation;
+  const link = safeLink(uri);
+  return (
+    <>
+      {label && <span className="muted">{label} </span>}
+      {link ? (
+        <a href={link} target="_blank" rel="noreferrer noopener">
+          {source || uri}
+        </a>
+      ) : (
+        <b>{source || uri}</b>
+      )}{' '}
+      {reference} {by && <span className="muted">by {by}</span>} <EventLink cursor={cursor} seek={seek} />
+      {hash && <code className="muted"> {hash.slice(0, 20)}</code>}
+      {excerpt && <div className="words">{excerpt}</div>}
+    </>
+  );
+}
+
+const STEPS: Record<Step['kind'], string> = { stated: '', call: 'call', answer: 'answer' };
+
+function StepLine({ step, seek }: { step: Step } & Seek) {
+  return (
+    <>
+      {STEPS[step.kind] && <span className="muted">{STEPS[step.kind]} </span>}
+      <EventLink cursor={step.cursor} seek={seek}>
+        {step.text}
+      </EventLink>
+    </>
+  );
+}
+
+function Sources({ view, seek }: { view: ProofView } & Seek) {
+  if (!view.sources.length) return null;
+  return (
+    <section className="section">
+      <h3>
+        Sources of the model’s provider <span className="count">{view.sources.length}</span>
+      </h3>
+      <ul className="lines">
+        {view.sources.slice(0, SHOWN).map((source) => {
+          const link = safeLink(source.uri);
+          return (
+            <li key={source.source}>
+              {link ? (
+                <a href={link} target="_blank" rel="noreferrer noopener">
+                  {source.title || source.uri}
+                </a>
+              ) : (
+                <b>{source.title || source.uri || source.source}</b>
+              )}{' '}
+              <EventLink cursor={source.cursor} seek={seek} />
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+function Completion({ view, seek }: { view: ProofView } & Seek) {
+  const events = Object.entries(view.events).filter(([, count]) => count > 0);
+  return (
+    <section className="section muted">
+      {view.completion !== null && (
+        <p>
+          The answer was complete at <EventLink cursor={view.completion} seek={seek} />.
+        </p>
+      )}
+      <p>{events.length ? `Events of the agent: ${events.map(([name, count]) => `${number(count)} ${name}`).join(', ')}.` : 'No event of the agent yet.'}</p>
+    </section>
+  );
+}

@@ -1,0 +1,185 @@
+/** A chat, and the panels of its last run. */
+import { useChat } from '@ai-sdk/react';
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCatalogue } from '../app/catalogue';
+import { useKeys } from '../app/keys';
+import { isFresh, settle, startChat, takeFirst } from '../app/outbox';
+import { explain, Problem } from '../app/problem';
+import { getJson } from '../app/request';
+import { useRoute } from '../app/route';
+import { ChatContext, type ChatActions } from '../chat/ChatContext';
+import { ChatView } from '../chat/ChatView';
+import { Conversation, reasonOf } from '../chat/conversation';
+import { curlOf, markdownOf } from '../chat/export';
+import { textOf, type Message } from '../chat/message';
+import { messagesOf } from '../chat/past';
+import { chatAddress, isLost, type Where } from '../chat/transport';
+import { conversationAt } from '../film/conversation';
+import { useFilm } from '../film/useFilm';
+import { Icon } from '../ui/Icon';
+import { Heading } from './Heading';
+import { usePlayhead } from './playhead';
+import { ShareMenu, type ShareItem } from './ShareMenu';
+import { Workspace } from './Workspace';
+
+type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
+
+export default function ChatPage({ where }: { where: Where }) {
+  const [state, setState] = useState<Loaded>({ kind: 'loading' });
+  useEffect(() => {
+    const leaving = new AbortController();
+    let opened: Conversation | null = null;
+    void open(where, leaving.signal).then((next) => {
+      if (leaving.signal.aborted) return;
+      if (next.kind === 'ready') opened = next.conversation;
+      setState(next);
+    });
+    return () => {
+      leaving.abort();
+      opened?.close();
+    };
+    // The page is made anew for each chat.
+  }, []);
+  switch (state.kind) {
+    case 'loading':
+      return <div className="skeleton page-skeleton" />;
+    case 'failed':
+      return <Unopened where={where} reason={state.reason} />;
+    case 'ready':
+      return <OpenChat conversation={state.conversation} />;
+  }
+}
+
+async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
+  if (isFresh(where.session)) return { kind: 'ready', conversation: new Conversation(where, []) };
+  try {
+    const messages = await getJson<Message[]>(chatAddress(where, 'messages'), signal);
+    return { kind: 'ready', conversation: new Conversation(where, messages) };
+  } catch (error) {
+    // No such chat yet: its first message will make it. A missing app is another matter.
+    if (error instanceof Problem && error.status === 404 && error.message.includes('chat')) {
+      return { kind: 'ready', conversation: new Conversation(where, []) };
+    }
+    return { kind: 'failed', reason: explain(error) };
+  }
+}
+
+function Unopened({ where, reason }: { where: Where; reason: string }) {
+  return (
+    <div className="unopened">
+      <h1>{where.app}</h1>
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>This chat cannot be opened: {reason}</span>
+        <span className="actions">
+          <button type="button" className="button" onClick={() => location.reload()}>
+            Try again
+          </button>
+        </span>
+      </div>
+    </div>
+  );
+}
+
+/** Tokens may come faster than pictures: a message is drawn once a frame at most. */
+const FRAME_MS = 16;
+
+function OpenChat({ conversation }: { conversation: Conversation }) {
+  const { where } = conversation;
+  const { messages, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
+  const link = useSyncExternalStore(conversation.watch, conversation.getLink);
+  const { refresh } = useCatalogue();
+  const [, move] = useRoute();
+  const isBusy = status === 'submitted' || status === 'streaming';
+  useOpening(conversation);
+  useEffect(() => {
+    if (!isBusy) refresh();
+  }, [isBusy, refresh]);
+
+  const run = useMemo(() => lastRun(messages), [messages]);
+  const filmState = useFilm(run);
+  const { film } = filmState;
+  const playhead = usePlayhead(film);
+  const shown = useMemo(() => {
+    if (!playhead.isPast || !film) return messages;
+    const earlier = messages.filter((message) => message.metadata?.runId !== film.run);
+    const user = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
+    return [...user, ...messagesOf(conversationAt(film, playhead.at))];
+  }, [messages, film, playhead.isPast, playhead.at]);
+
+  const blocked = playhead.isPast ? 'You are looking at the past. Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const actions = useMemo<ChatActions>(
+    () => ({
+      ...where,
+      conversation: blocked ? null : conversation,
+      reason: blocked,
+      seek: playhead.seek,
+      openPanel: (panel) => move({ panel }, 'replace'),
+    }),
+    [where, conversation, blocked, playhead.seek, move],
+  );
+  useKeys({
+    write: () => document.getElementById('composer')?.focus(),
+    stop: () => void (isBusy && conversation.stop()),
+    regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
+  });
+  const failure = error && !isLost(error) ? reasonOf(error) : film?.run === run && film?.ended?.outcome === 'failed' && !isBusy ? `The run failed${film.ended.code ? ` (${film.ended.code})` : ''}.` : '';
+  const title = messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat';
+  return (
+    <ChatContext value={actions}>
+      <Workspace
+        heading={<Heading app={where.app} title={title} run={run} />}
+        actions={<ShareMenu run={run} items={exports(where, messages)} />}
+        state={filmState}
+        playhead={playhead}
+        app={where.app}
+        session={where.session}
+        empty="Say something: what the run does appears here."
+        chat={
+          <ChatView
+            messages={shown}
+            status={playhead.isPast ? 'past' : status}
+            isLive={playhead.isPast || isBusy}
+            failure={playhead.isPast ? '' : failure}
+            link={link}
+            blocked={blocked}
+            draft={`${where.app}/${where.user}/${where.session}`}
+            onSend={(text, files) => conversation.say(text, files)}
+            onStop={() => void conversation.stop()}
+            onRetry={() => void conversation.retry()}
+            onStartOver={(text) => startChat(where.app, text)}
+            app={where.app}
+          />
+        }
+      />
+    </ChatContext>
+  );
+}
+
+/** Send what was written at home, or go on with what runs. */
+function useOpening(conversation: Conversation): void {
+  const isOpened = useRef(false);
+  useEffect(() => {
+    if (isOpened.current) return;
+    isOpened.current = true;
+    const { session } = conversation.where;
+    const first = takeFirst(session);
+    if (first) void conversation.say(first);
+    else if (!isFresh(session)) void conversation.chat.resumeStream();
+    settle(session);
+  }, [conversation]);
+}
+
+function lastRun(messages: readonly Message[]): string | null {
+  return messages.findLast((message) => message.metadata?.runId)?.metadata?.runId ?? null;
+}
+
+function exports(where: Where, messages: readonly Message[]): ShareItem[] {
+  const lastText = () => textOf(messages.findLast((message) => message.role === 'user') ?? { id: '', role: 'user', parts: [] }) || 'Hello';
+  return [
+    { icon: 'code', word: 'Copy as curl', copy: () => curlOf(where, lastText()) },
+    { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
+    { icon: 'download', word: 'Conversation (Markdown)', save: () => markdownOf(messages), name: `${where.session}.md`, type: 'text/markdown' },
+    { icon: 'download', word: 'Conversation (JSON)', save: () => JSON.stringify(messages, null, 2), name: `${where.session}.json`, type: 'application/json' },
+  ];
+}

@@ -1,0 +1,23 @@
+/** Which app, which conversation, which model: the line above a run. */
+import { modelWords, useCatalogue } from '../app/catalogue';
+import { Id } from '../ui/Id';
+import { KindChip } from '../ui/Kind';
+
+type Props = { app: string; title: string; run: string | null };
+
+export function Heading({ app, title, run }: Props) {
+  const { apps } = useCatalogue();
+  const entry = apps?.find((known) => known.name === app);
+  return (
+    <>
+      <span className="heading-app">{app}</span>
+      {title && <span className="heading-title">{title}</span>}
+      {entry && entry.error === undefined && (
+        <KindChip kind={entry.offline ? 'neutral' : 'text'} icon={entry.offline ? 'play' : 'text'}>
+          {modelWords(entry)}
+        </KindChip>
+      )}
+      {run && <Id id={run} />}
+    </>
+  );
+}

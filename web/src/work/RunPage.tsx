@@ -1,0 +1,92 @@
+/** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
+import { useMemo } from 'react';
+import { formatRoute, HOME, useRoute } from '../app/route';
+import { ChatContext, type ChatActions } from '../chat/ChatContext';
+import { markdownOf } from '../chat/export';
+import { Log } from '../chat/Log';
+import { textOf } from '../chat/message';
+import { messagesOf } from '../chat/past';
+import { conversationAt } from '../film/conversation';
+import type { Film } from '../film/film';
+import { shared } from '../film/shared';
+import { useFilm } from '../film/useFilm';
+import { Empty } from '../ui/Empty';
+import { Icon } from '../ui/Icon';
+import { Heading } from './Heading';
+import { usePlayhead } from './playhead';
+import { ShareMenu, type ShareItem } from './ShareMenu';
+import { Workspace } from './Workspace';
+import '../chat/chat.css';
+
+/** The name of an uploaded recording's session begins so: it is a name, and no chat. */
+const RECORDING = 'recording-';
+
+export default function RunPage({ run }: { run: string }) {
+  const state = useFilm(run);
+  const { film, live, error } = state;
+  const playhead = usePlayhead(film);
+  const [, move] = useRoute();
+  const messages = useMemo(() => (film ? messagesOf(conversationAt(film, playhead.at)) : []), [film, playhead.at]);
+  const actions = useMemo<ChatActions>(
+    () => ({
+      app: film?.app ?? '',
+      user: film?.user ?? 'user',
+      session: film?.session ?? '',
+      conversation: null,
+      reason: 'This is one run, to look at. Open its conversation to go on.',
+      seek: playhead.seek,
+      openPanel: (panel) => move({ panel }, 'replace'),
+    }),
+    [film?.app, film?.user, film?.session, playhead.seek, move],
+  );
+  if (!film && error) return <Missing run={run} reason={error} />;
+  const first = messages[0];
+  const items: ShareItem[] = [{ icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) }];
+  return (
+    <ChatContext value={actions}>
+      <Workspace
+        heading={<Heading app={film?.app ?? 'Run'} title={first?.role === 'user' ? textOf(first).slice(0, 120) : ''} run={run} />}
+        actions={shared() ? null : <ShareMenu run={run} items={items} />}
+        state={state}
+        playhead={playhead}
+        app={film?.app ?? ''}
+        session={film?.session ?? ''}
+        empty="The run is being read."
+        chat={
+          <div className="chat">
+            <Log messages={messages} live={live || playhead.isPast} empty={<Empty title="Nothing said yet">What the run says appears here.</Empty>} />
+            {film && <OnlyLooking film={film} />}
+          </div>
+        }
+      />
+    </ChatContext>
+  );
+}
+
+function OnlyLooking({ film }: { film: Film }) {
+  const isChat = !shared() && !film.session.startsWith(RECORDING);
+  const options: Record<string, string> = film.user === 'user' ? {} : { user: film.user };
+  return (
+    <div className="looking">
+      <Icon name="clock" />
+      <span>{isChat ? 'One run, to look at.' : 'A recording, to look at.'}</span>
+      {isChat && (
+        <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
+          Open its conversation
+        </a>
+      )}
+    </div>
+  );
+}
+
+function Missing({ run, reason }: { run: string; reason: string }) {
+  return (
+    <div className="unopened">
+      <h1>Run {run}</h1>
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>This run cannot be shown: {reason}</span>
+      </div>
+    </div>
+  );
+}
