@@ -22,6 +22,7 @@ NAMES = (
     "stream_over_http",
     "long_runs",
     "viewers",
+    "long_sessions",
     "start_up",
 )
 

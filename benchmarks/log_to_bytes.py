@@ -2,9 +2,9 @@
 
 *Log to bytes* begins with a stored row and ends with the bytes of an SSE frame: entry, facts, AI SDK
 frames, encoding. *Object to bytes* begins with ADK's event object: our serialiser, then the same; what an
-append to a log in memory adds is a row of its own. Both are measured against the hand-written minimum (`minimum.py`), which does the
-log's half and gives the same bytes; that is asserted. Peers begin with the object as well: ag-ui-adk
-translates and encodes an ADK event, pydantic-ai one of its own.
+append to a log in memory adds is a row of its own. Both are measured against the hand-written minimum
+(`minimum.py`), which does the log's half and gives the same bytes; that is asserted. Peers begin with the
+object as well: ag-ui-adk translates and encodes an ADK event, pydantic-ai one of its own.
 
 The floor of *object to bytes* is not ours: ADK's events are pydantic models, and what pydantic's compiled
 serializer takes to write one is a row of its own.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from tests.console.terminal import Terminal
@@ -41,3 +43,26 @@ def terminal(console_server: Server, request: pytest.FixtureRequest) -> Opens:
             yield found
 
     return open_one
+
+
+class _Page(BaseHTTPRequestHandler):
+    """Answers everything with a page."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>hello</html>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def loopback_page() -> Iterator[str]:
+    """The address of a web server that is not ours."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()

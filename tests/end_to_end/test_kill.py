@@ -73,13 +73,14 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
 
 async def die_while_streaming(server: Server) -> Json:
     """Ask a question, begin runs, and kill the server while one of them streams a long answer."""
-    told: Json = {name: new_id() for name in ("long", "waiting", "asked", "keyed")}
+    told: Json = {name: new_id() for name in ("long", "waiting", "asked", "keyed", "approved")}
     seen = b""
     async with connect(server) as http:
         await http.post("/api/chat/diary", json=chat_body(told["asked"], "erase page"))
         told["body"] = chat_body(told["keyed"], "count")
         keyed = await http.post("/api/chat/diary", json=told["body"], headers=KEY)
         told |= {"keyed run": keyed.headers["x-prism-run"], "keyed stream": keyed.content}
+        told |= await approve_and_leave(http, told["approved"])
         body = chat_body(told["waiting"], f"wait {new_id('gate')}")
         async with http.stream("POST", "/api/chat/diary", json=body) as answer:
             told["waiting run"] = answer.headers["x-prism-run"]
@@ -94,6 +95,28 @@ async def die_while_streaming(server: Server) -> Json:
         except httpx.TransportError:
             return {**told, "seen": without_comments(seen)}
     pytest.fail("the stream has an end")
+
+
+async def approve_and_leave(http: httpx.AsyncClient, chat: str) -> Json:
+    """Approve a call; read of the continuation that the tool ran, and what is said before a gate."""
+    await http.post("/api/chat/diary", json=chat_body(chat, f"erase page [{new_id('gate')}]"))
+    _, asked = (await http.get(messages_of(chat))).json()
+    body = {"id": chat, "messages": [approved(asked)]}
+    seen = b""
+    async with http.stream("POST", "/api/chat/diary", json=body) as answer:
+        async for piece in answer.aiter_raw():
+            seen += piece
+            if b"text-delta" in seen:
+                break
+    return {"approval": body, "continued run": answer.headers["x-prism-run"], "continued": seen}
+
+
+def approved(message: Json) -> Json:
+    """Return an assistant's message with its question answered, as a client sends it."""
+    call = next(part for part in message["parts"] if "approval" in part)
+    approval = {**call["approval"], "approved": True}
+    answered = {**call, "state": "approval-responded", "approval": approval}
+    return {**message, "parts": [answered if part is call else part for part in message["parts"]]}
 
 
 async def test_what_was_seen_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
@@ -141,17 +164,39 @@ async def test_a_question_survives_a_kill(killed: Life, http: httpx.AsyncClient)
     """Who was asked before may answer after, once; ids and arguments still have to be right."""
     chat = killed.told["asked"]
     _, asked = (await http.get(messages_of(chat))).json()
-    call = next(part for part in asked["parts"] if "toolCallId" in part)
-    approval = {**call["approval"], "approved": True}
-    answered = {**call, "state": "approval-responded", "approval": approval}
-    forged = {**answered, "input": {"name": "all"}}
+    answered = approved(asked)
+    parts = [{**part, "input": {"name": "all"}} for part in answered["parts"]]
     statuses = []
-    for part in (forged, answered, answered):
-        body = {"id": chat, "messages": [{**asked, "parts": [part]}]}
+    for message in ({**answered, "parts": parts}, answered, answered):
+        body = {"id": chat, "messages": [message]}
         statuses.append((await http.post("/api/chat/diary", json=body)).status_code)
     assert statuses == [409, 200, 409]
     ran = (killed.server.folder / f"ran-{chat}.jsonl").read_text()
     assert len(ran.splitlines()) == 1
+
+
+async def test_a_continuation_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:
+    """What the tool did stands, the message tells it and what was said after it, the client is told
+    that the run was lost, the answer counts as given, and the chat goes on."""
+    chat, told = killed.told["approved"], killed.told
+    run, seen = told["continued run"], without_comments(told["continued"])
+    whole = await read(http, run)
+    last = frames(seen)[-1]
+    assert whole.startswith(seen[: last.end])
+    assert await read(http, run, f"as=ai-sdk&after={last.id}") == whole[last.end :]
+    assert b'"errorText":"The run failed (owner_lost)."' in whole
+    about = (await http.get(f"/api/runs/{run}")).json()
+    asked = told["approval"]["messages"][0]
+    assert (about["outcome"], about["message"]) == ("failed", asked["id"])
+    assert (await http.get(f"/api/chat/diary/{chat}/stream")).status_code == 204
+    _, message = (await http.get(messages_of(chat))).json()
+    [call] = [part for part in message["parts"] if "toolCallId" in part]
+    assert (message["id"], call["state"]) == (asked["id"], "output-available")
+    again = await http.post("/api/chat/diary", json=told["approval"])
+    assert again.status_code == 409
+    after = await http.post("/api/chat/diary", json=chat_body(chat, "hello"))
+    assert b"[DONE]" in after.content
+    assert len((killed.server.folder / f"ran-{chat}.jsonl").read_text().splitlines()) == 1
 
 
 async def test_a_key_survives_a_kill(killed: Life, http: httpx.AsyncClient) -> None:

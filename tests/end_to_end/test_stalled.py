@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from tests.end_to_end.clients import chat_body, new_id
 from tests.end_to_end.server import PATIENCE, Server, serving
 from tests.end_to_end.streams import frames
 
-SAID = " ".join(f"{number:07}" for number in range(500_000))
-"""Four megabytes: more than the buffers of both ends of a connection hold."""
+SAID = " ".join(["x" * 100_000] * 60)
+"""Six megabytes, which a stream of events has twice: more than the buffers of a connection hold."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def run(server: Server) -> str:
     """A run with a long answer."""
     body = chat_body(new_id(), SAID)
-    answer = server.http.post(server.chat("moody"), json=body)
+    answer = server.http.post(server.chat("diary"), json=body)
     assert answer.status_code == 200
     found: str = answer.headers["x-prism-run"]
     return found
@@ -49,7 +49,9 @@ def test_a_stalled_reader_is_cut_and_comes_back(server: Server, run: str) -> Non
 
 def until_cut(server: Server) -> None:
     """Wait until the operator is told of a reader; the server answers others meanwhile."""
+    given_up = time.monotonic() + PATIENCE
     while not any("viewer cut" in line for line in server.lines):
+        assert time.monotonic() < given_up, "the reader was never cut"
         server.http.get("/health").raise_for_status()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adk_prism.errors import UsageError
+from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import ServiceUris, close_services, open_services, safe_uri
 
 SECRET = "s3cret/with@marks"
@@ -17,7 +18,7 @@ async def test_the_defaults_are_files_below_the_data_folder(tmp_path: Path) -> N
     data = tmp_path / "data"
     services = open_services(ServiceUris(), data_dir=data)
     await services.sessions.create_session(app_name="app", user_id="u", session_id="s")
-    assert type(services.sessions).__name__ == "SqliteSessionService"
+    assert type(storage_of(services.sessions)).__name__ == "SqliteSessionService"
     assert type(services.artifacts).__name__ == "FileArtifactService"
     assert type(services.memory).__name__ == "InMemoryMemoryService"
     assert sorted(path.name for path in data.iterdir()) == ["artifacts", "sessions.db"]
@@ -40,7 +41,7 @@ async def test_the_defaults_are_files_below_the_data_folder(tmp_path: Path) -> N
 async def test_session_uris(tmp_path: Path, uri: str, kind: str) -> None:
     """Each scheme gives ADK's own service; nothing is connected yet."""
     services = open_services(ServiceUris(sessions=uri.format(tmp=tmp_path)), data_dir=tmp_path)
-    assert type(services.sessions).__name__ == kind
+    assert type(storage_of(services.sessions)).__name__ == kind
     await close_services(services)
 
 
@@ -89,7 +90,7 @@ def test_schemes_registered_in_the_agents_folder(tmp_path: Path) -> None:
     services = open_services(
         ServiceUris(sessions="mine://here"), data_dir=tmp_path, agents_dir=tmp_path
     )
-    assert type(services.sessions).__name__ == "OwnSessionService"
+    assert type(storage_of(services.sessions)).__name__ == "OwnSessionService"
 
 
 @pytest.mark.parametrize(

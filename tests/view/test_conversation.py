@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.recordings.library import load
 from tests.view.making import Log
 
 from adk_prism.view.film import fold
@@ -75,3 +76,15 @@ def test_a_run_without_a_message_begins_with_its_answer() -> None:
     log = Log()
     log.event(text="Hello.")
     assert [item["kind"] for item in said(log)] == ["text"]
+
+
+def test_what_is_said_inside_a_tool_names_its_call() -> None:
+    """An agent behind `AgentTool` has its words too, and they are not the answer's."""
+    items = fold(load("agent_tool")).at(panel="conversation")["conversation"]
+    (call,) = [item for item in items if item["kind"] == "call"]
+    inside = [item for item in items if "within" in item]
+    assert [(item["speaker"], item["text"]) for item in inside] == [
+        ("translator", "Bom dia (synthetic)")
+    ]
+    assert inside[0]["within"] == call["call"]
+    assert [item["speaker"] for item in items if item["kind"] == "text"].count("translator") == 1

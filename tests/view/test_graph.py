@@ -251,3 +251,34 @@ def test_an_agent_is_shown_as_a_tool_only_until_it_begins() -> None:
         ("helper", "agent", 1),
         ("look", "tool", 1),
     ]
+
+
+def test_who_is_handed_over_to_stands_in_the_place_of_the_other() -> None:
+    """ADK puts it below the agent that handed over, which has ended; the last of them leads to the end."""
+    log = Log()
+    log.start("top")
+    log.end("top", state={"asked": 1})
+    log.start("mid", "top")
+    log.start("look", "mid", kind="tool")
+    log.end("look")
+    log.end("mid")
+    last = log.start("leaf", "mid")
+    assert passages(graph(log)["asItRan"])[-1] == ("mid", "leaf", "transfer")
+    log.end("leaf", state={"found": 2})
+    log.over()
+    shown = graph(log)
+    assert passages(shown["asItRan"]) == [
+        (START, "top", "sequence"),
+        ("top", "mid", "transfer"),
+        ("mid", "look", "tool"),
+        ("mid", "leaf", "transfer"),
+        ("leaf", END, "sequence"),
+    ]
+    assert [edge["keys"] for edge in shown["edges"]] == [
+        [],
+        ["asked"],
+        [],
+        ["asked"],
+        ["asked", "found"],
+    ]
+    assert passages(graph(log, last)["asItRan"]) == passages(shown["asItRan"])[:-1]

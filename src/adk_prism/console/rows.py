@@ -58,8 +58,9 @@ def wrapped(text: str, width: int, style: Style = "", hang: int = 2) -> Iterator
 
 
 def counted(number: int, noun: str) -> str:
-    """Return `1 paper`, `2 papers`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    """Return `1 paper`, `2 papers`, `2 searches`."""
+    plural = "es" if noun.endswith("h") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def seconds(value: float) -> str:

@@ -81,12 +81,8 @@ class Reader:
                 return self._nested(entry.cursor, record)
             case RunTakenOver():
                 return self._go_on(record)
-            case ApprovalAsked():
-                asked = self._events.questions.ask(record.approval, record.call, record.hint)
-                return self._in_turn(self._nodes.feed(asked))
-            case ApprovalGiven():
-                given = (record.approval, record.approved, record.reason)
-                return self._in_turn(self._nodes.feed(self._events.questions.decide(*given)))
+            case ApprovalAsked() | ApprovalGiven():
+                return self._in_turn(self._nodes.feed(self._question(record)))
             case SpeakerInterrupted():
                 return self._interrupt()
             case AgentEvent():
@@ -110,6 +106,12 @@ class Reader:
         if any(type(item) is MessageBegan for item in told):
             self._events.voices.answer()
         return told
+
+    def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[Fact]:
+        questions = self._events.questions
+        if isinstance(record, ApprovalAsked):
+            return questions.ask(record.approval, record.call, record.hint)
+        return questions.decide(record.approval, record.approved, record.reason)
 
     def _interrupt(self) -> list[Fact]:
         closing: list[Fact] = []

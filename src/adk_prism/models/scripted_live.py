@@ -85,7 +85,7 @@ class ScriptedConnection(BaseLlmConnection):
                 heard = self._ear.hear(blob.data or b"", blob.mime_type or "")
             case types.ActivityStart():
                 self._interrupt()
-                heard = self._ear.begin()
+                heard = self._ear.begin() if self._is_manual else "nothing"
             case types.ActivityEnd() | types.LiveClientRealtimeInput():
                 heard = self._ear.finish()
             case _:
@@ -134,6 +134,13 @@ class ScriptedConnection(BaseLlmConnection):
         return self._request.live_connect_config
 
     @property
+    def _is_manual(self) -> bool:
+        """Whether the client finds out by itself when somebody speaks."""
+        config = self._config.realtime_input_config
+        detection = config.automatic_activity_detection if config is not None else None
+        return detection is not None and bool(detection.disabled)
+
+    @property
     def _is_playing(self) -> bool:
         return self._playing is not None and not self._playing.done()
 
@@ -143,6 +150,7 @@ class ScriptedConnection(BaseLlmConnection):
     def _stop(self) -> None:
         if self._playing is not None:
             self._playing.cancel()
+            self._playing = None
 
     def _interrupt(self) -> None:
         """Stop in mid-sentence, if one is being said."""

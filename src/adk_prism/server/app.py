@@ -27,6 +27,7 @@ from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.history import Histories
+from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
@@ -49,6 +50,7 @@ from adk_prism.server.routes import (
     chat,
     film,
     forks,
+    live,
     recordings,
     run,
     runs,
@@ -57,6 +59,7 @@ from adk_prism.server.routes import (
 )
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
 from adk_prism.source.apps import Apps
+from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.services import ServiceUris, close_services, open_services
 from adk_prism.version import VERSION
 
@@ -71,6 +74,7 @@ ROUTERS: Sequence[Routes] = (
     adk_artifacts.routes,
     run.routes,
     chat.routes,
+    live.routes,
     runs.routes,
     views.routes,
     film.routes,
@@ -133,6 +137,8 @@ def make_context(
         lifecycle.on_drain(_leaving(left))
     chats = Chats(log)
     conversations = Conversations(apps, runs, gate, chats, report)
+    live_runs = _live_runs(settings, apps, runs, report)
+    lifecycle.on_drain(live_runs.drain)
     return Context(
         settings=settings,
         apps=apps,
@@ -142,6 +148,7 @@ def make_context(
         follower=follower,
         chats=chats,
         conversations=conversations,
+        live=live_runs,
         rewinds=Rewinds(apps, runs, chats, report),
         forks=Forks(log, apps, runs, gate, Histories(log, chats), conversations, report),
         films=films,
@@ -150,6 +157,23 @@ def make_context(
         idempotency=Idempotency(log),
         report=report,
         lifecycle=lifecycle,
+    )
+
+
+def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
+    options = LiveOptions(
+        approval_timeout=settings.approval_timeout,
+        client_timeout=settings.client_tool_timeout,
+        sound_kept=settings.live_sound_limit if settings.live_sound == "keep" else 0,
+    )
+    return LiveRuns(
+        apps,
+        runs,
+        report,
+        options=options,
+        grace=settings.live_grace,
+        second=settings.live_busy,
+        busy=settings.chat_busy,
     )
 
 

@@ -16,6 +16,7 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
@@ -38,6 +39,7 @@ class Context:
     follower: Follower
     chats: Chats
     conversations: Conversations
+    live: LiveRuns
     rewinds: Rewinds
     forks: Forks
     films: Films

@@ -17,6 +17,9 @@ from starlette.types import ASGIApp
 from adk_prism.server.context import Context
 from adk_prism.server.lifecycle import Lifecycle
 
+PING_INTERVAL = 20.0
+"""Seconds between two pings to a socket, and until one without an answer is taken for dead."""
+
 LAST_SECONDS = 2
 """How long connections may take to close when everything has drained."""
 
@@ -28,6 +31,10 @@ async def serve(app: ASGIApp, context: Context, listener: socket.socket) -> None
         log_config=None,
         access_log=False,
         http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=context.settings.body_limit,
+        ws_ping_interval=PING_INTERVAL,
+        ws_ping_timeout=PING_INTERVAL,
         server_header=False,
         root_path=context.settings.root_path,
         timeout_graceful_shutdown=LAST_SECONDS,

@@ -38,6 +38,8 @@ from adk_prism.server.options import (
 
 Busy = Literal["interrupt", "refuse", "wait"]
 LogFormat = Literal["text", "json"]
+LiveBusy = Literal["takeover", "refuse"]
+LiveSound = Literal["keep", "drop"]
 
 DATA_DIR = Path(".adk-prism")
 """Where the defaults keep their files: beside the project that is served, out of its way."""
@@ -100,6 +102,25 @@ class Settings:
     adk_busy: Annotated[
         Busy, Option(_BUSY, "what a call of ADK's run routes does while its session runs")
     ] = "refuse"
+    live_busy: Annotated[
+        LiveBusy,
+        Option(choice("takeover", "refuse"), "what a second live client of a session does"),
+    ] = "takeover"
+    live_grace: Annotated[
+        float, Option(SPAN, "how long a live run waits for a client that left to come back")
+    ] = 15.0
+    live_sound: Annotated[
+        LiveSound, Option(choice("keep", "drop"), "whether runs keep the agent's sound")
+    ] = "keep"
+    live_sound_limit: Annotated[
+        int, Option(SIZE, "how much sound one live run keeps; of more, only how much it was")
+    ] = 32 * 1024**2
+    approval_timeout: Annotated[
+        float, Option(SPAN, "how long a live run waits for an approval before it is denied")
+    ] = 30.0
+    client_tool_timeout: Annotated[
+        float, Option(SPAN, "how long a live run waits for the result of a client's tool")
+    ] = 10.0
     client_state: Annotated[
         tuple[str, ...],
         Option(

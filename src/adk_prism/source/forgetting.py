@@ -17,11 +17,14 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 
+from adk_prism.source.hot_sessions import storage_of
+
 
 async def forget_keys(service: BaseSessionService, session: Session, keys: Collection[str]) -> bool:
     """Remove session-scoped keys from the stored state; return whether that was possible."""
     if not keys:
         return True
+    service = storage_of(service)
     if isinstance(service, InMemorySessionService):
         stored = service.sessions[session.app_name][session.user_id][session.id]
         for key in keys:

@@ -37,6 +37,7 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.source.capture import Bytes, Item, read_items
 from adk_prism.source.spelling import is_event, is_plain, respell
+from adk_prism.version import VERSION
 
 
 class Ending(Protocol):
@@ -63,6 +64,7 @@ _read_text = msgspec.json.Decoder(str).decode
 _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 
+_RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
 UNNAMED = Origin(app="recording", user="user", session="recording")
@@ -121,8 +123,25 @@ def _recorded(first: Item, items: Iterator[Item]) -> Iterator[Entry]:
         if over:
             raise SourceError(f"There is an entry on {item.where}, after the run's end.")
         entry = _entry(item, cursor)
+        if isinstance(entry.record, RunStarted):
+            _check_version(entry.record.version)
         over = isinstance(entry.record, RunEnded)
         yield entry
+
+
+def _check_version(version: str) -> None:
+    """Refuse a recording of a newer release, which may hold what this one would show wrongly."""
+    if _release(version) > _release(VERSION):
+        raise SourceError(
+            f"The recording was written by adk-prism {version[:40]}, and this is {VERSION}, which may not "
+            "understand it. Update adk-prism."
+        )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers that change when a format may: the first two. What is no version is none."""
+    found = _RELEASE.match(version)
+    return tuple(map(int, found.groups())) if found else ()
 
 
 def _entry(item: Item, cursor: int) -> Entry:

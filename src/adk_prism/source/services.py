@@ -30,6 +30,7 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
+from adk_prism.source.hot_sessions import keep_hot
 
 _Service = TypeVar("_Service")
 
@@ -87,10 +88,14 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
         _make_folder(data)
     _check_sqlite_folder(sessions)
     return Services(
-        sessions=_built(
-            "session",
-            sessions,
-            lambda uri: create_session_service_from_options(base_dir=base, session_service_uri=uri),
+        sessions=keep_hot(
+            _built(
+                "session",
+                sessions,
+                lambda uri: create_session_service_from_options(
+                    base_dir=base, session_service_uri=uri
+                ),
+            )
         ),
         artifacts=_built(
             "artifact",

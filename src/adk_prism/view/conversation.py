@@ -1,7 +1,8 @@
 """What was said: the turns of a run as a person reads them, at any cursor.
 
 Text is kept once, with marks of how long it was at which cursor, so a playhead inside a sentence shows
-exactly what a viewer had seen by then.
+exactly what a viewer had seen by then. What an agent says and calls inside a tool (`AgentTool`) is marked
+with that tool's call, `within`: no word of the answer, but of how it came about.
 """
 
 from __future__ import annotations
@@ -20,11 +21,10 @@ from adk_prism.view.items import Item, Mark, written
 class _Text:
     """A growing text, and its length after each growth."""
 
-    def __init__(self, since: int, kind: str, speaker: str) -> None:
+    def __init__(self, since: int, **about: Any) -> None:
         self.since = since
         self.until: int | None = None
-        self.kind = kind
-        self.speaker = speaker
+        self._about = about
         self._pieces: list[str] = []
         self._cursors: list[int] = []
         self._lengths: list[int] = []
@@ -35,7 +35,7 @@ class _Text:
         self._lengths.append((self._lengths[-1] if self._lengths else 0) + len(text))
 
     def about(self) -> dict[str, Any]:
-        return {"kind": self.kind, "speaker": self.speaker}
+        return self._about
 
     def marks(self) -> list[Mark]:
         """Return each piece; None: it is complete."""
@@ -45,21 +45,17 @@ class _Text:
     def at(self, cursor: int) -> dict[str, Any]:
         index = bisect_right(self._cursors, cursor)
         over = self.until is not None and self.until <= cursor
-        return {
-            "kind": self.kind,
-            "speaker": self.speaker,
-            "text": "".join(self._pieces[:index]),
-            "complete": over,
-            "since": self.since,
-        }
+        text = "".join(self._pieces[:index])
+        return self._about | {"text": text, "complete": over, "since": self.since}
 
 
 class _Call:
     """A call and what became of it."""
 
-    def __init__(self, since: int, asked: fact.CallRequested) -> None:
+    def __init__(self, since: int, asked: fact.CallRequested, within: dict[str, str]) -> None:
         self.since = since
         self._asked = asked
+        self._within = within
         self._steps: list[Mark] = []
 
     def step(self, cursor: int, **news: Any) -> None:
@@ -72,6 +68,7 @@ class _Call:
             "call": self._asked.call,
             "name": self._asked.name,
             "input": _plain(self._asked.input),
+            **self._within,
         }
 
     def marks(self) -> list[Mark]:
@@ -109,6 +106,8 @@ class ConversationFilm:
         self._items: list[_Text | _Call | _Note] = []
         self._blocks: dict[str, _Text] = {}
         self._calls: dict[str, _Call] = {}
+        self._within: dict[str, str] = {}
+        """While something inside a tool is taken: the tool's call. Ids count anew in there."""
 
     def open(self, entry: Entry) -> None:
         """Take the user's message that began the run."""
@@ -125,18 +124,29 @@ class ConversationFilm:
             case fact.UserSpoke():
                 self._note(cursor, kind="user", speaker="user", text=item.text)
             case fact.BlockBegan():
-                block = _Text(cursor, item.kind, item.speaker.author)
-                self._blocks[item.block] = block
+                block = _Text(cursor, kind=item.kind, speaker=item.speaker.author, **self._within)
+                self._blocks[self._id(item.block)] = block
                 self._items.append(block)
             case fact.BlockGrew():
-                self._blocks[item.block].grow(cursor, item.text)
+                self._blocks[self._id(item.block)].grow(cursor, item.text)
             case fact.BlockEnded():
-                self._blocks.pop(item.block).until = cursor
+                self._blocks.pop(self._id(item.block)).until = cursor
             case fact.CallRequested():
-                call = self._calls[item.call] = _Call(cursor, item)
+                call = self._calls[self._id(item.call)] = _Call(cursor, item, self._within)
                 self._items.append(call)
+            case fact.Nested():
+                self._feed_nested(cursor, item)
             case _:
                 self._feed_answers(cursor, item)
+
+    def _feed_nested(self, cursor: int, item: fact.Nested) -> None:
+        if not isinstance(item.fact, fact.UserSpoke):  # The call's input says what it was asked.
+            around, self._within = self._within, {"within": item.call}
+            self.feed(cursor, item.fact)
+            self._within = around
+
+    def _id(self, name: str) -> str:
+        return f"{self._within['within']}/{name}" if self._within else name
 
     def _feed_answers(self, cursor: int, item: fact.Fact) -> None:
         match item:
@@ -171,11 +181,12 @@ class ConversationFilm:
                 pass  # not said to anyone
 
     def _note(self, cursor: int, **shown: Any) -> None:
-        self._items.append(_Note(cursor, **shown))
+        self._items.append(_Note(cursor, **shown, **self._within))
 
     def _step(self, cursor: int, call: str, **news: Any) -> None:
-        if call in self._calls:
-            self._calls[call].step(cursor, **news)
+        known = self._calls.get(self._id(call))
+        if known is not None:
+            known.step(cursor, **news)
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return what was said, or what of it after a cursor."""

@@ -1,10 +1,10 @@
 """The run as a graph: which node led to which, how often, and which state keys went along.
 
 Edges are read from what ran, never guessed from names: siblings that had finished when a node began lead
-to it (several, where branches joined); a node that began inside another was delegated to by it; a tool
-hangs on its agent; what finished last leads to the end of a finished run. A tool that only runs an agent
-is no node: its caller delegates to that agent. A sequence edge carries the keys of the state that its
-finished node left behind.
+to it (several, where branches joined); a node that began inside another was delegated to by it; one that
+began below a node that had ended was handed over to, and stands in its place; a tool hangs on its agent;
+what finished last leads to the end of a finished run. A tool that only runs an agent is no node: its caller
+delegates to that agent. A sequence and a transfer carry the keys of the state that their finished node left.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
 
 START, END = "START", "END"
-EdgeKind = Literal["sequence", "delegation", "tool"]
+EdgeKind = Literal["sequence", "transfer", "delegation", "tool"]
+_CARRYING: frozenset[EdgeKind] = frozenset(("sequence", "transfer"))
 
 
 class Edge(Struct, frozen=True):
@@ -44,10 +45,15 @@ class _Generation:
             self.before, self.finished = self.finished, []
         return self.before
 
+    def hand_over(self, node: str) -> None:
+        """Note that another stands in a finished node's place: nothing else follows from it."""
+        if node in self.finished:
+            self.finished.remove(node)
+
 
 def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[Edge]:
     """Return every passage of a run up to a cursor, in order; of one that is `over`, to its end."""
-    callers = _callers(spans)
+    callers, places = _callers(spans), _places(spans)
     generations: dict[str, _Generation] = {}
     edges: list[Edge] = []
     for span, begins in _moments(spans, cursor):
@@ -55,9 +61,14 @@ def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[
             if begins and span.node not in callers:
                 edges.append(Edge(span.parent or START, span.node, "tool"))
             continue
-        generation = generations.setdefault(span.parent, _Generation(span.parent or START))
+        place = places[span.node]
+        generation = generations.setdefault(place, _Generation(place or START))
         if not begins:
             generation.finished.append(span.node)
+            continue
+        if place != span.parent:
+            generation.hand_over(span.parent)
+            edges.append(Edge(span.parent, span.node, "transfer"))
             continue
         for source in generation.start():
             kind: EdgeKind = "delegation" if source == span.parent else "sequence"
@@ -65,6 +76,18 @@ def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[
     if over and "" in generations:
         edges.extend(Edge(source, END, "sequence") for source in generations[""].finished)
     return edges
+
+
+def _places(spans: list[NodeSpan]) -> dict[str, str]:
+    """Return for each node in which it stands: its parent, or, handed over to, where that one stood."""
+    known = {span.node: span for span in spans}
+    places: dict[str, str] = {}
+    for span in spans:
+        parent = known.get(span.parent)
+        is_over = parent is not None and parent.until is not None and parent.until <= span.since
+        handed = is_over and parent is not None and parent.kind != "tool"
+        places[span.node] = places[span.parent] if handed else span.parent
+    return places
 
 
 def _callers(spans: list[NodeSpan]) -> dict[str, str]:
@@ -103,15 +126,15 @@ def graph_at(timeline: TimelineFilm, state: StateFilm, cursor: int) -> dict[str,
 
 
 def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> dict[str, list[str]]:
-    """Return the keys that each node left behind from which a sequence goes on."""
-    sources = {edge.source for edge in edges if edge.kind == "sequence"}
+    """Return the keys that each node left behind from which it goes on."""
+    sources = {edge.source for edge in edges if edge.kind in _CARRYING}
     ends = {s.node: s.until for s in spans if s.node in sources and s.until is not None}
     keys = state.keys_at(ends.values())
     return {node: keys[until] for node, until in ends.items()}
 
 
 def _carried(edge: Edge, left: dict[str, list[str]]) -> list[str]:
-    return left.get(edge.source, []) if edge.kind == "sequence" else []
+    return left.get(edge.source, []) if edge.kind in _CARRYING else []
 
 
 def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -79,30 +79,58 @@ export function linkTo(place: Place): string {
   return formatRoute({ ...HOME, place });
 }
 
-// Scrubbing replaces the address many times a second; `replaceState` tells nobody, so this does.
+// Scrubbing and playing move many times a second, and browsers ignore an address that changes too often
+// (Chromium: 200 times in 10 s). So the route is here, at once, and the address follows when it rests.
 const MOVED = 'prism:moved';
+const RESTED_MS = 100;
+let unwritten: string | null = null;
+let writing = 0;
 
 export function go(route: Route, how: 'push' | 'replace' = 'push'): void {
   const hash = formatRoute(route);
-  if (hash === location.hash) return;
-  if (how === 'push') history.pushState(null, '', hash);
-  else history.replaceState(null, '', hash);
+  if (hash === currentHash()) return;
+  if (how === 'push') {
+    write();
+    history.pushState(null, '', hash);
+  } else {
+    unwritten = hash;
+    clearTimeout(writing);
+    writing = window.setTimeout(write, RESTED_MS);
+  }
   dispatchEvent(new Event(MOVED));
 }
 
+/** Bring the address bar up to date. */
+function write(): void {
+  clearTimeout(writing);
+  if (unwritten !== null) history.replaceState(null, '', unwritten);
+  unwritten = null;
+}
+
+function currentHash(): string {
+  return unwritten ?? location.hash;
+}
+
 function subscribe(notify: () => void): () => void {
-  const names = ['hashchange', 'popstate', MOVED];
-  for (const name of names) addEventListener(name, notify);
+  // Somebody else changed the address: that is where the user is now.
+  const arrive = () => {
+    clearTimeout(writing);
+    unwritten = null;
+    notify();
+  };
+  for (const name of ['hashchange', 'popstate']) addEventListener(name, arrive);
+  addEventListener(MOVED, notify);
   return () => {
-    for (const name of names) removeEventListener(name, notify);
+    for (const name of ['hashchange', 'popstate']) removeEventListener(name, arrive);
+    removeEventListener(MOVED, notify);
   };
 }
 
 let last: { hash: string; route: Route } = { hash: '', route: HOME };
 
-/** Return the route of the address bar: one object per address, so that it can be compared. */
+/** Return the route: one object per address, so that it can be compared. */
 export function currentRoute(): Route {
-  const { hash } = location;
+  const hash = currentHash();
   if (hash !== last.hash) last = { hash, route: parseRoute(hash) };
   return last.route;
 }

@@ -37,6 +37,7 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'source-url': // in the list of sources
     case 'source-document':
     case 'data-approval': // on the call's card
+    case 'data-long-running':
     case 'data-pcm': // with the message's sound
       return null;
     case 'data-state':
@@ -47,8 +48,6 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.TransferNote data={part.data} />;
     case 'data-output':
       return <Notes.OutputNote data={part.data} />;
-    case 'data-long-running':
-      return <Notes.LongRunningNote data={part.data} />;
     case 'data-input-request':
       return <InputRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />;
     case 'data-credential-request':
@@ -73,8 +72,11 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.ErrorNote data={part.data} />;
     case 'data-unrecognised':
       return <Notes.UnrecognisedNote data={part.data} />;
-    default:
+    case 'custom':
       return <Notes.UnknownPart part={part} />;
+    default:
+      // Of all types that are declared none is left; what a newer server sends is shown as it came.
+      return <Notes.UnknownPart part={part satisfies never} />;
   }
 }
 

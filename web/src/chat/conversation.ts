@@ -80,10 +80,13 @@ export class Conversation {
 
   // --- what a person does
 
-  /** Say something. Return whether it was sent: a session that is gone takes nothing. */
-  async say(text: string, files: FileUIPart[] = []): Promise<boolean> {
+  /**
+   * Say something, after a change of the state if one is given. Return whether it was sent: a session that is
+   * gone takes nothing.
+   */
+  async say(text: string, files: FileUIPart[] = [], stateDelta?: Record<string, unknown>): Promise<boolean> {
     if (!(await this.isThere())) return false;
-    void this.chat.sendMessage({ text, files });
+    void this.chat.sendMessage({ text, files }, stateDelta && { body: { stateDelta } });
     return true;
   }
 

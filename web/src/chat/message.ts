@@ -30,17 +30,14 @@ export function notesOnCalls(message: Message): (call: string) => CallNotes {
 }
 
 /** A call that the person, or this device, has to answer before the run can go on. */
-export function isOpenCall(part: Part, notes: (call: string) => CallNotes): part is ToolPart {
+export function isOpenCall(part: Part): part is ToolPart {
   if (!isTool(part) || part.providerExecuted) return false;
-  if (part.state === 'approval-requested') return true;
-  return part.state === 'input-available' && !notes(part.toolCallId).longRunning;
+  return part.state === 'approval-requested' || part.state === 'input-available';
 }
 
 /** Tell whether nothing of a message's calls is left to answer. */
 export function isAnswered(message: Message | undefined): boolean {
-  if (message?.role !== 'assistant') return false;
-  const notes = notesOnCalls(message);
-  return !message.parts.some((part) => isOpenCall(part, notes));
+  return message?.role === 'assistant' && !message.parts.some(isOpenCall);
 }
 
 /** Requests of a chat that have been answered: by their ids, in `data-…-response` parts. */

@@ -39,8 +39,8 @@ export class PrismTransport extends DefaultChatTransport<Message> {
   constructor(where: Where, onOpen: () => void) {
     super({
       api: address(sendAddress(where.app)),
-      prepareSendMessagesRequest: ({ messages, trigger, messageId }) => ({
-        body: sendBody(where, messages, trigger, messageId),
+      prepareSendMessagesRequest: ({ messages, trigger, messageId, body }) => ({
+        body: { ...sendBody(where, messages, trigger, messageId), ...body },
       }),
       prepareReconnectToStreamRequest: () => ({ api: address(chatAddress(where, 'stream')) }),
       fetch: async (input, init) => {

@@ -9,7 +9,9 @@ import { endAt, nodeAt, nodesAt, timeAt, type NodeItem } from './timeline';
 
 export const START = 'START';
 export const END = 'END';
-export type EdgeKind = 'sequence' | 'delegation' | 'tool';
+export type EdgeKind = 'sequence' | 'transfer' | 'delegation' | 'tool';
+
+const CARRYING = new Set<EdgeKind>(['sequence', 'transfer']);
 
 export type Passage = { from: string; to: string; kind: EdgeKind; keys: string[] };
 export type GraphNode = { id: string; kind: NodeKind; status: string; runs: number; failures: number; duration: number };
@@ -31,6 +33,7 @@ type Generation = { before: string[]; finished: string[] };
 
 function passages(nodes: NodeItem[], at: number, over: boolean): Step[] {
   const callers = callersOf(nodes);
+  const places = placesOf(nodes, at);
   const generations = new Map<string, Generation>();
   const steps: Step[] = [];
   for (const { node, begins } of moments(nodes, at)) {
@@ -39,10 +42,16 @@ function passages(nodes: NodeItem[], at: number, over: boolean): Step[] {
       if (begins && !callers.has(id)) steps.push({ from: parent || START, to: id, kind: 'tool' });
       continue;
     }
-    let generation = generations.get(parent);
-    if (!generation) generations.set(parent, (generation = { before: [parent || START], finished: [] }));
+    const place = places.get(id)!;
+    let generation = generations.get(place);
+    if (!generation) generations.set(place, (generation = { before: [place || START], finished: [] }));
     if (!begins) {
       generation.finished.push(id);
+      continue;
+    }
+    if (place !== parent) {
+      generation.finished = generation.finished.filter((other) => other !== parent);
+      steps.push({ from: parent, to: id, kind: 'transfer' });
       continue;
     }
     if (generation.finished.length) {
@@ -55,6 +64,18 @@ function passages(nodes: NodeItem[], at: number, over: boolean): Step[] {
   }
   if (over) for (const source of generations.get('')?.finished ?? []) steps.push({ from: source, to: END, kind: 'sequence' });
   return steps;
+}
+
+/** Return for each node in which it stands: its parent, or, handed over to, where that one stood. */
+function placesOf(nodes: NodeItem[], at: number): Map<string, string> {
+  const known = new Map(nodes.map((node) => [node.is.node, node]));
+  const places = new Map<string, string>();
+  for (const node of nodes) {
+    const parent = known.get(node.is.parent);
+    const end = parent && parent.is.kind !== 'tool' ? endAt(parent, at) : null;
+    places.set(node.is.node, end && end.cursor <= node.since ? places.get(node.is.parent)! : node.is.parent);
+  }
+  return places;
 }
 
 /** Return the tools that only run an agent, each with the node that calls it. */
@@ -76,9 +97,9 @@ function moments(nodes: NodeItem[], at: number): Moment[] {
   return found.sort((a, b) => a.cursor - b.cursor || a.order - b.order || Number(a.begins) - Number(b.begins));
 }
 
-/** Return the keys that each node left behind from which a sequence goes on. */
+/** Return the keys that each node left behind from which it goes on. */
 function keysLeft(film: Film, nodes: NodeItem[], steps: Step[]): Map<string, string[]> {
-  const sources = new Set(steps.filter((step) => step.kind === 'sequence').map((step) => step.from));
+  const sources = new Set(steps.filter((step) => CARRYING.has(step.kind)).map((step) => step.from));
   const ends = new Map<string, number>();
   for (const node of nodes) {
     const end = sources.has(node.is.node) ? endAt(node, film.last) : null;
@@ -89,7 +110,7 @@ function keysLeft(film: Film, nodes: NodeItem[], steps: Step[]): Map<string, str
 }
 
 function carried(step: Step, left: Map<string, string[]>): string[] {
-  return step.kind === 'sequence' ? (left.get(step.from) ?? []) : [];
+  return CARRYING.has(step.kind) ? (left.get(step.from) ?? []) : [];
 }
 
 /** Sum the runs of each name up: its last status, how often it ran, how long in all. */

@@ -1,6 +1,6 @@
 /** A chat, and the panels of its last run. */
 import { useChat } from '@ai-sdk/react';
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/outbox';
@@ -96,7 +96,10 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     if (!isBusy) refresh();
   }, [isBusy, refresh]);
 
-  const run = useMemo(() => lastRun(messages), [messages]);
+  const spoken = useMemo(() => lastRun(messages), [messages]);
+  // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
+  const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(null);
+  const run = changed && changed.after === spoken ? changed.run : spoken;
   const filmState = useFilm(run);
   const { film } = filmState;
   const playhead = usePlayhead(film);
@@ -118,6 +121,11 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     }),
     [where, conversation, blocked, playhead.seek, move],
   );
+  const say = useMemo(
+    () => (blocked || isBusy ? undefined : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta)),
+    [conversation, blocked, isBusy],
+  );
+  const follow = useCallback((next: string) => setChanged({ after: spoken, run: next }), [spoken]);
   useKeys({
     write: () => document.getElementById('composer')?.focus(),
     stop: () => void (isBusy && conversation.stop()),
@@ -134,6 +142,8 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         playhead={playhead}
         app={where.app}
         session={where.session}
+        say={say}
+        follow={follow}
         empty="Say something: what the run does appears here."
         chat={
           <ChatView

@@ -23,7 +23,7 @@ type Props = {
   /** What the panels say while there is no run yet. */
   empty: string;
   chat: ReactNode;
-};
+} & Pick<PanelProps, 'say' | 'follow'>;
 
 const CENTRE = PANELS.filter((panel) => panel.place === 'centre');
 const INSPECTOR = PANELS.filter((panel) => panel.place === 'inspector');
@@ -33,7 +33,7 @@ const BOTTOM = PANELS.filter((panel) => panel.place === 'bottom');
 const WIDE = '(min-width: 1360px)';
 const NARROW = '(max-width: 820px)';
 
-export function Workspace({ heading, actions, state, playhead, app, session, empty, chat }: Props) {
+export function Workspace({ heading, actions, state, playhead, app, session, empty, chat, say, follow }: Props) {
   const [route, move] = useRoute();
   const { film, live, error } = state;
   const isWide = useWide(WIDE);
@@ -57,8 +57,8 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
 
   const { at, seek } = playhead;
   const props = useMemo<PanelProps | null>(
-    () => film && { film, at, selected: route.selected, select: (id) => move({ selected: id }, 'replace'), seek, app, session, live },
-    [film, at, route.selected, move, seek, app, session, live],
+    () => film && { film, at, selected: route.selected, select: (id) => move({ selected: id }, 'replace'), seek, app, session, live, say, follow },
+    [film, at, route.selected, move, seek, app, session, live, say, follow],
   );
   const show = (panel: PanelSpec) =>
     props ? <Shown panel={panel} props={props} /> : <Empty title={panel.title}>{error ?? empty}</Empty>;
@@ -97,12 +97,11 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
       )}
       <div className="centre" data-narrow={!isWide && centre ? '' : undefined} hidden={isNarrow && focus !== 'chat' && centre === null}>
         <section className="pane chat-pane" aria-label="Chat" hidden={centre !== null && !isWide}>
+          <h2 className="visually-hidden">Chat</h2>
           {chat}
         </section>
         {beside && (
-          <section className="pane graph-pane" aria-label={beside.title}>
-            {show(beside)}
-          </section>
+          <div className="pane graph-pane">{show(beside)}</div>
         )}
       </div>
       {inspected && (
@@ -115,9 +114,9 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
       )}
       {props &&
         BOTTOM.map((panel) => (
-          <section key={panel.name} className="bottom" aria-label={panel.title} hidden={isNarrow && focus !== panel.name && focus !== 'chat'}>
+          <div key={panel.name} className="bottom" hidden={isNarrow && focus !== panel.name && focus !== 'chat'}>
             <Shown panel={panel} props={props} />
-          </section>
+          </div>
         ))}
     </div>
   );

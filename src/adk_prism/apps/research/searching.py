@@ -122,7 +122,7 @@ class Searching:
         if not given.short or not outcome.truncated or failure is not None or plan is None:
             return None
         total = outcome.total
-        known = f"{min(total, plan.limit)} papers (counted by the short run)" if total else "more"
+        known = f"{total} papers (counted by the short run)" if total else "more than these"
         # The rest of the plan stays: it is the same search.
         return SearchPlan(**{**_fields(plan), "expected_results": known})
 

@@ -13,11 +13,9 @@ from adk_prism.console.rows import Row, Style, counted, one_line, short_json, wr
 from adk_prism.grounding import PREFIX
 
 CHANGED, SAME = "Δ ", "  "
-COMPACT_ITEMS = 3
-"""Assumptions and questions that a small box shows; the others are counted."""
 SHOWN_RECEIPTS = 3
 """Latest receipts in the box; the history has all."""
-PLAN_KEYS = "[o] OK  [s] Short run  [m] Modify  [c] Cancel"
+PLAN_KEYS = "[o] OK · [s] Short run · [m] Modify · [c] Cancel"
 _SKIPPED = ("tool", "limit", "mode")
 """Of a plan, what a program needs and a person does not."""
 
@@ -25,11 +23,10 @@ _SKIPPED = ("tool", "limit", "mode")
 class _Box:
     """The box of one view."""
 
-    def __init__(self, view: Mapping[str, Any], width: int, *, compact: bool) -> None:
+    def __init__(self, view: Mapping[str, Any], width: int) -> None:
         self._box: Mapping[str, Any] = view["box"]
         self._view = view
         self._width = width
-        self._compact = compact
         self._changes = {
             change.key.removeprefix(PREFIX): change.before for change in view["changed"]
         }
@@ -44,9 +41,7 @@ class _Box:
         yield from self._items("search_assumptions", "Assumes")
         yield from self._items("open_questions", "Open")
         yield from self._found()
-        yield from self._line(
-            "current_filters", "Filters", _pairs(self._box.get("current_filters"))
-        )
+        yield from self._line("current_filters", "Filters", pairs(self._box.get("current_filters")))
         yield from self._next()
         yield from self._receipts()
         for bad in self._view["unreadable"]:
@@ -74,11 +69,9 @@ class _Box:
         gone = [item for item in before or () if item not in items] if name in self._changes else []
         if not items and not gone:
             return
-        shown = items[:COMPACT_ITEMS] if self._compact else items
-        more = f", {len(items) - len(shown)} more not shown" if len(shown) < len(items) else ""
         mark, style = self._mark(name)
-        yield Row(f"{mark}{label} ({len(items)}{more}):", style)
-        for number, item in enumerate(shown, 1):
+        yield Row(f"{mark}{label} ({len(items)}):", style)
+        for number, item in enumerate(items, 1):
             new = name in self._changes and item not in (before or ())
             mark, style = _marked(new)
             yield from _set_in(mark, wrapped(f"{number}. {item}", self._width - 2, style, 3))
@@ -99,10 +92,7 @@ class _Box:
     def _next(self) -> Iterator[Row]:
         action = self._box.get("next_action")
         if action:
-            what = " ".join(str(action.get(part) or "") for part in ("action", "target")).strip()
-            due = f" (due {action['due']})" if action.get("due") else ""
-            what = what.replace("_", " ")
-            yield from self._line("next_action", "Next", f"{action['owner']} – {what}{due}")
+            yield from self._line("next_action", "Next", next_step(action))
 
     def _plan(self) -> Iterator[Row]:
         plan = self._box["pending_search_plan"]
@@ -111,16 +101,16 @@ class _Box:
         for name, value in plan.items():
             if value and name not in _SKIPPED:
                 label = name.replace("_", " ").capitalize()
-                shown = _pairs(value) if isinstance(value, dict) else one_line(str(value))
+                shown = pairs(value) if isinstance(value, dict) else one_line(str(value))
                 yield from _set_in("  │ ", wrapped(f"{label}: {shown}", self._width - 4))
-        yield Row(f"  {PLAN_KEYS}", "strong")
+        yield from _set_in("  ", wrapped(PLAN_KEYS, self._width - 2, "strong"))
 
     def _help(self) -> Iterator[Row]:
         failure = self._box.get("last_search_failure") or {}
         mark, _ = self._mark("last_search_failure")
         kind = str(failure.get("type", "")).replace("_", " ")
         yield Row(f"{mark}SEARCH HELP – {kind}", "ask")
-        context = _pairs(failure.get("context"))
+        context = pairs(failure.get("context"))
         if context:
             yield from _set_in("  │ ", wrapped(context, self._width - 4))
         for remedy in self._view["remedies"]:
@@ -132,18 +122,18 @@ class _Box:
 
     def _receipts(self) -> Iterator[Row]:
         receipts = self._view["receipts"]
-        most = 1 if self._compact else SHOWN_RECEIPTS
-        for receipt in receipts[-most:]:
+        for receipt in receipts[-SHOWN_RECEIPTS:]:
             yield from receipt_rows(receipt, self._width, brief=True)
-        if len(receipts) > most:
-            yield Row(f"  {counted(len(receipts) - most, 'earlier search')}: [h] history", "dim")
+        if len(receipts) > SHOWN_RECEIPTS:
+            earlier = counted(len(receipts) - SHOWN_RECEIPTS, "earlier search")
+            yield Row(f"  {earlier}: [h] history", "dim")
 
 
-def rows(view: Mapping[str, Any] | None, width: int, *, compact: bool = False) -> list[Row]:
-    """Return the box; compact where there is little room."""
+def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
+    """Return the whole box."""
     if not view or not view["present"]:
         return [Row("This app keeps no grounding.", "dim")]
-    return list(_Box(view, width, compact=compact).rows())
+    return list(_Box(view, width).rows())
 
 
 def history_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
@@ -175,13 +165,20 @@ def _particulars(receipt: Mapping[str, Any], width: int) -> Iterator[Row]:
     about = {
         "Filters": ", ".join(map(str, receipt.get("filters_applied") or ())),
         "Expected": receipt.get("expected"),
-        "Years": _pairs(receipt.get("by_year")),
+        "Years": pairs(receipt.get("by_year")),
         "Approved": receipt.get("approval"),
         "Next": receipt.get("next"),
     }
     for label, value in about.items():
         if value:
             yield from wrapped(f"{label}: {value}", width, "dim")
+
+
+def next_step(action: Mapping[str, Any]) -> str:
+    """Return who is to do what, and until when."""
+    what = " ".join(str(action.get(part) or "") for part in ("action", "target")).strip()
+    due = f" (due {action['due']})" if action.get("due") else ""
+    return f"{action['owner']} – {what.replace('_', ' ')}{due}"
 
 
 def _marked(is_new: bool) -> tuple[str, Style]:
@@ -193,7 +190,8 @@ def _breakdown(receipt: Mapping[str, Any]) -> str:
     return f" ({', '.join(f'{count} {kind}' for kind, count in kinds.items())})" if kinds else ""
 
 
-def _pairs(values: Any) -> str:
+def pairs(values: Any) -> str:
+    """Return the members of an object on one line."""
     if not isinstance(values, dict):
         return one_line(str(values)) if values else ""
     shown = (

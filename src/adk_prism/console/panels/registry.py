@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from adk_prism.console.dialogue import Dialogue
-from adk_prism.console.panels import grounding, help, proof, state, timeline
+from adk_prism.console.panels import grounding, help, proof, small_box, state, timeline
 from adk_prism.console.rows import Row
 
 Rows = Callable[[Any, int], list[Row]]
@@ -34,8 +34,8 @@ def rows_of(dialogue: Dialogue, name: str, width: int, *, compact: bool = False)
         return [row for part in _OVERVIEW for row in _part(dialogue, part, width)]
     source, rows = _VIEWS[name]
     view = dialogue.panel(source)
-    if name == "grounding":
-        return [Row("GROUNDING", "title"), *grounding.rows(view, width, compact=compact)]
+    if compact and name == "grounding":
+        return small_box.rows(view, width)
     return [Row(name.upper(), "title"), *rows(view, width)]
 
 

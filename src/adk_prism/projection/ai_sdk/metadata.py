@@ -41,6 +41,7 @@ class Metadata:
         self._custom: dict[str, Any] = {}
         self._audio: _Sound | None = None
         self._is_interrupted = False
+        self._failure = ""
 
     def model_call(self, fact: ModelCallEnded) -> None:
         """Take a model call's end."""
@@ -78,6 +79,9 @@ class Metadata:
     def interrupted(self) -> None:
         self._is_interrupted = True
 
+    def failed(self, why: str) -> None:
+        self._failure = why
+
     def collected(self) -> dict[str, Any]:
         """Return all of it. `usage` is always there: clients need some metadata on `finish`."""
         found: dict[str, Any] = {"usage": _usage(self._calls), **self._last}
@@ -91,6 +95,8 @@ class Metadata:
             found["audio"] = self._audio.totals()
         if self._is_interrupted:
             found["interrupted"] = True
+        if self._failure:
+            found["failure"] = self._failure
         return found
 
 

@@ -45,4 +45,7 @@ METADATA_KEYS = {
         "How much raw sound was sent; `duration` in seconds.",
     ),
     "interrupted": MetadataKey("boolean", "The user cut the speaker off; in live runs only."),
+    "failure": MetadataKey(
+        "string", "Why the message breaks off: its run failed. For a page that is loaded later."
+    ),
 }

@@ -182,7 +182,11 @@ class AiSdkProjection:
             self._ask(question, out)
         self._steps.close(out, seal=not waits, first=not self._continued)
         if item.outcome == "failed":
-            out.append(Error(failure_text(item.code, item.correlation)))
+            why = failure_text(item.code, item.correlation)
+            self._metadata.failed(why)
+            # An error is not kept in the message: what is loaded later would seem whole.
+            out.append(MessageMetadata(self._metadata.collected()))
+            out.append(Error(why))
         elif item.outcome == "cancelled":
             # A stock client takes notice of the sealing step only with metadata.
             out.append(MessageMetadata(self._metadata.collected()))

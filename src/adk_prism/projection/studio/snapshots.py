@@ -11,11 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.facts.state import StateFold, cut_value
+from adk_prism.facts.state import DEPTH, StateFold, cut_value
 from adk_prism.facts.strict_json import repair
-
-DEPTH = 3
-"""Levels of nested objects that the schema allows. The state itself is the first one."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -6,10 +6,15 @@ where nothing has come yet and the run goes on, the answer waits for it, and is 
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
+import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from adk_prism.errors import PrismError
+from adk_prism.pipeline.share import read_page, shared_file
+from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
 from adk_prism.server.context import Context
 from adk_prism.server.routes.runs import Run
@@ -31,6 +36,7 @@ def routes(context: Context) -> APIRouter:
     films = _FilmRoutes(context)
     router.get("/{run}/film", response_class=Response)(films.film)
     router.get("/{run}/entries/{cursor}", response_class=Response)(films.entry)
+    router.get("/{run}/share", response_class=Response)(films.share)
     return router
 
 
@@ -65,3 +71,27 @@ class _FilmRoutes:
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
+
+    async def share(self, request: Request, run: Run) -> Response:
+        """Return the run as one HTML file, which needs no server."""
+        page = await asyncio.to_thread(read_page)
+        entries = [entry async for entry in self._context.chats.entries(run)]
+        graph = await self._graph(run)
+        text = await asyncio.to_thread(shared_file, entries, page, graph)
+        # To be kept, not opened: what is opened here has this server's origin.
+        headers = {
+            "content-disposition": f'attachment; filename="{run}.html"',
+            "cache-control": "no-store",
+            "x-content-type-options": "nosniff",
+        }
+        return await compressed(request, text.encode(), "text/html; charset=utf-8", headers)
+
+    async def _graph(self, run: RunId) -> bytes:
+        """Return the graph of a run's app, if it is one of this server's."""
+        started = (await self._context.films.of(run)).started
+        if started is None or started.uploaded or started.derived:
+            return b"null"
+        try:
+            return msgspec.json.encode(self._context.apps.graph(started.origin.app))
+        except PrismError:  # the app is not served any more, or fails: the run is shown without
+            return b"null"

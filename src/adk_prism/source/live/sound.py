@@ -1,8 +1,9 @@
 """The agent's sound on its way to the log: gathered, and kept up to a bound.
 
 A live model sends some fifty pieces of sound a second. Whoever talks to it gets each at once; the log gets
-them together, as the parts of one event a second, each piece still a part of its own. Beyond the bound only
-their number and size are kept, which is what a message's totals need.
+them together, as the parts of one event a second, each piece still a part of its own. The first of a turn
+is logged alone: with it the message begins. Beyond the bound only their number and size are kept, which is
+what a message's totals need.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ class SoundLog:
         self._first: Event | None = None
         self._pieces: list[Sound] = []
         self._size = 0
+        self._is_first = True
+        """The next piece is the first of its turn."""
+
+    def end_turn(self) -> None:
+        """Note that what is heard next belongs to another turn."""
+        self._is_first = True
 
     def add(self, event: Event, pieces: list[Sound]) -> Event | None:
         """Take pieces of sound; return an event once enough is gathered."""
@@ -59,7 +66,9 @@ class SoundLog:
         self._first = self._first or event
         self._pieces += pieces
         self._size += sum(len(piece.pcm) for piece in pieces)
-        return whole or (self.flush() if self._size >= GATHERED else None)
+        is_due = self._is_first or self._size >= GATHERED
+        self._is_first = False
+        return whole or (self.flush() if is_due else None)
 
     def flush(self) -> Event | None:
         """Return what is gathered as one event; None if nothing is."""

@@ -103,15 +103,25 @@ class LiveSource:
         try:
             while (record := await self._records.get()) is not None:
                 yield record
-            await self._driver
-        except BaseExceptionGroup as group:
-            raise first_cause(group) from group
         finally:
-            self._driver.cancel()
+            self._driver.cancel()  # what ran to its end stays as it ended
             await asyncio.wait([self._driver])
             self._desk.close()
+        self._judge(self._driver)
+
+    def _judge(self, driver: asyncio.Task[None]) -> None:
+        """Raise what ended the run badly. Being cut short when it was told to end is no failure."""
         if self._is_stopped:
             raise Stopped
+        if driver.cancelled():
+            if not self._desk.inbox.closed:
+                raise asyncio.CancelledError
+            return
+        error = driver.exception()
+        if isinstance(error, BaseExceptionGroup):
+            raise first_cause(error) from error
+        if error is not None:
+            raise error
 
     async def _started(self) -> RunStarted:
         origin = self._call.origin
@@ -157,7 +167,8 @@ class LiveSource:
             return
         if event.live_session_resumption_update is not None:
             return
-        await self._put_sound()
+        if not event.partial:  # words that are still being said need not stand before their sound
+            await self._put_sound()
         self._follow(event)
         await self._records.put(AgentEvent(self._serialiser.event(event)))
         for call in event.get_function_calls() if not event.partial else ():
@@ -167,6 +178,7 @@ class LiveSource:
         """Follow whether the agent speaks."""
         if event.turn_complete or event.interrupted:
             self._is_speaking = self._is_muted = False
+            self._sound.end_turn()
         elif event.content is not None or event.output_transcription is not None:
             self._is_speaking = True
 
@@ -248,8 +260,15 @@ class LiveSource:
 
     # ------------------------------------------------------------------ the end
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, or is about to."""
+        return self._desk.inbox.closed or (self._driver is not None and self._driver.done())
+
     def close(self) -> None:
         """End the run; repeating it changes nothing."""
+        if self.is_over:
+            return
         self._desk.give_up("The session is over.")
         self._desk.inbox.close()
         driver = self._driver

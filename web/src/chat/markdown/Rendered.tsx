@@ -28,16 +28,17 @@ const COMPONENTS: Components = {
     return <Code language={language} code={String(code?.children ?? '').replace(/\n$/, '')} />;
   },
   table: ({ children }) => (
-    <div className="table" tabIndex={0} role="region" aria-label="Table">
+    <div className="table" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),
-  // The page has its own headings; those of an answer stand below them.
-  h1: ({ children }) => <h3>{children}</h3>,
-  h2: ({ children }) => <h4>{children}</h4>,
-  h3: ({ children }) => <h5>{children}</h5>,
-  h4: ({ children }) => <h6>{children}</h6>,
-  h5: ({ children }) => <h6>{children}</h6>,
+  // All on one level, below the chat's own heading: an answer may begin with any.
+  h1: ({ children }) => <h3 data-level="1">{children}</h3>,
+  h2: ({ children }) => <h3 data-level="2">{children}</h3>,
+  h3: ({ children }) => <h3 data-level="3">{children}</h3>,
+  h4: ({ children }) => <h3 data-level="4">{children}</h3>,
+  h5: ({ children }) => <h3 data-level="4">{children}</h3>,
+  h6: ({ children }) => <h3 data-level="4">{children}</h3>,
   input: ({ checked }) => <span>{checked ? '☑' : '☐'} </span>,
 };
 

@@ -3,12 +3,11 @@ import { useState } from 'react';
 import { explain } from '../../app/problem';
 import { CLIENT_TOOLS } from '../clientTools';
 import { useActions } from '../ChatContext';
-import type { CallNotes } from '../message';
 import { readAnswer } from '../answer';
 
-type Props = { tool: string; call: string; input: unknown; notes: CallNotes; active: boolean };
+type Props = { tool: string; call: string; input: unknown; active: boolean };
 
-export function CallAnswer({ tool, call, input, notes, active }: Props) {
+export function CallAnswer({ tool, call, input, active }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');
@@ -27,7 +26,7 @@ export function CallAnswer({ tool, call, input, notes, active }: Props) {
   const why = active ? reason : 'The conversation has gone on; this call can no longer be answered.';
   return (
     <div className="ask" role="group" aria-label={`Answer ${tool}`}>
-      <p>{notes.longRunning ? 'The result of this call comes later. You can give it here.' : 'The agent asked this device. The run goes on with your answer.'}</p>
+      <p>This call is answered here, not by the server. The run goes on with your answer.</p>
       {problem && <p className="failure">{problem}</p>}
       {runner && (
         <button type="button" className="button" data-look="primary" disabled={isOff} title={why} onClick={run}>

@@ -18,7 +18,7 @@ export function CredentialRequest({ id, request, isAnswered }: Props) {
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
   return (
-    <section className="request" data-kind="approval" aria-label="The agent asks you to sign in">
+    <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
       <p className="request-head">
         <Icon name="key" />
         <strong>A tool needs you to sign in</strong>
@@ -45,6 +45,6 @@ export function CredentialRequest({ id, request, isAnswered }: Props) {
         <summary className="quiet">What was asked</summary>
         <Json value={request} open={2} />
       </details>
-    </section>
+    </div>
   );
 }

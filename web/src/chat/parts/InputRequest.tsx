@@ -14,14 +14,14 @@ export function InputRequest({ id, request, isAnswered }: Props) {
   const { conversation } = useActions();
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
   return (
-    <section className="request" data-kind="approval" aria-label="The agent asks you">
+    <div role="group" className="request" data-kind="approval" aria-label="The agent asks you">
       <p className="request-head">
         <Icon name="input" />
         <strong>{asked.message || 'The agent asks you something.'}</strong>
       </p>
       {asked.payload !== undefined && asked.payload !== null && <Json value={asked.payload} name="about" open={2} />}
       {isAnswered ? <p className="quiet">Answered.</p> : <AnswerForm schema={schema} onAnswer={answer} />}
-    </section>
+    </div>
   );
 }
 

@@ -94,14 +94,6 @@ export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
   );
 }
 
-export function LongRunningNote({ data }: { data: PrismDataParts['long-running'] }) {
-  return (
-    <Note kind="approval" icon="clock" word="Takes long">
-      <span className="quiet">{data.toolName} answers later</span>
-    </Note>
-  );
-}
-
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
     <Note kind="error" word={data.code || 'Error'}>

@@ -6,7 +6,7 @@ import type { NumberedSource } from '../sources';
 export function Sources({ sources }: { sources: readonly NumberedSource[] }) {
   if (sources.length === 0) return null;
   return (
-    <section className="sources" data-kind="proof" aria-label="Sources">
+    <div role="group" className="sources" data-kind="proof" aria-label="Sources">
       <KindChip kind="proof">Sources</KindChip>
       <ol>
         {sources.map((source) => (
@@ -23,6 +23,6 @@ export function Sources({ sources }: { sources: readonly NumberedSource[] }) {
           </li>
         ))}
       </ol>
-    </section>
+    </div>
   );
 }

@@ -30,7 +30,7 @@ export function Tool({ part, notes, live, last }: Props) {
   const isOpen = choice ?? (needsHelp || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
   return (
-    <section className="tool" data-kind={face.kind} data-state={part.state} aria-label={`Tool ${name}: ${face.word}`}>
+    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} aria-label={`Tool ${name}: ${face.word}`}>
       <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon name={face.icon} />
         <strong>{part.title || name}</strong>
@@ -47,16 +47,23 @@ export function Tool({ part, notes, live, last }: Props) {
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {(part.state === 'output-denied' || part.state === 'approval-responded') && part.approval && <Decision {...part.approval} />}
           {part.state === 'approval-requested' && <Approval approval={part.approval} notes={notes} tool={name} />}
-          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} notes={notes} active={last} />}
+          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} active={last} />}
+          {part.state === 'output-available' && notes.longRunning && last && !live && (
+            <details>
+              <summary className="quiet">Give the final result</summary>
+              <CallAnswer tool={name} call={part.toolCallId} input={part.input} active={last} />
+            </details>
+          )}
         </div>
       )}
-    </section>
+    </div>
   );
 }
 
 function faceOf(part: ToolPart, notes: CallNotes, live: boolean, waits: boolean): Face {
   const face = FACES[part.state];
-  if (waits) return notes.longRunning ? { word: 'result comes later', kind: 'approval', icon: 'clock' } : { word: 'waits for this device', kind: 'approval', icon: 'input' };
+  if (waits) return { word: 'waits for an answer', kind: 'approval', icon: 'input' };
+  if (notes.longRunning && part.state === 'output-available') return { word: 'result may come later', kind: 'approval', icon: 'clock' };
   if (part.state === 'input-streaming' && !live) return { word: 'broken off', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
     return { ...face, word: part.approval.approved ? 'approved' : 'denied', icon: part.approval.approved ? 'check' : 'cross' };

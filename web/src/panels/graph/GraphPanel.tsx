@@ -1,7 +1,7 @@
 /** The run as a graph: who led to whom, how it went, and which keys of the state went along. */
-import { Background, Controls, MarkerType, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react';
+import { Background, Controls, MarkerType, Position, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { useRoute } from '../../app/route';
 import { useAppGraph } from '../../film/appGraph';
 import type { Film } from '../../film/film';
@@ -11,10 +11,11 @@ import { plural } from '../../ui/time';
 import '../panels.css';
 import type { PanelProps } from '../panel';
 import { keyOf, selectionOf } from '../selection';
+import { useSize } from '../useSize';
 import { ranDrawing, ranMoment, summedDrawing, summedMoment, writtenBy, type Drawing, type Moment } from './drawing';
 import './graph.css';
 import { GraphTable } from './GraphTable';
-import { layoutOf } from './layout';
+import { layoutFor, type Layout } from './layout';
 import { PassageEdge, type PassageEdgeType } from './PassageEdge';
 import { VertexNode, type VertexNodeType } from './VertexNode';
 
@@ -76,17 +77,19 @@ export default function GraphPanel(props: PanelProps) {
 
 function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { drawing: Drawing; moment: Moment }) {
   const [hovered, setHovered] = useState<string | null>(null);
-  const places = useMemo(() => layoutOf(drawing), [drawing]);
+  const box = useRef<HTMLDivElement>(null);
+  const { width, height } = useSize(box);
+  const layout = useMemo(() => layoutFor(drawing, { width: width || 800, height: height || 500 }), [drawing, width, height]);
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
-  const nodes = useMemo(() => nodesOf(film, at, drawing, moment, places, selected), [film, at, drawing, moment, places, selected]);
+  const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected), [film, at, drawing, moment, layout, selected]);
   const edges = useMemo(
     () => edgesOf(film, drawing, moment, lit, setHovered, (key) => select(selectionOf(key))),
     [film, drawing, moment, lit, select],
   );
   const { fitView } = useReactFlow();
-  useEffect(() => void fitView({ maxZoom: 1, padding: 0.06 }), [fitView, places]);
+  useEffect(() => void fitView({ maxZoom: 1, padding: 0.06 }), [fitView, layout]);
   return (
-    <div className="canvas">
+    <div className="canvas" ref={box}>
       <ReactFlow
         nodes={nodes}
         edges={edges}
@@ -106,16 +109,20 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
         ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to pick this node out in every panel.' }}
       >
         <Background gap={20} size={1} color="var(--line)" />
-        <Controls showInteractive={false} />
+        <Controls showInteractive={false} position="bottom-right" orientation="horizontal" />
       </ReactFlow>
     </div>
   );
 }
 
-function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, places: ReturnType<typeof layoutOf>, selected: string | null): VertexNodeType[] {
+function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, { places, direction }: Layout, selected: string | null): VertexNodeType[] {
   const known = new Set(film.items.nodes.filter((node) => node.since > at).flatMap(({ is }) => [is.name, is.node]));
   return drawing.vertices.map((vertex) => {
     const { x, y, width, height } = places.get(vertex.id)!;
+    const [from, to] = direction === 'LR' ? [Position.Right, Position.Left] : [Position.Bottom, Position.Top];
+    // The places of edges are known, so that nothing has to be measured before they are drawn.
+    const middle = direction === 'LR' ? { x: 0, y: height / 2 } : { x: width / 2, y: 0 };
+    const far = direction === 'LR' ? { x: width, y: height / 2 } : { x: width / 2, y: height };
     const standing = moment.standings.get(vertex.id) ?? null;
     return {
       id: vertex.id,
@@ -123,8 +130,12 @@ function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, place
       position: { x, y },
       width,
       height,
+      handles: [
+        { type: 'target', position: to, ...middle, width: 1, height: 1 },
+        { type: 'source', position: from, ...far, width: 1, height: 1 },
+      ],
       ariaLabel: `${vertex.name}, ${standing?.status ?? 'has not run'}`,
-      data: { vertex, standing, later: known.has(vertex.id), picked: selected === vertex.name },
+      data: { vertex, standing, direction, later: known.has(vertex.id), picked: selected === vertex.name },
     };
   });
 }

@@ -5,8 +5,9 @@ import { Icon, type IconName } from '../../ui/Icon';
 import type { Kind } from '../../ui/Kind';
 import { duration } from '../../ui/time';
 import type { Standing, Vertex } from './drawing';
+import type { Direction } from './layout';
 
-export type VertexData = { vertex: Vertex; standing: Standing | null; later: boolean; picked: boolean };
+export type VertexData = { vertex: Vertex; standing: Standing | null; direction: Direction; later: boolean; picked: boolean };
 export type VertexNodeType = Node<VertexData, 'vertex'>;
 
 const ICONS: Record<Vertex['kind'], IconName> = {
@@ -30,13 +31,13 @@ const STATUS: Record<string, { kind: Kind; icon: IconName }> = {
 };
 
 export const VertexNode = memo(function VertexNode({ data }: NodeProps<VertexNodeType>) {
-  const { vertex, standing, later, picked } = data;
+  const { vertex, standing, direction, later, picked } = data;
   const end = vertex.kind === 'start' || vertex.kind === 'end';
   const status = standing ? standing.status : later ? 'later' : 'did not run';
   const look = STATUS[status];
   return (
     <div className="vertex" data-kind={look?.kind ?? 'neutral'} data-status={status} data-node={vertex.kind} data-picked={picked || undefined} title={titleOf(vertex)}>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <Handle type="target" position={direction === 'LR' ? Position.Left : Position.Top} isConnectable={false} />
       <span className="what">
         <Icon name={ICONS[vertex.kind] ?? 'neutral'} />
         <b>{vertex.name}</b>
@@ -50,7 +51,7 @@ export const VertexNode = memo(function VertexNode({ data }: NodeProps<VertexNod
           {standing && <span className="took">{duration(standing.duration)}</span>}
         </span>
       )}
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle type="source" position={direction === 'LR' ? Position.Right : Position.Bottom} isConnectable={false} />
     </div>
   );
 });

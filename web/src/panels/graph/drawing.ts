@@ -71,7 +71,7 @@ const SEQUENCES = new Set(['sequence', 'route', 'loop']);
 
 function edgeKind(kind: string): EdgeKind {
   if (SEQUENCES.has(kind)) return 'sequence';
-  return kind === 'tool' ? 'tool' : 'delegation';
+  return kind === 'tool' || kind === 'transfer' ? kind : 'delegation';
 }
 
 /** Add what the app declares. The starts and ends inside a composite are the composite itself. */

@@ -1,30 +1,44 @@
-/** Where the vertices lie: from left to right in the order of what leads to what. */
+/** Where the vertices lie: in the order of what leads to what, from left to right or from top to bottom. */
 import dagre from '@dagrejs/dagre';
+import { END } from '../../film/graph';
 import type { Drawing, Vertex } from './drawing';
 
 export type Place = { x: number; y: number; width: number; height: number };
+export type Direction = 'LR' | 'TB';
+export type Layout = { direction: Direction; width: number; height: number; places: Map<string, Place> };
 
 const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = {
-  start: [64, 28],
-  end: [64, 28],
-  tool: [176, 44],
+  start: [64, 26],
+  end: [64, 26],
+  tool: [156, 42],
 };
-const SIZE: [number, number] = [192, 52];
+const SIZE: [number, number] = [164, 48];
 
-export function layoutOf({ vertices, links }: Drawing): Map<string, Place> {
+/** Return the layout that is seen larger in a room of this shape. */
+export function layoutFor(drawing: Drawing, room: { width: number; height: number }): Layout {
+  const scale = ({ width, height }: Layout) => Math.min(1, room.width / width, room.height / height);
+  const [across, down] = [layoutOf(drawing, 'LR'), layoutOf(drawing, 'TB')];
+  return scale(down) > scale(across) ? down : across;
+}
+
+function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
-  graph.setGraph({ rankdir: 'LR', nodesep: 14, ranksep: 76, marginx: 8, marginy: 8 });
+  graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, kind } of vertices) {
     const [width, height] = SIZES[kind] ?? SIZE;
     graph.setNode(id, { width, height });
   }
-  for (const { id, from, to } of links) graph.setEdge(from, to, {}, id);
+  for (const { id, from, to } of links) graph.setEdge(from, to, { weight: to === END ? 0 : 2 }, id);
+  // The end comes after everything, in the middle, whatever leads to it.
+  if (graph.hasNode(END)) {
+    for (const { id } of vertices) if (id !== END && !graph.outEdges(id)?.length) graph.setEdge(id, END, { weight: 1 }, `${id} to the end`);
+  }
   dagre.layout(graph);
-  return new Map(
-    vertices.map(({ id }) => {
-      const { x, y, width, height } = graph.node(id) as Place;
-      return [id, { x: x - width / 2, y: y - height / 2, width, height }];
-    }),
-  );
+  const { width = 1, height = 1 } = graph.graph();
+  const places = vertices.map(({ id }): [string, Place] => {
+    const { x, y, width, height } = graph.node(id) as Place;
+    return [id, { x: x - width / 2, y: y - height / 2, width, height }];
+  });
+  return { direction, width, height, places: new Map(places) };
 }

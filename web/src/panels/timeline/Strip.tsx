@@ -7,7 +7,8 @@ import { SECOND, endOf, timeAt } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
 import { duration } from '../../ui/time';
 import { keyOf } from '../selection';
-import { useDrawing, useSize } from './canvas';
+import { useSize } from '../useSize';
+import { useDrawing } from './canvas';
 import { usePalette, type Palette } from './palette';
 
 const THUMB = 2; // Width of the range's thumb, as in timeline.css: its middle is the playhead.

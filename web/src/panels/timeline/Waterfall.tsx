@@ -3,7 +3,8 @@ import { useCallback, useMemo, useRef, useState, type MouseEvent } from 'react';
 import type { Film } from '../../film/film';
 import { SECOND, timeAt } from '../../film/timeline';
 import { Icon, type IconName } from '../../ui/Icon';
-import { useDrawing, useSize } from './canvas';
+import { useSize } from '../useSize';
+import { useDrawing } from './canvas';
 import { describe, drawWaterfall, hit, LANE, AXIS, layout } from './drawing';
 import { lanesOf, type Lane } from './lanes';
 import { cursorAt } from './moves';
@@ -18,6 +19,7 @@ const ICONS: Record<Lane['kind'], IconName> = {
   node: 'neutral',
 };
 const MOST_ZOOM = 512;
+const SCROLLBAR = 14;
 
 type Props = {
   film: Film;
@@ -76,7 +78,7 @@ export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: P
   const first = Math.max(0, Math.floor((scroll.top - AXIS) / LANE) - waits);
   const shown = lanes.slice(first, first + Math.ceil(size.height / LANE) + 2);
   return (
-    <div className="waterfall" ref={box}>
+    <div className="waterfall" ref={box} style={{ height: plan.height + SCROLLBAR }}>
       <div
         className="scroller"
         tabIndex={0}

@@ -1,22 +1,6 @@
 /** A canvas as sharp as the screen, drawn once per frame at most. */
-import { useEffect, useLayoutEffect, useRef, useState, type RefObject } from 'react';
-
-export type Size = { width: number; height: number };
-
-/** Return the size of an element, as it changes. */
-export function useSize(element: RefObject<HTMLElement | null>): Size {
-  const [size, setSize] = useState<Size>({ width: 0, height: 0 });
-  useLayoutEffect(() => {
-    const target = element.current;
-    if (!target) return;
-    const measure = () => setSize({ width: target.clientWidth, height: target.clientHeight });
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(target);
-    return () => observer.disconnect();
-  }, [element]);
-  return size;
-}
+import { useEffect, useRef, type RefObject } from 'react';
+import type { Size } from '../useSize';
 
 /** Draw with a function whenever it is a new one; in CSS pixels, on an empty canvas. */
 export function useDrawing(

@@ -11,18 +11,24 @@ export type Lane = {
   nodes: NodeItem[];
 };
 
-type Place = { id: string; first: NodeItem; lanes: Lane[]; children: Place[] };
+type Place = { id: string; depth: number; lanes: Lane[]; children: Place[] };
 
 export const lanesOf = once((film: Film): Lane[] => {
   const places = new Map<string, Place>();
   const placeOf = new Map<string, Place>();
   const roots: Place[] = [];
+  const around = new Set(film.items.nodes.filter(({ is }) => is.kind !== 'tool').map(({ is }) => is.parent));
   for (const node of film.items.nodes) {
     const parent = placeOf.get(node.is.parent);
+    if (node.is.kind === 'tool' && around.has(node.is.node)) {
+      // A tool that only runs an agent is that agent, as in the graph.
+      if (parent) placeOf.set(node.is.node, parent);
+      continue;
+    }
     const id = JSON.stringify([parent?.id ?? '', node.is.name, node.is.kind, node.is.lane]);
     let place = places.get(id);
     if (!place) {
-      place = { id, first: node, lanes: [], children: [] };
+      place = { id, depth: parent ? parent.depth + 1 : 0, lanes: [], children: [] };
       places.set(id, place);
       (parent ? parent.children : roots).push(place);
     }
@@ -39,8 +45,8 @@ function laneFor(place: Place, node: NodeItem): Lane {
     return end !== null && end.cursor <= node.since;
   });
   if (free) return free;
-  const { name, kind, depth } = node.is;
-  const lane: Lane = { id: `${place.id}${place.lanes.length}`, name, kind, depth, nodes: [] };
+  const { name, kind } = node.is;
+  const lane: Lane = { id: `${place.id}${place.lanes.length}`, name, kind, depth: place.depth, nodes: [] };
   place.lanes.push(lane);
   return lane;
 }

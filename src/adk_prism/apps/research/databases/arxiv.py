@@ -17,7 +17,7 @@ from .kinds import ARXIV_CATEGORIES, codes, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import FIRST_YEAR, LAST_YEAR, Query
 from .service import Service
-from .syntax import Dialect, Term, parse, render
+from .syntax import Dialect, Term, needs_quotes, parse, render
 from .text import LONGEST_ABSTRACT, clean, names, number, year
 from .trouble import Trouble
 from .xml import text_of, xml_tree
@@ -37,7 +37,7 @@ _FIELDS_OF = {
 def _term(term: Term) -> str:
     # A hyphen means nothing to arXiv's index, and inside a phrase it matches.
     text = " ".join(term.words)
-    return f'all:"{text}"' if len(term.words) > 1 or "-" in text else f"all:{text}"
+    return f'all:"{text}"' if needs_quotes(term) else f"all:{text}"
 
 
 _DIALECT = Dialect(term=_term, both=" AND ", either=" OR ", without=" ANDNOT ")

@@ -17,7 +17,7 @@ from .kinds import SEMANTIC_SCHOLAR_KINDS, codes, kind_of, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import Query
 from .service import Service
-from .syntax import Dialect, is_plain, parse, quoted, render, words_of
+from .syntax import Dialect, is_plain, parse, quoted, render, terms_of, words_of
 from .text import LONGEST_ABSTRACT, clean, items, link, mapping, names, number, year
 
 _FIELDS = (
@@ -73,10 +73,9 @@ class SemanticScholar(Service):
 
 def _words(text: str, plain: bool) -> str:
     """Say the query; relevance search finds nothing for a word with a hyphen."""
-    tree = parse(text)
     if not plain:
-        return render(tree, _BULK)
-    return " ".join(word for word in render(tree, _BULK).replace("-", " ").split())
+        return render(parse(text), _BULK)
+    return " ".join(word for term in terms_of(text) for word in term.words).replace("-", " ")
 
 
 def _filters(query: Query) -> dict[str, str]:

@@ -104,7 +104,12 @@ def render(tree: Tree, dialect: Dialect, *, inner: bool = False) -> str:
 def quoted(term: Term) -> str:
     """Write a term bare if it is one plain word, else as a phrase."""
     text = " ".join(term.words)
-    return text if len(term.words) == 1 and "-" not in text else f'"{text}"'
+    return f'"{text}"' if needs_quotes(term) else text
+
+
+def needs_quotes(term: Term) -> bool:
+    """Say whether a term, written bare, could be read as something else: two words, or an operator."""
+    return len(term.words) > 1 or "-" in term.words[0] or term.words[0].upper() in _OPERATORS
 
 
 def words_of(text: str) -> list[str]:

@@ -127,12 +127,15 @@ class Hearing:
         if approval == "cancel":
             given |= {"pending_search_plan": None, "preview_mode": False, "next_action": _asks()}
             return Heard("cancelled", {"plan": value_of(plan)}, given)
-        short = approval == "short_run" or (
-            # A panel that asks for a preview and approves means a short run; words say what they say.
-            self.answers.preview_mode is True and self.answers.user_approval == approval
-        )
+        # A panel that asks for a preview and approves means a short run, unless that has been made.
+        asked = self.answers.preview_mode is True and self.answers.user_approval == approval
+        short = approval == "short_run" or (asked and not self._was_previewed(plan))
         given |= {"user_approval": "short_run" if short else "ok", "preview_mode": short}
         return Heard("search", {"plan": value_of(plan), "short_run": short}, given)
+
+    def _was_previewed(self, plan: SearchPlan) -> bool:
+        last = self.box.search_history[-1] if self.box.search_history else None
+        return last is not None and last.preview and last.query == plan.query
 
     def _stamp(self, approval: Approval) -> Any:
         known = self.answers.user_approval == approval and self.answers.approval_timestamp

@@ -19,6 +19,7 @@ from adk_prism.apps.research.failures import (
     expected_locally,
     thesaurus,
 )
+from adk_prism.apps.research.failures.thesaurus import spoken
 from adk_prism.apps.research.planning import filters as panel
 from adk_prism.apps.research.planning.question import query_of
 from adk_prism.apps.research.planning.reach import Reach
@@ -84,13 +85,19 @@ class Planner:
         query = replace(wish.filters, text=text, limit=limit)
         if faults := lint(query):
             raise Unplannable(" ".join(fault.detail for fault in faults))
+        why = wish.why
+        if not wish.text and (wider := _wider(choice.database, query)):
+            why = (
+                f"`{text}` itself finds nothing here, which costs nothing to know; other names do."
+            )
+            text, query = wider.text, wider
         expected = self.expect(choice.database, query, box.search_history)
         return SearchPlan(
             database=choice.database.label,
             query=text,
             filters=panel.filters_of(query),
             rationale=" ".join(
-                part for part in (wish.why, _rationale(choice.database), choice.note) if part
+                part for part in (why, _rationale(choice.database), choice.note) if part
             ),
             expected_results=expected.text,
             cost_time=_cost(choice.database, limit),
@@ -139,6 +146,25 @@ def query_of_plan(plan: SearchPlan) -> Query:
     return query
 
 
+def _wider(database: AnyDatabase, query: Query) -> Query | None:
+    """Return the query with other names of one concept, where its own words find nothing and those do.
+
+    Only where counting is free; and not for words that somebody chose.
+    """
+    if not isinstance(database, LocalDatabase) or database.count(query):
+        return None
+    concepts = thesaurus().concepts(query.text)
+    widened = [
+        replace(
+            query, text=spoken([*concepts[:at], each.widened(each.synonyms), *concepts[at + 1 :]])
+        )
+        for at, each in enumerate(concepts)
+        if each.synonyms
+    ]
+    best = max((each for each in widened if not lint(each)), key=database.count, default=None)
+    return best if best is not None and database.count(best) else None
+
+
 def _searched_for(text: str, history: Sequence[SearchReceipt]) -> list[str]:
     """Return the databases that have been asked for these words, whole and not as a preview."""
     return [each.database for each in history if each.query == text and not each.preview]
@@ -147,7 +173,7 @@ def _searched_for(text: str, history: Sequence[SearchReceipt]) -> list[str]:
 def _rationale(database: AnyDatabase) -> str:
     about = database.profile.about
     if database.mode == "offline":
-        return f"No service is asked: this is {about}, bundled with the app ({database.label})."
+        return f"The {database.label}, comes with the app and needs no network: {about}."
     return f"{database.label}: {about}."
 
 

@@ -12,6 +12,7 @@ from adk_prism.grounding import SearchReceipt
 # As many as fit on a screen; the whole list is in the answer of the tool.
 MOST_SHOWN = 5
 _BREAK = "  \n"
+_NOUNS = {"conference": "conference paper", "other": "other work"}
 
 
 def receipt_text(receipt: SearchReceipt, papers: Sequence[Mapping[str, Any]], found: int) -> str:
@@ -39,7 +40,7 @@ def breakdown(papers: Sequence[Paper]) -> tuple[dict[str, int], dict[str, int]]:
 def cited(paper: Mapping[str, Any]) -> str:
     """Return a paper as a reference."""
     authors = list(paper.get("authors") or ())
-    by = f"{authors[0]} et al." if len(authors) > 2 else " and ".join(authors)
+    by = f"{authors[0]} et al" if len(authors) > 2 else " and ".join(authors)
     where = ", ".join(str(each) for each in (paper.get("venue"), paper.get("year")) if each)
     title = f"[{paper['title']}]({paper['url']})" if paper.get("url") else str(paper["title"])
     return ". ".join(part for part in (by, title, where) if part)
@@ -47,7 +48,7 @@ def cited(paper: Mapping[str, Any]) -> str:
 
 def _breakdown(receipt: SearchReceipt) -> str:
     parts = [
-        f"{count} unknown" if kind == "unknown" else _counted(count, kind)
+        f"{count} of unknown kind" if kind == "unknown" else _counted(count, _NOUNS.get(kind, kind))
         for kind, count in receipt.by_kind.items()
     ]
     total = receipt.total

@@ -38,7 +38,9 @@ def synthesis(question: str, papers: Papers, sentences: Sequence[str] = ()) -> s
     used = sorted({number for each in body for number in cited_numbers(each, len(papers))})
     references = [f"[{number}] {cited(papers[number - 1])}" for number in used]
     heading = f"**SYNTHESIS**: {question}" if question else "**SYNTHESIS**"
-    return "\n\n".join([heading, " ".join(body), "References:", "\n".join(references)])
+    listed = "\n".join(f"- {sentence}" for sentence in body)
+    cites = ["References:", "\n".join(f"- {each}" for each in references)] if references else []
+    return "\n\n".join([heading, listed, *cites])
 
 
 def checked(sentence: str, count: int) -> str:
@@ -51,20 +53,21 @@ def checked(sentence: str, count: int) -> str:
         return f"[{', '.join(known)}]" if known else ""
 
     text = " ".join(_CITATION.sub(keep, text).split())
-    if cited_numbers(text, count) or text.endswith(UNCITED):
+    if cited_numbers(text, count) or UNCITED in text:
         return text
-    return f"{text} {UNCITED}"
+    bare = text.rstrip(".!?… ")
+    return f"{bare} {UNCITED}{text[len(bare) :].strip() or '.'}"
 
 
 def cited_numbers(sentence: str, count: int) -> set[int]:
     """Return the papers that a sentence cites."""
-    found = (each for each in _CITATION.findall(sentence))
-    numbers = {int(number) for group in found for number in re.split(r"\s*[,;]\s*", group)}
+    groups = _CITATION.findall(sentence)
+    numbers = {int(number) for group in groups for number in re.split(r"\s*[,;]\s*", group)}
     return {number for number in numbers if 1 <= number <= count}
 
 
 def _from_metadata(papers: Papers) -> Iterator[str]:
-    yield f"The searches found {len(papers)} distinct papers. {UNCITED}"
+    yield f"The searches found {len(papers)} distinct papers {UNCITED}."
     dated = sorted((int(p["year"]), n) for n, p in enumerate(papers, 1) if p.get("year"))
     if dated:
         (first, oldest), (last, newest) = dated[0], dated[-1]
@@ -74,7 +77,7 @@ def _from_metadata(papers: Papers) -> Iterator[str]:
         yield f"Reviews of the field are among them {_marks(reviews)}."
     for theme, numbers in _themes(papers):
         yield f'"{theme.capitalize()}" is named in the titles of {len(numbers)} of them {_marks(numbers)}.'
-    yield f"Titles, venues and years were read, no abstracts: nothing is said about results. {UNCITED}"
+    yield f"Titles, venues and years were read, no abstracts: nothing is said about results {UNCITED}."
 
 
 def _themes(papers: Papers) -> list[tuple[str, list[int]]]:

@@ -1,0 +1,50 @@
+"""`adk-prism share`: a recording or capture as one HTML file, which opens from disk with no server."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from adk_prism.errors import SourceError
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.share import read_page, shared_file
+from adk_prism.source.recording import read_run
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="a recording or capture; - for standard input")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="HTML",
+        required=True,
+        help="where to write; - for standard output",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the file. Raise `SourceError` for one that cannot be read or written, `NotBuilt` for the page."""
+    page = read_page()
+    source = sys.stdin.buffer if args.file == "-" else args.file
+    text = shared_file(read_run(source, end=CaptureEnding()), page)
+    if args.output == "-":
+        sys.stdout.write(text)
+        return 0
+    _write(Path(args.output), text)
+    if sys.stderr.isatty():
+        print(f"{args.output}: {len(text) / 1e6:.1f} MB", file=sys.stderr)
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a whole file or none."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise SourceError(f"{path} cannot be written: {error.strerror or error}.") from None

@@ -1,0 +1,80 @@
+"""The grounding box where there is little room: a row for each thing, cut to the width.
+
+What waits comes first, since it is what a person has to see; the whole box is a key away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adk_prism.console.panels.grounding import CHANGED, SAME, next_step, pairs
+from adk_prism.console.rows import Row, Style, counted, one_line
+from adk_prism.grounding import PREFIX
+
+_Line = tuple[tuple[str, ...], str, Style]
+"""The keys that it tells of, what it says, and how it looks if nothing changed."""
+
+
+def rows(view: Mapping[str, Any], width: int) -> list[Row]:
+    """Return the box in as few rows as it has things to say."""
+    changed = {change.key.removeprefix(PREFIX) for change in view["changed"]}
+    shown = []
+    for keys, text, style in _lines(view):
+        is_new = not changed.isdisjoint(keys)
+        mark = CHANGED if is_new else SAME
+        shown.append(Row(mark + one_line(text, width - 2), style or ("changed" if is_new else "")))
+    return shown
+
+
+def _lines(view: Mapping[str, Any]) -> Iterator[_Line]:
+    box = view["box"]
+    yield from _waiting(view)
+    if box.get("research_question"):
+        yield ("research_question",), f"Question: {box['research_question']}", ""
+    yield ("stage", "papers_found", "databases_searched"), _progress(view), ""
+    for name, label in (("search_assumptions", "Assumes"), ("open_questions", "Open")):
+        items = box.get(name) or []
+        if items:
+            yield (name,), f"{label} ({len(items)}): {'; '.join(map(str, items))}", ""
+    if box.get("current_filters"):
+        yield ("current_filters",), f"Filters: {pairs(box['current_filters'])}", ""
+    if box.get("next_action"):
+        yield ("next_action",), f"Next: {next_step(box['next_action'])}", ""
+    for receipt in view["receipts"][-1:]:
+        found = counted(receipt["results_count"], "paper")
+        text = f"[{receipt['time']}] {receipt['database']} → {found}: {receipt['query']}"
+        yield ("search_history",), text, "changed" if receipt["new"] else ""
+    if view["unreadable"]:
+        yield (), f"! {counted(len(view['unreadable']), 'value')} cannot be read: [g]", "error"
+
+
+def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:
+    plan = view["box"].get("pending_search_plan")
+    if plan:
+        text = f"SEARCH PLAN {plan['database']}: {plan['query']}"
+        filters, expected = pairs(plan.get("filters")), plan.get("expected_results")
+        text += f" – expects {expected}" if expected else ""
+        text += f" ({filters})" if filters else ""
+        yield ("pending_search_plan",), text, "ask"
+    failure = view["box"].get("last_search_failure")
+    if failure:
+        kind = str(failure.get("type", "")).replace("_", " ")
+        yield (
+            ("last_search_failure",),
+            f"SEARCH HELP {kind}: {pairs(failure.get('context'))}",
+            "ask",
+        )
+    for remedy in view["remedies"]:
+        yield (), f"[{remedy['number']}] {remedy['label']}", "strong"
+
+
+def _progress(view: Mapping[str, Any]) -> str:
+    box, step = view["box"], view["step"]
+    stage = f"Stage: {box.get('stage') or 'not said'}"
+    stage += f" {step['number']}/{step['of']}" if step else ""
+    databases = ", ".join(map(str, box.get("databases_searched") or ()))
+    found = (
+        f", {counted(box['papers_found'], 'paper')}" if box.get("papers_found") is not None else ""
+    )
+    return stage + found + (f" in {databases}" if databases else "")

@@ -1,0 +1,132 @@
+"""A run as one HTML file: the page with the film in it, which opens from disk with no server or network.
+
+The file is the built page (`web/`, built as one script and one style sheet), and a block of data. Its
+policy names the script and the style by their hashes and lets nothing else in: no request leaves it, and
+nothing that an agent said can run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from adk_prism.errors import NotBuilt
+from adk_prism.pipeline.closeup import Lens
+from adk_prism.runlog.entry import Entry
+from adk_prism.version import VERSION
+from adk_prism.view.document import encode
+from adk_prism.view.film import Film
+
+PAGE = Path(__file__).parent.parent / "web" / "dist" / "share"
+CLOSEUPS = 8 * 1024**2
+"""Bytes of entries with their facts and frames in one file. A few thousand entries; of a longer run the
+rest are left out, and the page says so. The film itself is always whole."""
+
+_LINE_ENDS = {"\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+class Page(Struct, frozen=True):
+    """The built page."""
+
+    script: str
+    style: str
+
+
+def read_page(folder: Path = PAGE) -> Page:
+    """Return the page that was built. Raise `NotBuilt` where there is none."""
+    try:
+        script = (folder / "page.js").read_text(encoding="utf-8")
+        style = (folder / "page.css").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise NotBuilt(
+            "A shared file holds the web page, which is not built here. In a checkout, `make serve` builds "
+            "it, or `npm ci && npm run build` in the folder web."
+        ) from None
+    return Page(_in_script(script), _in_style(style))
+
+
+def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
+    """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
+    film, lens = Film(), Lens()
+    closeups: dict[str, Raw] = {}
+    room = CLOSEUPS
+    for entry in entries:
+        film.feed(entry)
+        if room > 0:
+            row = lens.feed(entry)
+            room -= len(row)
+            closeups[str(entry.cursor)] = Raw(row)
+    data = {
+        "writer": VERSION,
+        "film": Raw(encode(film)),
+        "entries": closeups,
+        "graph": Raw(graph),
+    }
+    return _document(_title(film), page, _data_block(data))
+
+
+def _title(film: Film) -> str:
+    started = film.started
+    return f"{started.origin.app} · {started.run}" if started is not None else "adk-prism"
+
+
+def _document(title: str, page: Page, data: str) -> str:
+    policy = (
+        f"default-src 'none'; script-src '{_hash(page.script)}'; style-src '{_hash(page.style)}'; "
+        "img-src data: blob:; media-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<meta name="generator" content="adk-prism {VERSION}">
+<title>{html.escape(title)}</title>
+<style>{page.style}</style>
+</head>
+<body>
+<div id="root"></div>
+<noscript>A run, written by adk-prism {VERSION}. It is shown with JavaScript, which is off here.</noscript>
+<script type="application/json" id="prism-film">{data}</script>
+<script type="module">{page.script}</script>
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _data_block(value: Any) -> str:
+    """Return JSON that can end no script and open no comment: in JSON, `<` stands in strings only."""
+    text = msgspec.json.encode(value).decode().replace("<", "\\u003c")
+    return _without_line_ends(text)
+
+
+def _in_script(text: str) -> str:
+    """Return a script without what the HTML parser would take for its end, or for a comment."""
+    text = re.sub(r"</(script)", r"<\\/\1", text.replace("\r\n", "\n"), flags=re.IGNORECASE)
+    return _without_line_ends(text.replace("<!--", "<\\!--"))
+
+
+def _in_style(text: str) -> str:
+    return re.sub(r"</(style)", r"<\\/\1", text.replace("\r\n", "\n"), flags=re.IGNORECASE)
+
+
+def _without_line_ends(text: str) -> str:
+    for character, escaped in _LINE_ENDS.items():
+        text = text.replace(character, escaped)
+    return text

@@ -1,0 +1,22 @@
+"""How fast a client may talk: a bucket that fills with time, and empties with each message."""
+
+from __future__ import annotations
+
+PER_SECOND = 400.0
+"""Messages: a microphone in pieces of 5 ms, twice over."""
+BURST = 800.0
+
+
+class Pace:
+    """The pace of one client."""
+
+    def __init__(self, now: float) -> None:
+        self._left = BURST
+        self._last = now
+
+    def allows(self, now: float) -> bool:
+        """Take one more message; tell whether the client is still within bounds."""
+        self._left = min(BURST, self._left + (now - self._last) * PER_SECOND)
+        self._last = now
+        self._left -= 1
+        return self._left >= 0

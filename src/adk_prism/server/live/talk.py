@@ -1,0 +1,328 @@
+"""One client's conversation with a live agent, over one socket.
+
+Up come the frames of `frames`; down go `{"type": "chunk", "position", "chunk"}` with the AI SDK's chunks,
+and beside them `session` (which run this is), `pong` and `error`. The agent's sound comes at once, by its
+own way, as `data-pcm` chunks or, if the client wants it so, as binary messages, each after an `audio`
+message where the format changes.
+
+The run begins with the first thing that is said to it. What a client does wrong is told in an `error` and
+ends nothing; closed is only with these codes:
+
+    1000   the conversation is over           1012   the server goes down; come back
+    1008   too much, or nothing but mistakes  4001   another client took the line over
+    1011   the run failed                     4009   another client is on the line
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64encode
+from contextlib import aclosing
+from typing import Any, assert_never
+from uuid import uuid4
+
+import msgspec
+from msgspec import Struct
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from adk_prism.errors import BadPosition, Conflict, PrismError, Unprocessable, UsageError
+from adk_prism.pipeline.live import Line, LiveRuns, Why
+from adk_prism.pipeline.placed_frames import check_position, placed_frames
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate, read_request
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
+from adk_prism.server.live.frames import (
+    Approval,
+    AudioChunk,
+    AudioControl,
+    ClientFrame,
+    Close,
+    Interrupt,
+    Message,
+    Ping,
+    ToolResult,
+    check_sound,
+    read_frame,
+)
+from adk_prism.server.live.outbox import Outbox
+from adk_prism.server.live.pace import Pace
+from adk_prism.server.names import check_session
+from adk_prism.source.live.desk import Result, Verdict
+from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.live.sound import Sound
+from adk_prism.source.request import read_content
+
+MOST_MISTAKES = 50
+"""In a row: whoever makes as many does not listen to errors."""
+
+GONE: dict[Why, tuple[int, str]] = {
+    "taken over": (4001, "another client took over"),
+    "going down": (1012, "the server goes down"),
+}
+BUSY = 4009
+
+_encode = msgspec.json.Encoder().encode
+_PCM = b'"data-pcm"'
+_RATE = re.compile(r"rate=(\d{1,7})")
+_SPOKEN_RATE = 24_000
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What a client asks for when it connects."""
+
+    app: str
+    user: str
+    session: str = ""
+    """Empty: the chat that the first message names, or a new one."""
+    dialect: str = ""
+    after: str = ""
+    """A position: what comes after it is told; without, all that the run has said."""
+    binary: bool = False
+    options: LiveOptions = LiveOptions()
+    files: FileLinks = FileLinks()
+
+
+class Talk:
+    """One socket's conversation."""
+
+    def __init__(self, socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog) -> None:
+        self._socket = socket
+        self._wishes = wishes
+        self._live = live
+        self._log = log
+        self._out = Outbox(socket)
+        self._pace = Pace(asyncio.get_running_loop().time())
+        self._line: Line | None = None
+        self._telling: asyncio.Task[None] | None = None
+        self._position = BEGINNING
+        self._is_on = False
+        """The microphone is."""
+        self._mistakes = 0
+        self._format: tuple[int, int, int] | None = None
+        self._dropped_at = 0.0
+
+    # ------------------------------------------------------------------ the connection
+
+    async def serve(self) -> None:
+        """Talk until either side has had enough; then nothing of it is left."""
+        listening = asyncio.create_task(self._listen(), name="live listen")
+        sending = asyncio.create_task(self._out.run(), name="live send")
+        leave = self._leave
+        try:
+            await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            tasks = {listening, sending, *filter(None, [self._telling])}
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            if self._line is not None:
+                self._line.drop(leave)
+        for task in tasks:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def _listen(self) -> None:
+        if self._wishes.session:
+            await self._rejoin()
+        loop = asyncio.get_running_loop()
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if not self._pace.allows(loop.time()):
+                self._out.close(1008, "too many messages")
+                return
+            if not await self._take_message(message):
+                self._out.close(1008, "nothing but mistakes")
+                return
+
+    async def _take_message(self, message: Any) -> bool:
+        """Take a message; tell whether the client is still worth listening to."""
+        try:
+            data = message.get("bytes")
+            if data is not None:
+                await self._hear(check_sound(data))
+            else:
+                await self._take(read_frame(message["text"]))
+        except UsageError as error:
+            self._mistakes += 1
+            await self._tell_error(error)
+        else:
+            self._mistakes = 0
+        return self._mistakes < MOST_MISTAKES
+
+    async def _tell_error(self, error: PrismError) -> None:
+        told = {"type": "error", "code": error.kind, "errorText": error.detail}
+        await self._out.put(_encode(told).decode())
+
+    # ------------------------------------------------------------------ the line
+
+    async def _rejoin(self) -> None:
+        """Go on with the run of the session, if there is one."""
+        if self._live.has_line(self._origin(self._wishes.session)):
+            try:
+                await self._join(self._wishes.session)
+            except UsageError as error:
+                await self._tell_error(error)
+
+    def _origin(self, session: str) -> Origin:
+        return Origin(app=self._wishes.app, user=self._wishes.user, session=session)
+
+    async def _on_line(self, chat: str = "") -> Line:
+        """Return the line; the first time, join it."""
+        if self._line is None:
+            session = self._wishes.session or (check_session(chat) if chat else f"live-{uuid4()}")
+            await self._join(session)
+        assert self._line is not None
+        return self._line
+
+    async def _join(self, session: str) -> None:
+        origin = self._origin(session)
+        try:
+            line = await self._live.join(origin, self._wishes.options, self._leave, self._play)
+        except Conflict:
+            self._out.close(BUSY, "another client is on the line")
+            raise
+        self._line = line
+        after = await self._find(line)
+        told = {"type": "session", "run": line.run, "session": session, "after": str(after)}
+        await self._out.put(_encode(told).decode())
+        self._telling = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
+
+    async def _find(self, line: Line) -> Position:
+        """Return the place to go on from: the beginning, if the client's was in another run."""
+        if not self._wishes.after:
+            return BEGINNING
+        try:
+            after = parse_position(self._wishes.after, line.run)
+            await check_position(self._log, line.run, after)
+        except BadPosition:
+            return BEGINNING
+        return after
+
+    def _leave(self, why: Why) -> None:
+        self._out.close(*GONE[why])
+
+    async def _tell(self, line: Line, after: Position) -> None:
+        """Send what the run says, until it is over."""
+        spec = protocol("ai-sdk", self._wishes.dialect, self._wishes.files)
+        async with aclosing(placed_frames(self._log, line.run, spec, after)) as frames:
+            async for position, payload in frames:
+                self._position = position
+                # The client has heard the sound already, and the terminator is for streams that end.
+                if payload.data != b"[DONE]" and _PCM not in payload.data[:24]:
+                    await self._out.put(_chunk(position, payload.data))
+        summary = await self._log.summary(line.run)
+        failed = summary.outcome == "failed"
+        await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
+
+    def _play(self, sound: Sound) -> None:
+        """Send a piece of the agent's sound."""
+        found = _RATE.search(sound.media_type)
+        form = (int(found[1]) if found else _SPOKEN_RATE, 1, 16)
+        named = dict(zip(("sampleRate", "channels", "bitDepth"), form, strict=True))
+        if self._wishes.binary:
+            if form != self._format:
+                self._format = form
+                self._out.put_sound(_encode({"type": "audio", **named}).decode())
+            self._out.put_sound(sound.pcm)
+            return
+        data = {"content": b64encode(sound.pcm).decode(), **named}
+        chunk = {"type": "data-pcm", "data": data, "transient": True}
+        self._out.put_sound(_chunk(self._position, _encode(chunk)))
+
+    # ------------------------------------------------------------------ what the client says
+
+    async def _take(self, frame: ClientFrame) -> None:
+        match frame:
+            case Message():
+                await self._say(frame)
+            case AudioChunk():
+                await self._hear(frame.sound())
+            case AudioControl():
+                await self._switch(frame)
+            case Ping():
+                stamp = {} if frame.timestamp is None else {"timestamp": frame.timestamp}
+                await self._out.put(_encode({"type": "pong", **stamp}).decode())
+            case ToolResult() | Approval() | Interrupt() | Close():
+                await self._answer(frame)
+            case _:
+                assert_never(frame)
+
+    async def _say(self, frame: Message) -> None:
+        asked = read_request(frame.body(frame.id or self._wishes.session or "live"))
+        match asked.action:
+            case NewMessage() as message:
+                content = read_content(message.content)
+                line = await self._on_line(frame.id)
+                await line.source.say(content)
+            case Continuation() as given:
+                self._continue(await self._on_line(frame.id), given)
+            case Regenerate():
+                raise Unprocessable("What was said aloud cannot be said again; ask anew.")
+
+    def _continue(self, line: Line, given: Continuation) -> None:
+        """Take the answers in an assistant's message; those that were given before are passed over."""
+        for answer in given.answers:
+            try:
+                if answer.decision is not None:
+                    told = Verdict(answer.decision.approved, answer.decision.reason)
+                    line.source.decide(answer.decision.approval, told)
+                elif answer.output is not None:
+                    line.source.give(answer.call, Result(answer.output))
+            except Conflict:
+                continue  # the message holds all its calls, also those of before
+
+    async def _hear(self, pcm: bytes) -> None:
+        if not self._is_on:
+            raise Unprocessable("The microphone is off; send audio_control, action start, first.")
+        line = await self._on_line()
+        now = asyncio.get_running_loop().time()
+        if not line.source.hear(pcm) and now - self._dropped_at > 1:
+            self._dropped_at = now
+            raise Conflict("The model does not keep up: sound is dropped.")
+
+    async def _switch(self, frame: AudioControl) -> None:
+        line = await self._on_line()
+        self._is_on = frame.action == "start"
+        if self._is_on:
+            line.source.begin_speech()
+        else:
+            line.source.end_speech()
+
+    async def _answer(self, frame: ToolResult | Approval | Interrupt | Close) -> None:
+        """Take what has a meaning only while the run goes on."""
+        line = self._line
+        if line is None:
+            if isinstance(frame, Close):
+                self._out.close(1000, "over")
+                return
+            raise Unprocessable("Nothing has been said yet: there is no run to tell that.")
+        match frame:
+            case ToolResult():
+                result = Result(frame.result, frame.error_text)
+                line.source.give(frame.tool_call_id, result)
+            case Approval():
+                line.source.decide(frame.approval_id, Verdict(frame.approved, frame.reason or ""))
+            case Interrupt():
+                await line.source.interrupt(frame.reason[:60])
+            case Close():
+                line.end()
+            case _:
+                assert_never(frame)
+
+
+def _chunk(position: Position, chunk: bytes) -> str:
+    return f'{{"type":"chunk","position":"{position}","chunk":{chunk.decode()}}}'
+
+
+async def talk(socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog) -> None:
+    """Accept a socket and serve it."""
+    await socket.accept()
+    try:
+        await Talk(socket, wishes, live, log).serve()
+    except WebSocketDisconnect:
+        return

@@ -1,0 +1,63 @@
+"""`WS /api/live/{app}`: talk to an agent. What is said on it is `server.live.talk`'s to know."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, WebSocket
+from msgspec import structs
+
+from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.runlog.entry import parse_position
+from adk_prism.server.base_url import base_url
+from adk_prism.server.context import Context
+from adk_prism.server.live.talk import Wishes, talk
+from adk_prism.server.names import AppName, UserId, check_session
+
+DIALECT = "7"
+"""Without another wish: a question and its answer are in one stream here, which a v6 client cannot hold."""
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of live conversations."""
+    router = APIRouter(prefix="/api/live")
+
+    @router.websocket("/{app_name}")
+    async def live(
+        socket: WebSocket,
+        app_name: AppName,
+        session: str = "",
+        user: Annotated[UserId, Query(alias="userId")] = "user",
+        dialect: str = DIALECT,
+        after: str = "",
+        audio: Literal["json", "binary"] = "json",
+        modality: Literal["audio", "text"] = "audio",
+        turns: Literal["detected", "manual"] = "detected",
+    ) -> None:
+        context.lifecycle.check_open()
+        context.apps.runner(app_name)
+        find_dialect(dialect)
+        if after:
+            parse_position(after)
+        options = structs.replace(
+            context.live.options, modality=modality, manual=turns == "manual"
+        )
+        wishes = Wishes(
+            app=app_name,
+            user=user,
+            session=check_session(session) if session else "",
+            dialect=dialect,
+            after=after,
+            binary=audio == "binary",
+            options=options,
+            files=FileLinks(_as_page(base_url(socket, context.settings))),
+        )
+        await talk(socket, wishes, context.live, context.log)
+
+    return router
+
+
+def _as_page(url: str) -> str:
+    """Return where a page finds the server whose socket is at this address."""
+    return f"http{url.removeprefix('ws')}" if url.startswith("ws") else url

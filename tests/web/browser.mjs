@@ -1,0 +1,96 @@
+// A real Chromium for the tests of the page, and the rules that every page keeps: nothing thrown, no error in the
+// console, no request to any other origin, no breach of the policy.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+// The packages lie beside the other npm packages of the tests.
+const require = createRequire(path.join(import.meta.dirname, '..', 'node', 'package.json'));
+const { chromium } = require('playwright-core');
+const { default: packed } = await import(require.resolve('@sparticuz/chromium'));
+const AXE = require.resolve('axe-core/axe.min.js');
+
+const FOLDER = path.join(import.meta.dirname, '..', 'node', 'node_modules', '.browser');
+
+export const SERVER = process.env.PRISM_URL;
+assert.ok(SERVER, 'PRISM_URL names no server: run these tests through pytest');
+
+/** Start the browser; `close` it in the end. */
+export async function launch() {
+  return chromium.launch({
+    executablePath: path.join(FOLDER, 'chromium'),
+    // One process for all would die with the first page that closes.
+    args: [...packed.args.filter((word) => !/single-process|no-zygote/.test(word)), '--enable-precise-memory-info'],
+    headless: true,
+    env: {
+      ...process.env,
+      LD_LIBRARY_PATH: path.join(FOLDER, 'al2023', 'lib'),
+      FONTCONFIG_PATH: path.join(FOLDER, 'fonts'),
+    },
+  });
+}
+
+/**
+ * Open a page of its own. `allow` lists patterns of console errors that the test provokes.
+ * Returns the page with `troubles`, what went wrong on it so far.
+ */
+export async function open(browser, address = '', { width = 1440, height = 900, dark = false, allow = [], url = SERVER, ...context } = {}) {
+  const opened = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: dark ? 'dark' : 'light',
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...context,
+  });
+  const page = await opened.newPage();
+  page.troubles = [];
+  const note = (text) => {
+    if (!allow.some((pattern) => pattern.test(text))) page.troubles.push(text);
+  };
+  page.on('pageerror', (error) => note(`thrown: ${error.stack ?? error}`));
+  page.on('console', (message) => message.type() === 'error' && note(`console: ${message.text()}`));
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url());
+    if (protocol.startsWith('http') && origin !== new URL(url).origin) note(`request to ${request.url()}`);
+  });
+  page.setDefaultTimeout(20_000);
+  await page.goto(`${url}/${address}`);
+  return page;
+}
+
+/** Close a page; fail if anything went wrong on it. */
+export async function close(page) {
+  const { troubles } = page;
+  await page.context().close();
+  assert.deepEqual(troubles, []);
+}
+
+/** Fail if axe finds a violation. */
+export async function checkAccess(page) {
+  await page.evaluate(await readFile(AXE, 'utf-8'));
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+  const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`);
+  assert.deepEqual(found, []);
+}
+
+/** Open a new chat of an app with one message; return the page when its answer is whole. */
+export async function chatWith(browser, app, text, options = {}) {
+  const page = await open(browser, '', options);
+  if ((options.width ?? 1440) <= 1100) await page.getByRole('button', { name: 'Apps and conversations' }).click();
+  await page.getByRole('navigation', { name: 'Apps and conversations' }).getByRole('button', { name: app, exact: true }).click();
+  await say(page, text);
+  if (options.wait !== false) await settled(page);
+  return page;
+}
+
+export async function say(page, text) {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+/** Wait until an answer has ended. */
+export async function settled(page) {
+  await page.getByRole('log').and(page.locator('[aria-busy="false"]')).waitFor();
+  await page.locator('.message[data-role="assistant"] .message-foot').last().waitFor();
+}

@@ -1,0 +1,36 @@
+"""The page in a real browser: one server for all, and Node's own test runner for each file of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.end_to_end.server import Server, serving
+
+WEB = Path(__file__).parent.parent.parent / "web"
+BROWSER = Path(__file__).parent.parent / "node" / "node_modules" / ".browser"
+PAGE = WEB.parent / "src" / "adk_prism" / "web" / "dist"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Path:
+    """Return the folder of the unpacked browser."""
+    if not (BROWSER / "chromium").is_file():
+        pytest.fail(f"{BROWSER} holds no Chromium: run the tests through `make test`")
+    return BROWSER
+
+
+@pytest.fixture(scope="session")
+def page() -> Path:
+    """Return the folder of the built page."""
+    if not (PAGE / "index.html").is_file():
+        pytest.fail(f"{PAGE} holds no page: run the tests through `make test`")
+    return PAGE
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve the bundled apps, as `make serve` does."""
+    with serving(tmp_path_factory.mktemp("served"), agents=None) as found:
+        yield found

@@ -1,0 +1,27 @@
+/** Builds the same page as one script and one style sheet, which `adk-prism share` writes into a file with a run. */
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  plugins: [react()],
+  publicDir: false,
+  build: {
+    outDir: '../src/adk_prism/web/dist/share',
+    emptyOutDir: true,
+    target: 'es2023',
+    cssTarget: ['chrome125', 'firefox128', 'safari17.5'],
+    cssCodeSplit: false,
+    modulePreload: false,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 2000,
+    rollupOptions: {
+      input: 'src/main.tsx',
+      output: {
+        // A file that is opened from a disk can load nothing: no chunk may stay outside.
+        codeSplitting: false,
+        entryFileNames: 'page.js',
+        assetFileNames: 'page[extname]',
+      },
+    },
+  },
+});
