@@ -18,6 +18,8 @@ NAMES = (
     "nodes",
     "view",
     "proof",
+    "grounding",
+    "library",
     "growth",
     "stream_over_http",
     "long_runs",

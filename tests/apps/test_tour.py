@@ -165,6 +165,7 @@ CASES = [
     Case("large file", lambda take: sizes(take)[0] > 300 * 1024),
     Case("file reference", lambda take: has_part(take, "file_data")),
     Case("audio", lambda take: media_types(take) == ["audio/wav", "audio/pcm;rate=24000"]),
+    Case("voice", lambda take: media_types(take) == ["audio/pcm;rate=24000"]),
     Case("sources", shows_sources),
     Case("state", lambda take: len(state_deltas(take)) == 2 and "trip" in state_deltas(take)[1]),
     Case("artifact", lambda take: take.whole[1].actions.artifact_delta == {"note.txt": 0}),

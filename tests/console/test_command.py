@@ -44,6 +44,7 @@ def test_on_a_real_terminal(env: dict[str, str], console_server: Server, tmp_pat
         terminal.sees("Say something, or /help")
         terminal.type("tool\r")
         terminal.sees("It is sunny in Lisbon")
+        terminal.sees("t: timeline")
         terminal.type("approval\r")
         terminal.sees("waits for your approval")
         terminal.type("y")

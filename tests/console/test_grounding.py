@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.console.conftest import Opens
+from textual import events
 
 from adk_prism.console.panels.grounding import rows
 from adk_prism.console.strategy import markdown
@@ -78,12 +79,27 @@ async def test_a_plan_is_approved_by_key(key: str, told: str, mark: str, termina
         assert state[f"{PREFIX}approval_timestamp"].count(":") == 3, "a time with its zone"
 
 
+async def test_fast_typing_is_no_approval(terminal: Opens) -> None:
+    """Of a line that comes all at once, no letter is taken for a command."""
+    async with terminal("grounded", 120, 50) as panel:
+        await panel.say(QUESTION)
+        assert not panel.line.has_focus
+        for key in ("slash", *"cosmos"):
+            panel.console.post_message(events.Key(key, "/" if key == "slash" else key))
+        await panel.until(lambda: panel.line.value == "/cosmos", "typed")
+        assert "SEARCH PLAN" in panel.text
+        panel.line.clear()
+        panel.console.screen.set_focus(None)
+        panel.console.post_message(events.Paste("so\nsure"))
+        await panel.until(lambda: panel.line.value == "so sure", "pasted")
+        assert "SEARCH PLAN" in panel.text
+
+
 async def test_a_remedy_is_chosen_by_number(terminal: Opens) -> None:
     """One that was not offered is refused; the chosen one leads to another plan."""
     async with terminal("grounded", 120, 50) as panel:
         await panel.say(QUESTION)
         await panel.press("o")
-        await panel.press("escape")
         await panel.press("9")
         assert "! There is no remedy '9'; there are 1, 2." in panel.text
         await panel.press("2")
@@ -136,7 +152,6 @@ async def test_history_and_export(
     async with terminal("grounded", 120, 50) as panel:
         await panel.say(QUESTION)
         await panel.press("o")
-        await panel.press("escape")
         await panel.press("h")
         assert "HISTORY" in panel.text
         assert "Filters: year>=2020" in panel.text

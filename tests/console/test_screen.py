@@ -201,6 +201,33 @@ async def test_lines_come_back_and_keys_stay_out_of_them(terminal: Opens) -> Non
         assert panel.line.value == "helpq"
 
 
+async def test_the_newest_line_is_in_sight_until_somebody_scrolls_up(terminal: Opens) -> None:
+    """Up stays up while more is said; back at the end it follows again."""
+    async with terminal(height=24) as panel:
+        await panel.say("long 500")
+        await panel.sees("word500")
+        await panel.press("tab", "pageup", "pageup")
+        await panel.until(lambda: "word500" not in panel.text, "scrolled up")
+        await panel.type("tool")
+        await panel.until_idle()
+        assert "It is sunny" not in panel.text
+        await panel.press("tab", "end")
+        await panel.sees("It is sunny")
+        await panel.say("long 100")
+        await panel.sees("word100")
+
+
+async def test_leaving_takes_two_presses(terminal: Opens) -> None:
+    """A question may begin with a q."""
+    async with terminal() as panel:
+        await panel.press("escape", "q")
+        assert "Press q again to leave." in panel.text
+        await panel.press("t", "q")
+        assert panel.console.is_running
+        await panel.pilot.press("q")
+        assert panel.console.return_value == 0
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [

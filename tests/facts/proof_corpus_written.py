@@ -218,4 +218,53 @@ CITED = (
     ),
 )
 
-WRITTEN: tuple[Case, ...] = (*DECORATED, *SCALES, *BELONGING, *NOT_STATED, *CITED)
+TOLD = (
+    Case("told: twice over", "Confidence Level: 0.92 (92%)", SURE),
+    Case("told: certain", "Confidence: 92% certain", SURE),
+    Case(
+        "told: to be",
+        "I would estimate my confidence in this answer to be around 80%.",
+        (Says(0.8, about="answer", bound="about"),),
+    ),
+    Case(
+        "told: a column of bare numbers",
+        "| Claim | Confidence (%) |\n|---|---|\n| Bridge | 90 |\n| Road | 40 |\n| Dam | 3 |",
+        (Says(0.9, about="Bridge"), Says(0.4, about="Road")),
+        unread=(f"{NO_SCALE}: Dam | 3",),
+    ),
+    Case(
+        "told: in brackets",
+        "*[Confidence: 92% | Sources: MTBS, RAVG]*",
+        SURE,
+        (Cites("MTBS", label="Sources"), Cites("RAVG", label="Sources")),
+    ),
+    Case(
+        "told: tags",
+        "<confidence>0.92</confidence>\n<sources>\n<source>MTBS</source>\n<source>RAVG</source>\n</sources>",
+        SURE,
+        (Cites("MTBS"), Cites("RAVG")),
+    ),
+    Case(
+        "told: bold words alone",
+        "**Citations**\n[1]: https://a.org\n[2]: https://b.org",
+        cites=(
+            Cites("https://a.org", uri="https://a.org", label="Citations"),
+            Cites("https://b.org", uri="https://b.org", label="Citations"),
+        ),
+    ),
+    Case(
+        "told: authorities",
+        "**Authorities:**\n- Cal. Civ. Code § 1671(b)",
+        cites=(Cites("Cal. Civ. Code § 1671(b)", label="Authorities"),),
+    ),
+    Case(
+        "told: consulted",
+        "Sources consulted for this: Factbook; Almanac",
+        cites=(Cites("Factbook", label="Sources"), Cites("Almanac", label="Sources")),
+    ),
+    Case("told: one or more", "**Source(s):** MTBS", cites=(Cites("MTBS", label="Source(s)"),)),
+    Case("told: a count", "Sources: 3"),
+    Case("told: an officer", "Authority: Fire Chief"),
+)
+
+WRITTEN: tuple[Case, ...] = (*DECORATED, *SCALES, *BELONGING, *NOT_STATED, *CITED, *TOLD)

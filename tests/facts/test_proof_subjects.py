@@ -17,6 +17,12 @@ from adk_prism.runlog.entry import ChildEvent, Continues, Entry, to_raw
 SURE = "**Confidence:** 92%\n**Source:** MTBS"
 LAYER = {"confidence": 0.8, "citations": ["plots"], "reasoning_chain": ["Counted."]}
 
+STOCK = (
+    event(call("stock", "c1", {"sku": 1})),
+    event(answer("stock", "c1", {"result": "3", "proof_layer": LAYER})),
+    event(text("There are 3.")),
+)
+
 
 @dataclass(frozen=True)
 class Case:
@@ -139,13 +145,30 @@ CASES = (
         ("3 proof-burn computed 0.8", "5 proof computed 0.8"),
     ),
     Case(
-        "a tool with a layer, in an app of one agent or unknown ones",
-        (
-            event(call("stock", "c1", {"sku": 1})),
-            event(answer("stock", "c1", {"result": "3", "proof_layer": LAYER})),
-            event(text("There are 3.")),
-        ),
+        "a tool with a layer, in an app of one agent",
+        STOCK,
         ("3 proof-stock-c1 computed 0.8", "5 proof computed 0.8"),
+        ("agent",),
+    ),
+    Case(
+        "a tool with a layer, where nobody knows the agents",
+        STOCK,
+        ("5 proof-stock-c1 computed 0.8", "5 proof computed 0.8"),
+    ),
+    Case(
+        "a root's tool before its specialist, where nobody knows the agents",
+        (
+            *STOCK[:2],
+            event(asked("burn", "c2")),
+            event(replied("burn", "c2", "Confidence: 90%")),
+            event(text("Done.")),
+        ),
+        ("5 proof-burn parsed 0.9", "7 proof computed 0.8"),
+    ),
+    Case(
+        "two turns of a capture",
+        (*STOCK, event(text("And?"), author="user"), event(text("Confidence: 70%"))),
+        ("5 proof-stock-c1 computed 0.8", "7 proof parsed 0.7"),
     ),
     Case(
         "a root's own tool, in an app of several, speaks for the whole",

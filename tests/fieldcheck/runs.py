@@ -11,13 +11,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from google.adk.events.event import Event
 from google.genai import types
-from tests.fieldcheck.carriers import CARRIERS, answered, events_with, streamed, text
+from tests.fieldcheck.carriers import CARRIERS, answered, events_with, said, streamed, text
 from tests.fieldcheck.cases import CASES
 from tests.fieldcheck.stream import STARTED, Json, ai_sdk, ended, records
 
 from adk_prism.projection.ai_sdk.projection import WHOLE, Scope
-from adk_prism.runlog.entry import AgentEvent, Continues, Decision, Record, RunEnded
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalGiven,
+    Continues,
+    Decision,
+    Record,
+    RunEnded,
+    SpeakerInterrupted,
+)
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "raw"
 
@@ -68,10 +78,32 @@ def scenes() -> Iterator[Run]:
         yield Run(f"replayed {approved}", run, Scope(opens=False, closes=False, replayed=True))
 
 
+def live() -> Iterator[Run]:
+    """Yield a live run: a question inside a message, an interruption, usage that comes late."""
+    call = types.Part(function_call=types.FunctionCall(id="call-a", name="look", args={}))
+    usage = types.GenerateContentResponseUsageMetadata(total_token_count=3)
+    asked = records([said(call)])[:-1]
+    spoken = records([text("so", partial=True)])[1:-1]
+    late = records([Event(author="agent", usage_metadata=usage)])[1:]
+    yield Run(
+        "live",
+        [
+            msgspec.structs.replace(STARTED, live=True),
+            *asked[1:],
+            ApprovalAsked(approval="ask-a", call="call-a", name="look", hint="May I?"),
+            ApprovalGiven(approval="ask-a", approved=True, reason="because"),
+            *records(answered(types.FunctionResponse(id="call-a", name="look", response={})))[1:-1],
+            *spoken,
+            SpeakerInterrupted(),
+            *late,
+        ],
+    )
+
+
 @cache
 def chunks(dialect: str) -> dict[str, list[Json]]:
     """Return the chunks of every run, by its id."""
-    runs = (*recorded(), *tried(), *scenes())
+    runs = (*recorded(), *tried(), *scenes(), *live())
     return {run.id: ai_sdk(run.records, dialect=dialect, scope=run.scope) for run in runs}
 
 

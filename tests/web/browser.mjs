@@ -59,11 +59,15 @@ export async function open(browser, address = '', { width = 1440, height = 900, 
   return page;
 }
 
+/** Fail if anything went wrong on a page so far. */
+export function quiet(page) {
+  assert.deepEqual(page.troubles.splice(0), []);
+}
+
 /** Close a page; fail if anything went wrong on it. */
 export async function close(page) {
-  const { troubles } = page;
   await page.context().close();
-  assert.deepEqual(troubles, []);
+  quiet(page);
 }
 
 /** Fail if axe finds a violation. */
@@ -74,14 +78,18 @@ export async function checkAccess(page) {
   assert.deepEqual(found, []);
 }
 
-/** Open a new chat of an app with one message; return the page when its answer is whole. */
-export async function chatWith(browser, app, text, options = {}) {
-  const page = await open(browser, '', options);
-  if ((options.width ?? 1440) <= 1100) await page.getByRole('button', { name: 'Apps and conversations' }).click();
-  await page.getByRole('navigation', { name: 'Apps and conversations' }).getByRole('button', { name: app, exact: true }).click();
+/** Say something in a new chat of an app; return when its answer is whole. */
+export async function ask(page, text, { app = 'tour', wait = true } = {}) {
+  await newChat(page, app);
   await say(page, text);
-  if (options.wait !== false) await settled(page);
-  return page;
+  if (wait) await settled(page);
+}
+
+/** Open a new chat from the rail. */
+export async function newChat(page, app) {
+  if (page.viewportSize().width <= 1100) await page.getByRole('button', { name: 'Apps and conversations' }).click();
+  await page.getByRole('navigation', { name: 'Apps and conversations' }).getByRole('button', { name: app, exact: true }).click();
+  await page.getByText(`A new chat with ${app}`).waitFor();
 }
 
 export async function say(page, text) {

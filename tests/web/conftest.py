@@ -34,3 +34,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve the bundled apps, as `make serve` does."""
     with serving(tmp_path_factory.mktemp("served"), agents=None) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def odd_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve odd apps, as behind a proxy that takes a prefix off."""
+    agents = Path(__file__).parent / "agents"
+    words = ("--root-path", "/prism", "--log", "memory:")
+    with serving(tmp_path_factory.mktemp("odd"), *words, agents=agents) as found:
+        yield found

@@ -16,14 +16,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from adk_prism.cli import fail
-from adk_prism.console.client import Client, connect
+from adk_prism.console.client import Client, connect, shown_url
 from adk_prism.console.place import Place
 from adk_prism.console.problems import Unreachable
 from adk_prism.errors import NotFound, UsageError
 
 NO_TEXTUAL = 'the console needs textual; install it with: pip install "adk-prism[console]"'
-_SESSION_ID = 128
-"""Characters that a session's name may have."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +72,7 @@ async def _app(url: str, name: str) -> str:
         try:
             apps = await Client(http).apps()
         except Unreachable as error:
-            raise Unreachable(f"no server answers at {url}: {error.detail}") from None
+            raise Unreachable(f"no server answers at {shown_url(url)}: {error.detail}") from None
     there = ", ".join(apps) or "none"
     if name and name not in apps:
         raise NotFound(f"There is no app {name[:60]!r}; there are {there}.")

@@ -29,7 +29,10 @@ from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 WIDTH = 100
 """Columns of a panel's rows, which are wrapped for reading."""
-ADVICE = "Answer with /approve or /deny, or type what is asked for."
+ADVICE = (
+    "Answer with /approve or /deny (a search plan: /ok, /short, /modify WORDS, /cancel),"
+    " or type what is asked for."
+)
 LONGEST_LINE = 100_000
 """Characters of one line: a long text, and far from what a server takes."""
 

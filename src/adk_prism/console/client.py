@@ -174,6 +174,12 @@ def connect(url: str) -> httpx.AsyncClient:
     )
 
 
+def shown_url(url: str) -> str:
+    """Return an address without a name and password that it may hold."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
 @contextmanager
 def _reaching() -> Any:
     """Turn whatever a broken connection raises into `Unreachable`."""

@@ -26,6 +26,10 @@ class Dialogue:
         self.film: Film | None = None
         """Of the last run; before there is one, of nothing but the session's state."""
         self.pending = Pending()
+        self._seen: Film | None = None
+        self._seen_at = 0
+        self._views: dict[str, Any] = {}
+        """Panels of that film at that cursor: a screen asks for the same one several times."""
         self._reader = Reader()
         self._head: RunStarted | None = None
 
@@ -79,7 +83,11 @@ class Dialogue:
         """Return what a panel shows now; None before there is anything."""
         if self.film is None or not self.film.last:
             return None
-        return self.film.at(panel=name)[name]
+        if self._seen is not self.film or self._seen_at != self.film.last:
+            self._seen, self._seen_at, self._views = self.film, self.film.last, {}
+        if name not in self._views:
+            self._views[name] = self.film.at(panel=name)[name]
+        return self._views[name]
 
     def state(self) -> dict[str, Any]:
         """Return the session's state, all scopes together."""

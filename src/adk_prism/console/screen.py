@@ -7,6 +7,7 @@ taken it, and comes back when it has not.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -20,7 +21,8 @@ from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from adk_prism.console import strategy
-from adk_prism.console.client import Client, connect
+from adk_prism.console.backoff import Backoff
+from adk_prism.console.client import Client, connect, shown_url
 from adk_prism.console.commands import COMMANDS, Command
 from adk_prism.console.draw import text_of
 from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
@@ -28,6 +30,7 @@ from adk_prism.console.panel_view import WIDE, PanelView
 from adk_prism.console.panels import timeline
 from adk_prism.console.panels.grounding import PLAN_KEYS
 from adk_prism.console.place import Place
+from adk_prism.console.problems import Unreachable
 from adk_prism.console.rows import Row, clean, one_line
 from adk_prism.console.session import Session
 from adk_prism.console.talk_view import TalkView
@@ -43,11 +46,21 @@ TYPED_LINES = 100
 
 _KEYS: dict[str, Command] = {row.key: row for row in COMMANDS if row.key}
 _RECALL = {"up": 1, "down": -1}
+_TEXT = "Say something, or /help"
+_COMMANDS = "Keys are commands now; Enter or / to type"
 _HINT = "Tab: keys  ?: help  q: quit"
 
 
 class Line(Input):
-    """The input line: a paste of several lines stays whole, on one."""
+    """The input line: it says whether letters are text, and a paste of several lines stays whole."""
+
+    def on_focus(self) -> None:
+        """Letters are text."""
+        self.placeholder = _TEXT
+
+    def on_blur(self) -> None:
+        """Letters are commands."""
+        self.placeholder = _COMMANDS
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
@@ -71,14 +84,22 @@ class Console(App[int]):
         super().__init__()
         self._http = connect(url)
         self._session = Session(Client(self._http), place)
-        self._where = f"{place.app} · {place.session} · {url}"
+        self._where = f"{place.app} · {place.session} · {shown_url(url)}"
         self._told: deque[str] = told if told is not None else deque()
+        self._panel = PanelView(self._session.dialogue)
+        self._talk = TalkView(self._session.dialogue.talk)
+        self._strip = Static(id="strip", markup=False)
+        self._status = Static(id="status", markup=False)
+        self._line = Line(placeholder=_TEXT, id="line")
+        self._keys = Static(id="keys", markup=False)
         self._says = Row("Opening the session …", "dim")
         self._sent = ""
         """A line that the server has not taken yet."""
         self._sending: Worker[None] | None = None
         self._dirty = True
         self._frame = 0
+        self._leaving = False
+        """`q` was pressed: it is also the first letter of a question that somebody begins to type."""
         self._typed: deque[str] = deque(maxlen=TYPED_LINES)
         self._back = 0
 
@@ -88,17 +109,17 @@ class Console(App[int]):
         """Lay the parts out."""
         yield Static(clean(self._where), id="where", markup=False)
         with Container(id="body"):
-            yield PanelView(self._session.dialogue)
-            yield TalkView(self._session.dialogue.talk)
-        yield Static(id="strip", markup=False)
-        yield Static(id="status", markup=False)
-        yield Line(placeholder="Say something, or /help", id="line")
-        yield Static(id="keys", markup=False)
+            yield self._panel
+            yield self._talk
+        yield self._strip
+        yield self._status
+        yield self._line
+        yield self._keys
 
     def on_mount(self) -> None:
         """Open the session and begin to draw."""
         self.set_interval(FRAME, self._tick)
-        self.query_one(Line).focus()
+        self.screen.set_focus(self._line)
         self._open()
 
     async def on_unmount(self) -> None:
@@ -108,12 +129,25 @@ class Console(App[int]):
     @work(exclusive=True)
     async def _open(self) -> None:
         try:
-            live = await self._session.open()
+            live = await self._opened()
             self._say("")
             if live:
                 await self._follow(self._session.attach(live))
         except PrismError as error:
             self._fail(error)
+
+    async def _opened(self) -> str:
+        """Read the session, through as many tries as it takes; return the run that goes on in it."""
+        backoff = Backoff()
+        while True:
+            try:
+                return await self._session.open()
+            except Unreachable as error:
+                wait = backoff.wait()
+                if wait is None:
+                    raise
+                self._lost(Lost(error.detail, wait))
+                await asyncio.sleep(wait)
 
     # -------------------------------------------------------------- drawing
 
@@ -121,10 +155,13 @@ class Console(App[int]):
         while self._told:
             self._session.dialogue.talk.note("error", f"operator: {self._told.popleft()}")
             self._dirty = True
+        if not self._talk.is_attached:
+            return  # leaving
+        self._talk.keep_up()
         if not self._dirty:
             return
         self._dirty = False
-        self.query_one(TalkView).draw()
+        self._talk.draw()
         self._draw_lines()
         self._frame += 1
         if self._frame % PANEL_FRAME == 0 or not self._session.busy:
@@ -134,16 +171,14 @@ class Console(App[int]):
 
     def _draw_panels(self) -> None:
         view = self._session.dialogue.panel("timeline")
-        self.query_one("#strip", Static).update(
-            text_of([timeline.strip(view, self.size.width - 2)])
-        )
-        self.query_one(PanelView).draw()
+        self._strip.update(text_of([timeline.strip(view, self.size.width - 2)]))
+        self._panel.draw()
 
     def _draw_lines(self) -> None:
-        self.query_one("#status", Static).update(text_of([self._status()]))
-        self.query_one("#keys", Static).update(text_of([Row(self._keys(), "dim")]))
+        self._status.update(text_of([self._status_row()]))
+        self._keys.update(text_of([Row(self._key_hints(), "dim")]))
 
-    def _status(self) -> Row:
+    def _status_row(self) -> Row:
         if self._says.text:
             return self._says
         if self._session.busy:
@@ -160,7 +195,7 @@ class Console(App[int]):
             return Row(words[first.kind], "ask")
         return Row("")
 
-    def _keys(self) -> str:
+    def _key_hints(self) -> str:
         wishes = self._session.wishes
         if self._session.busy:
             return f"Esc: stop  {_HINT}"
@@ -169,9 +204,8 @@ class Console(App[int]):
         asked = wishes.asked()
         if asked and asked[0].kind == "approval":
             return f"[y] approve  [n] deny  {_HINT}"
-        view = self._session.dialogue.panel("grounding")
-        if view and view["remedies"]:
-            return f"[1-{len(view['remedies'])}] choose a remedy  {_HINT}"
+        if wishes.remedies:
+            return f"[1-{len(wishes.remedies)}] choose a remedy  {_HINT}"
         return f"{_HINT}  t: timeline  v: state  p: proof"
 
     def _say(self, text: str, style: Any = "dim") -> None:
@@ -187,25 +221,41 @@ class Console(App[int]):
 
     # -------------------------------------------------------------- keys and lines
 
-    def on_key(self, event: events.Key) -> None:
-        """Take a key that the input line has not taken."""
+    async def on_event(self, event: events.Event) -> None:
+        """Take a key before any widget does.
+
+        Once it is on its way to a widget, another one may follow it there that is meant for where the
+        first has led: of `/export` typed fast, the `o` must not approve a plan.
+        """
+        fresh = isinstance(event, events.InputEvent) and not event.is_forwarded
+        if fresh and isinstance(event, events.Key) and self._keyed(event):
+            return
+        if fresh and isinstance(event, events.Paste):
+            self.screen.set_focus(self._line)
+        await super().on_event(event)
+
+    def _keyed(self, event: events.Key) -> bool:
+        """Do what a key means; tell whether it meant anything but to be typed."""
         if event.key == "escape":
             self._escape()
-        elif self.query_one(Line).has_focus:
-            if event.key not in _RECALL:
-                return  # the line's own
+        elif not self._line.has_focus:
+            return self._pressed(event)
+        elif event.key in _RECALL:
             self._recall(_RECALL[event.key])
-        elif not self._pressed(event):
-            return
-        event.prevent_default()
-        event.stop()
+        else:
+            return False
+        return True
 
     def _pressed(self, event: events.Key) -> bool:
         """Take a key outside the input line; tell whether it means anything."""
+        self._leaving = self._leaving and event.key == "q"
         if event.key in ("enter", "slash", "i"):
             self._begin("/" if event.key == "slash" else "")
         elif event.character and event.character in "123456789":
             self._take(f"/remedy {event.character}")
+        elif event.key == "q" and not self._leaving:
+            self._leaving = True
+            self._say("Press q again to leave.")
         elif event.key in _KEYS:
             self._press(_KEYS[event.key])
         else:
@@ -214,10 +264,9 @@ class Console(App[int]):
 
     def _begin(self, text: str) -> None:
         """Go to the input line, which keeps what is in it unless there is something to put there."""
-        line = self.query_one(Line)
-        line.value = text or line.value
-        line.focus()
-        line.action_end()
+        self._line.value = text or self._line.value
+        self.screen.set_focus(self._line)
+        self._line.action_end()
 
     def _escape(self) -> None:
         if self._session.busy:
@@ -226,7 +275,7 @@ class Console(App[int]):
             self._to_keys()
 
     def _to_keys(self) -> None:
-        self.query_one(TalkView).focus()
+        self.screen.set_focus(self._talk)
 
     def _press(self, pressed: Command) -> None:
         if pressed.needs or pressed.name == "export":
@@ -236,7 +285,7 @@ class Console(App[int]):
 
     def _recall(self, step: int) -> None:
         self._back = max(0, min(self._back + step, len(self._typed)))
-        line = self.query_one(Line)
+        line = self._line
         line.value = self._typed[-self._back] if self._back else ""
         line.action_end()
 
@@ -262,7 +311,7 @@ class Console(App[int]):
                 case Keep():
                     pass  # the status asks for the next one
                 case Show():
-                    self.query_one(PanelView).choose(wish.panel)
+                    self._panel.choose(wish.panel)
                 case Export():
                     view = self._session.dialogue.panel("grounding")
                     self._say(f"Written to {strategy.write(view, wish.file)}.")
@@ -308,10 +357,10 @@ class Console(App[int]):
         self._give_back()
 
     def _give_back(self) -> None:
-        line = self.query_one(Line)
+        line = self._line
         if self._sent and not line.value:
             line.value = self._sent
-            line.focus()
+            self.screen.set_focus(line)
         self._sent = ""
 
     def _accepted(self, _: Accepted) -> None:
@@ -330,13 +379,14 @@ class Console(App[int]):
 
     def _settled(self, _: Settled) -> None:
         """Let the keys be at hand where something waits, unless a line has been begun."""
-        wishes, line = self._session.wishes, self.query_one(Line)
+        wishes, line = self._session.wishes, self._line
         asked = wishes.asked()
-        by_key = wishes.plan is not None or (asked and asked[0].kind == "approval")
+        gated = bool(asked) and asked[0].kind == "approval"
+        by_key = wishes.plan is not None or gated or bool(wishes.remedies)
         if by_key and not line.value:
             self._to_keys()
         elif not by_key:
-            line.focus()
+            self.screen.set_focus(line)
 
     @work
     async def _stop(self) -> None:

@@ -52,11 +52,13 @@ class Session:
             there = ", ".join(apps) or "none"
             raise NotFound(f"There is no app {self.place.app[:60]!r}; there are {there}.")
         state = await self.client.open_session(self.place)
-        async for entries in history(self.client, self.place, SHOWN_RUNS):
+        # Whole or not at all: who loses the server here opens again.
+        before = [entries async for entries in history(self.client, self.place, SHOWN_RUNS)]
+        live = [r.run for r in await self.client.runs(self.place) if r.outcome is None]
+        for entries in before:
             self.dialogue.replay(entries)
         origin = Origin(app=self.place.app, user=self.place.user, session=self.place.session)
         self.dialogue.remember(origin, state)
-        live = [r.run for r in await self.client.runs(self.place) if r.outcome is None]
         return live[-1] if live else ""
 
     async def send(self, body: dict[str, Any]) -> AsyncGenerator[News, None]:

@@ -64,9 +64,12 @@ class Talk:
         """How many older items are no longer kept."""
         self._blocks: dict[str, Words] = {}
         self._calls: dict[str, Call] = {}
+        self._tells_state = False
+        """Nothing but the state changes; otherwise that is the panels' to show."""
 
     def open(self, head: RunStarted) -> None:
         """Take how a run began: the person's words or answers, or a change of state."""
+        self._tells_state = head.kind == "state"
         if head.kind == "rewind":
             self.note("note", "The conversation was taken back to an earlier message.")
         for text in _texts(head.message):
@@ -167,7 +170,8 @@ class Talk:
         self.note("note", f"{item.to} takes over")
 
     def _state_changed(self, item: fact.StateChanged) -> None:
-        self.note("note", f"state: {', '.join(item.delta)}")
+        if self._tells_state:
+            self.note("note", f"state: {', '.join(item.delta)}")
 
     def _user_spoke(self, item: fact.UserSpoke) -> None:
         self.note("user", item.text)

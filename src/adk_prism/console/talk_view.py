@@ -19,14 +19,11 @@ class TalkView(VerticalScroll):
         self._shown: list[tuple[Item, Static]] = []
         self._versions: dict[int, int] = {}
         """Of the items shown, by identity."""
-        self._to_end = False
-        """The end is gone to as soon as what was drawn has its place."""
+        self._put = 0.0
+        """How far down this has scrolled by itself."""
 
     def draw(self) -> None:
         """Bring the widgets up to the talk."""
-        if self._to_end or self.scroll_y >= self.max_scroll_y:
-            self._to_end = True
-            self.call_after_refresh(self._go_to_end)
         gone = self._gone()
         for item, widget in self._shown[:gone]:
             self._versions.pop(id(item), None)
@@ -38,9 +35,12 @@ class TalkView(VerticalScroll):
                 widget.update(text_of(rows(item)))
         self._add(self._talk.items[len(self._shown) :])
 
-    def _go_to_end(self) -> None:
-        self._to_end = False
-        self.scroll_end(animate=False, immediate=True)
+    def keep_up(self) -> None:
+        """Go to the newest line, unless somebody has scrolled up from where this put them."""
+        if self._put <= self.scroll_y < self.max_scroll_y:
+            self.scroll_end(animate=False, immediate=True)
+        if self.scroll_y >= self.max_scroll_y:
+            self._put = self.scroll_y
 
     def _gone(self) -> int:
         """Return how many of the first items are no longer in the talk."""

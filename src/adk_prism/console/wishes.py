@@ -97,6 +97,13 @@ class Wishes:
         plan = self._box().get("pending_search_plan")
         return plan if isinstance(plan, dict) and plan else None
 
+    @property
+    def remedies(self) -> list[dict[str, Any]]:
+        """The remedies that are offered, numbered."""
+        view = self._dialogue.panel("grounding")
+        found: list[dict[str, Any]] = view["remedies"] if view else []
+        return found
+
     def _box(self) -> dict[str, Any]:
         view = self._dialogue.panel("grounding")
         box: dict[str, Any] = view["box"] if view else {}
@@ -154,8 +161,7 @@ class Wishes:
 
     def _remedy(self, typed: Typed) -> Wish:
         self._check_free()
-        view = self._dialogue.panel("grounding")
-        remedies = view["remedies"] if view else []
+        remedies = self.remedies
         chosen = next((r for r in remedies if str(r["number"]) == typed.words), None)
         if chosen is None:
             there = ", ".join(str(remedy["number"]) for remedy in remedies)

@@ -269,6 +269,11 @@ class Calls:
         return bool(self._requests) or any(call.awaits for call in self._open.values())
 
     @property
+    def asks(self) -> bool:
+        """Tell whether a person is asked for something, and nothing but that is waited for."""
+        return bool(self._requests) and not any(call.awaits for call in self._open.values())
+
+    @property
     def answerable(self) -> bool:
         """Tell whether there is a call or a question that somebody outside may still answer."""
         return bool(self._requests) or any(not call.delegates for call in self._open.values())

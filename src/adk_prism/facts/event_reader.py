@@ -287,7 +287,7 @@ class EventReader:
         parts = (event.content.parts if event.content is not None else None) or []
         text = "".join(part.text for part in parts if part.text)
         if text:
-            out.append(UserSpoke(text))
+            out.append(UserSpoke(text, event.id))
         for index, part in enumerate(parts):
             if part.function_response is not None:
                 self._calls.answer(part.function_response, speaker, (cursor, index), out, False)

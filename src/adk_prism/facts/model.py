@@ -66,6 +66,8 @@ class MessageEnded(_Fact):
     """The last finish reason that a model gave, in upstream's word; empty if there was none."""
     awaiting: bool
     """A call of it waits for a person or for the client."""
+    asks: bool = False
+    """It waits for words or a value, and no call does: whoever answers does so in the next message."""
 
 
 class RunOver(_Fact):
@@ -108,9 +110,11 @@ class InputTranscribed(_Fact):
 
 
 class UserSpoke(_Fact):
-    """A user's own turn inside a capture."""
+    """A user's own turn inside a capture, or a live run."""
 
     text: str
+    message: str = ""
+    """Its id."""
 
 
 # ------------------------------------------------------------------ calls

@@ -6,7 +6,7 @@ A fold over facts. Subjects are
   not known, a call that looks like ADK's `AgentTool` (`request` in, text out) is one. A specialist's
   proof holds all that it, and the tools that it called, have given;
 - **tools** with a `proof_layer` that nobody else accounts for: those of an app of one agent. In an app of
-  several, the root's own tools speak for the whole;
+  several, the root's own tools speak for the whole. Which of the two it is, a capture shows at its end;
 - **the answer**: the last word that no call goes with, at the end of a finished message.
 
 A proof is told when its subject answers, again if a later answer adds to it, and at the end if the subject
@@ -85,7 +85,11 @@ class Proofs:
         self._said: dict[str, str] = {}
         """What a specialist has said itself, by its call: the call's answer repeats it."""
         self._answer = AnswerProof()
+        self._undecided: dict[str, tuple[Account, Pieces]] = {}
+        """Tools of the root, in an app of which nobody said whether it has other agents."""
         self._due: dict[str, Account] = {}
+        self._ready: list[Fact] = []
+        """Proofs of a turn that has ended, to be told with this entry."""
 
     def feed(self, cursor: int, facts: Iterable[Fact], said: Utterance | None) -> list[Fact]:
         """Take what an entry means, and what was said in it; return the proofs that it completes."""
@@ -95,7 +99,10 @@ class Proofs:
                 take(self, cursor, item)
         if said is not None and said.is_last_word:
             self._hear(cursor, said)
-        return self._told() if self._due else []
+        if not self._due and not self._ready:
+            return []
+        ready, self._ready = self._ready, []
+        return [*ready, *self._told()]
 
     def end(self, cursor: int, said: Iterable[Utterance], *, is_answered: bool) -> list[Fact]:
         """Return the proofs that only the end completes; `said` is what was never said to its end."""
@@ -104,6 +111,7 @@ class Proofs:
         for account in self._specialists.values():
             if not account.is_empty:
                 self._tell(account)
+        self._decide()
         out = self._told()
         proof = self._answer.proof() if is_answered else None
         if proof is not None:
@@ -232,7 +240,18 @@ class Proofs:
         self._answer.hear_result(account, item.output)
         if alone:
             account.join(item.call)
-            self._tell(account, f"{item.name}-{item.call}")
+            self._undecided[f"{item.name}-{item.call}"] = account, pieces
+            if self._agents:
+                self._decide()
+
+    def _decide(self) -> None:
+        """Tell the proofs of tools that stand alone; where specialists do, they are the answer's own."""
+        for key, (account, pieces) in self._undecided.items():
+            if self._specialists:
+                self._answer.own.take((key,), pieces)
+            else:
+                self._tell(account, key)
+        self._undecided.clear()
 
     def _ended(self, cursor: int, item: Any) -> None:
         call = self._close(cursor, item, _ENDS[type(item)])
@@ -296,6 +315,8 @@ class Proofs:
 
     def _user_spoke(self, _: int, __: fact.UserSpoke) -> None:
         """Begin anew: a capture may hold several turns, and the answer is the last one's."""
+        self._decide()
+        self._ready += self._told()
         self._answer = AnswerProof()
         self._specialists.clear()
         self._lanes.clear()

@@ -15,7 +15,12 @@ from typing import Literal
 
 from adk_prism.facts.prose import citation_text, claims, confidence_text
 from adk_prism.facts.prose.confidence_item import Item
-from adk_prism.facts.prose.confidence_text import Statement, read_below, read_statements
+from adk_prism.facts.prose.confidence_text import (
+    Statement,
+    read_below,
+    read_cell,
+    read_statements,
+)
 from adk_prism.facts.prose.markdown_line import (
     FENCE,
     Line,
@@ -40,6 +45,11 @@ _ASCII_STEMS = tuple(stem for stem in _STEMS if stem.isascii())
 _REASON = re.compile(
     r"(?:the\s)?(?P<label>(?:chain of\s)?reasoning(?:\s(?:chain|steps))?|rationale|justification|reasons?"
     r"|begründung|razonamiento|methodology)(?!\w)\s{0,2}(?P<colon>:?)\s{0,4}"
+)
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>confidence|certainty|sources?|citations?|references?|reasoning|rationale)"
+    r"(?:\s[^<>]{0,80})?>(?P<list>\s{0,20}(?=<(?:source|citation|reference)\b))?",
+    re.I,
 )
 _DATA_FENCES = frozenset(("", "json", "yaml", "yml", "toml", "text", "txt", "md", "markdown"))
 
@@ -78,12 +88,23 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
     if not figures and not words:
         return NOTHING_READ
     reader = _TextReader(cursor, words, figures)
-    lines = text.splitlines()
+    lines = (_untagged(text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else ""
         reader.take(raw, following, number in closed)
     return reader.pieces.result()
+
+
+def _untagged(text: str) -> str:
+    """Return a text whose tags of a proof are labels: `<confidence>0.9</confidence>`."""
+    return _TAG.sub(_label, text)
+
+
+def _label(tag: re.Match[str]) -> str:
+    if tag["end"]:
+        return f" | {tag['list'] or ''}"
+    return tag["list"] if tag["list"] is not None else f"{tag['name'].capitalize()}: "
 
 
 def _closed_fences(lines: list[str]) -> frozenset[int]:
@@ -148,7 +169,11 @@ class _TextReader:
             self._heading(level, raw)
             return
         lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
-        if lead and not _announces(plain_line(lead)):
+        announced = _announces(plain_line(lead)) if lead else ""
+        if alone and announced in ("source", "reason"):
+            self._announced, self._label, self._until_blank = announced, lead, True
+            return
+        if lead and not announced:
             if alone:
                 self._section.open(BOLD_HEADING, lead)
                 self._announced = ""
@@ -273,7 +298,7 @@ class _TextReader:
 
     def _cell(self, kind: Announced, cell: str, row: str, head: str) -> None:
         if kind == "confidence":
-            stated = read_below(cell)
+            stated = read_cell(cell)
             if isinstance(stated, Statement):
                 named = [Item(i.value, i.about or row, i.overall, i.reason) for i in stated.items]
                 stated = Statement(f"{row} | {cell}" if row else cell, named)

@@ -163,7 +163,8 @@ class Reader:
         if self._turns is not None:
             out = self._turns.end(out)
         else:
-            out.append(MessageEnded(self._message, self._events.ending.finish, waits))
+            asks = waits and calls.asks
+            out.append(MessageEnded(self._message, self._events.ending.finish, waits, asks))
         out.append(RunOver(record.outcome, record.code, record.correlation))
         return out
 

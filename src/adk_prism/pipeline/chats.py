@@ -52,6 +52,11 @@ class Turn(Struct, frozen=True):
         """Whether a run of it still goes on."""
         return self.last.summary.outcome is None
 
+    @property
+    def resumable(self) -> bool:
+        """Whether a chat client can go on with it: it runs, and is one message."""
+        return self.live and not self.last.head.live
+
 
 class Chats:
     """Reads chats from a log."""

@@ -54,10 +54,12 @@ from adk_prism.server.routes import (
     recordings,
     run,
     runs,
+    socket,
     studio,
     views,
 )
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
+from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.services import ServiceUris, close_services, open_services
@@ -74,6 +76,7 @@ ROUTERS: Sequence[Routes] = (
     adk_artifacts.routes,
     run.routes,
     chat.routes,
+    socket.routes,
     live.routes,
     runs.routes,
     views.routes,
@@ -138,7 +141,9 @@ def make_context(
     chats = Chats(log)
     conversations = Conversations(apps, runs, gate, chats, report)
     live_runs = _live_runs(settings, apps, runs, report)
+    sockets = Sockets()
     lifecycle.on_drain(live_runs.drain)
+    lifecycle.on_drain(sockets.drain)
     return Context(
         settings=settings,
         apps=apps,
@@ -157,6 +162,7 @@ def make_context(
         idempotency=Idempotency(log),
         report=report,
         lifecycle=lifecycle,
+        sockets=sockets,
     )
 
 

@@ -18,3 +18,9 @@ def base_url(connection: HTTPConnection, settings: Settings) -> str:
     url = connection.url
     prefix = connection.scope.get("root_path", "").rstrip("/")
     return f"{url.scheme}://{url.netloc}{prefix}"
+
+
+def page_url(socket: HTTPConnection, settings: Settings) -> str:
+    """Return the address at which a page finds the server whose socket this is."""
+    url = base_url(socket, settings)
+    return f"http{url.removeprefix('ws')}" if url.startswith("ws") else url

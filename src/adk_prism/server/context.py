@@ -24,6 +24,7 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.settings import Settings
+from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
 
 
@@ -48,6 +49,7 @@ class Context:
     idempotency: Idempotency
     report: Report
     lifecycle: Lifecycle
+    sockets: Sockets
 
     @property
     def draining(self) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from adk_prism.facts.state import DEPTH
 from adk_prism.projection.contract import Payload
-from adk_prism.projection.studio.snapshots import DEPTH
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 Data = dict[str, Any]

@@ -495,6 +495,10 @@ CASES = [
         [
             START,
             *stepped(*text("Hel")),
+            {
+                "type": "message-metadata",
+                "messageMetadata": {**NO_USAGE, "failure": "The run failed (ValueError)."},
+            },
             {"type": "error", "errorText": "The run failed (ValueError)."},
             DONE,
         ],

@@ -131,6 +131,9 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
   return counts.flatMap(([name, count]) => (count === undefined ? [] : [`${name} ${count}`])).join(' · ');
 }
 
+/** Parts of one message that are drawn at first, the last ones: a run of thousands would make the page slow. */
+const PARTS_SHOWN = 60;
+
 type PartsProps = Props & { parts: readonly Part[]; fromUser: boolean };
 
 function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
@@ -143,13 +146,15 @@ function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps)
     const numbers = chunkNumbers(message, sourcesOf(message));
     return (text: string) => mark(text, grounding, numbers);
   }, [message.id, grounding]);
+  const [shown, setShown] = useState(PARTS_SHOWN);
+  const earlier = Math.max(0, parts.length - shown);
   let speaker = '';
-  return parts.map((part, index) => {
+  const views = parts.slice(earlier).map((part, index) => {
     const author = fromUser ? '' : authorOf(part);
     const isNew = author !== '' && author !== speaker;
     if (isNew) speaker = author;
     return (
-      <div className="part" key={index} data-part={part.type}>
+      <div className="part" key={earlier + index} data-part={part.type}>
         {isNew && (
           <p className="speaker">
             <Icon name="agent" /> {author}
@@ -159,4 +164,11 @@ function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps)
       </div>
     );
   });
+  if (!earlier) return views;
+  return [
+    <button key="earlier" type="button" className="button" data-look="quiet" onClick={() => setShown(shown + PARTS_SHOWN * 5)}>
+      <Icon name="more" /> {plural(earlier, 'earlier part')}
+    </button>,
+    ...views,
+  ];
 }

@@ -72,7 +72,8 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.ErrorNote data={part.data} />;
     case 'data-unrecognised':
       return <Notes.UnrecognisedNote data={part.data} />;
-    case 'custom':
+    case 'custom': // of providers and other servers, never ours
+    case 'steering-message':
       return <Notes.UnknownPart part={part} />;
     default:
       // Of all types that are declared none is left; what a newer server sends is shown as it came.

@@ -1,6 +1,10 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
+import { once } from '../film/film';
 import type { Message, Part } from './message';
+
+/** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
+const partOf = once((item: Said): Part | null => makePart(item));
 
 /** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
 export function messagesOf(said: readonly Said[]): Message[] {
@@ -16,7 +20,7 @@ export function messagesOf(said: readonly Said[]): Message[] {
   return messages;
 }
 
-function partOf(item: Said): Part | null {
+function makePart(item: Said): Part | null {
   const make = Object.hasOwn(MAKERS, item.kind) ? MAKERS[item.kind] : undefined;
   if (make) return make(item);
   const { kind, ...raw } = item;

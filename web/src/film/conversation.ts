@@ -40,7 +40,14 @@ function callAt(item: SaidItem, at: number): Said {
   return Object.assign({ ...item.is, status: 'requested', since: item.since }, ...news);
 }
 
+/** What became of an item in the end: one object, so that whoever shows it can tell that nothing changed. */
+const settled = once((item: SaidItem): Said => read(item, Infinity));
+
 export function saidAt(item: SaidItem, at: number): Said {
+  return (item.marks.at(-1)?.[0] ?? 0) <= at ? settled(item) : read(item, at);
+}
+
+function read(item: SaidItem, at: number): Said {
   if (isText(item)) return textAt(item, at);
   if (item.is.kind === 'call') return callAt(item, at);
   return { ...item.is, since: item.since };

@@ -1,6 +1,6 @@
 /** A chat, and the panels of its last run. */
 import { useChat } from '@ai-sdk/react';
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { useCatalogue } from '../app/catalogue';
 import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/outbox';
@@ -103,12 +103,13 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const filmState = useFilm(run);
   const { film } = filmState;
   const playhead = usePlayhead(film);
+  const saidAt = useDeferredValue(playhead.at);
   const shown = useMemo(() => {
     if (!playhead.isPast || !film) return messages;
     const earlier = messages.filter((message) => message.metadata?.runId !== film.run);
     const user = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
-    return [...user, ...messagesOf(conversationAt(film, playhead.at))];
-  }, [messages, film, playhead.isPast, playhead.at]);
+    return [...user, ...messagesOf(conversationAt(film, saidAt))];
+  }, [messages, film, playhead.isPast, saidAt]);
 
   const blocked = playhead.isPast ? 'You are looking at the past. Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
   const actions = useMemo<ChatActions>(

@@ -1,5 +1,5 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
-import { useMemo } from 'react';
+import { useDeferredValue, useMemo } from 'react';
 import { formatRoute, HOME, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
@@ -26,7 +26,9 @@ export default function RunPage({ run }: { run: string }) {
   const { film, live, error } = state;
   const playhead = usePlayhead(film);
   const [, move] = useRoute();
-  const messages = useMemo(() => (film ? messagesOf(conversationAt(film, playhead.at)) : []), [film, playhead.at]);
+  // While the playhead moves, the timeline moves with it; all else follows when there is time.
+  const saidAt = useDeferredValue(playhead.at);
+  const messages = useMemo(() => (film ? messagesOf(conversationAt(film, saidAt)) : []), [film, saidAt]);
   const actions = useMemo<ChatActions>(
     () => ({
       app: film?.app ?? '',

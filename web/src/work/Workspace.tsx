@@ -1,5 +1,5 @@
 /** One run, all its panels: chat and graph in the centre, the inspector at the right, the timeline below. */
-import { Suspense, useMemo, type ReactNode } from 'react';
+import { memo, Suspense, useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Failure } from '../app/Failure';
 import { useKeys } from '../app/keys';
 import { useRoute } from '../app/route';
@@ -60,8 +60,10 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
     () => film && { film, at, selected: route.selected, select: (id) => move({ selected: id }, 'replace'), seek, app, session, live, say, follow },
     [film, at, route.selected, move, seek, app, session, live, say, follow],
   );
+  // While the playhead moves, the timeline moves with it; all else follows when there is time.
+  const rested = useDeferredValue(props);
   const show = (panel: PanelSpec) =>
-    props ? <Shown panel={panel} props={props} /> : <Empty title={panel.title}>{error ?? empty}</Empty>;
+    rested ? <Shown panel={panel} props={rested} /> : <Empty title={panel.title}>{error ?? empty}</Empty>;
   const focus = isNarrow ? (chosen?.name ?? 'chat') : '';
   return (
     <div className="workspace" data-beside={beside ? '' : undefined} data-focus={focus || undefined}>
@@ -122,7 +124,7 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
   );
 }
 
-function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {
+const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {
   const { Panel, title } = panel;
   return (
     <Failure what={title} key={props.film.run}>
@@ -131,7 +133,7 @@ function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {
       </Suspense>
     </Failure>
   );
-}
+});
 
 type TabsProps = { panels: readonly PanelSpec[]; current: string; onPick(name: string | null): void };
 

@@ -18,7 +18,8 @@ from google.adk.agents import LlmAgent
 from google.adk.apps import App, ResumabilityConfig
 
 from adk_prism import client_state
-from adk_prism.apps.research.databases.database import AnyDatabase
+from adk_prism.apps.research.databases.clock import Clock as Timer
+from adk_prism.apps.research.databases.clock import SystemClock
 from adk_prism.apps.research.databases.registry import DATABASES, NAMES
 from adk_prism.apps.research.instructions import instruction
 from adk_prism.apps.research.listening import Listening
@@ -29,21 +30,25 @@ from adk_prism.apps.research.toolbox import Toolbox
 from adk_prism.grounding import PANEL_KEYS
 from adk_prism.models import ScriptedModel, model_from_environment, offline_delay
 
-# A plan has a hundred words and is read, not watched; at the tour's pace it would come in a second.
-_PACE = 0.2
+# A plan has a hundred words and is read, not watched: it should be there at once.
+_PACE = 0.05
 
 
 def research_app(
     delay: float,
-    databases: Mapping[str, AnyDatabase] | None = None,
+    *,
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
+    timer: Timer | None = None,
 ) -> App:
-    """Build the app; `delay` is the seconds between two offline words, the rest is for tests."""
-    known = DATABASES if databases is None else databases
+    """Build the app; `delay` is the seconds between two offline words.
+
+    `environment` says which databases may be asked, `clock` tells the time of receipts, and `timer` is
+    what services are waited for with.
+    """
     now = clock or _now
-    toolbox = Toolbox(known, Reach(known, environment), now)
-    tools = {each.tool for each in known.values()}
+    toolbox = Toolbox(DATABASES, Reach(DATABASES, environment), now, timer or SystemClock())
+    tools = {each.tool for each in DATABASES.values()}
     listening = Listening(toolbox, NAMES, tools.__contains__, now)
     offline = ScriptedModel(model="research-offline", script=research_script, delay=delay)
     root = LlmAgent(

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 from google.adk.sessions.state import State
 
+from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
 from adk_prism.apps.research.databases.limiter import Limiter
 from adk_prism.apps.research.databases.outcome import Outcome
@@ -26,6 +27,7 @@ from adk_prism.apps.research.writing.receipts import breakdown, receipt_text
 from adk_prism.grounding import NextAction, SearchFailure, SearchPlan, SearchReceipt, value_of
 
 Clock = Callable[[], datetime]
+"""Tells the time of day, with its zone."""
 
 
 class Searching:
@@ -37,12 +39,14 @@ class Searching:
         planner: Planner,
         databases: Mapping[str, AnyDatabase],
         clock: Clock,
+        timer: Timer,
     ) -> None:
         self._reach = reach
         self._planner = planner
         self._databases = databases
         self._clock = clock
-        self._limiter = Limiter()
+        self._timer = timer
+        self._limiter = Limiter(timer)
 
     async def run(
         self, state: State, database: AnyDatabase, query: Query, given: Grant
@@ -51,7 +55,9 @@ class Searching:
         began = self._clock()
         asked = replace(query, limit=given.limit)
         async with httpx.AsyncClient() as client:
-            outcome = await search(database, asked, client=client, limiter=self._limiter)
+            outcome = await search(
+                database, asked, client=client, limiter=self._limiter, clock=self._timer
+            )
         desk = Desk(state.to_dict())
         failure = self._judge(desk, outcome, asked, database)
         open_plan = self._still_open(desk, outcome, given, failure)

@@ -14,6 +14,7 @@ from google.adk.tools import FunctionTool, ToolContext
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
+from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
 from adk_prism.apps.research.databases.kinds import field_named, kind_named
 from adk_prism.apps.research.databases.paper import Paper, distinct
@@ -37,12 +38,14 @@ COUNTS_FILE = "prisma-counts.json"
 class Toolbox:
     """All tools, over one set of databases."""
 
-    def __init__(self, databases: Mapping[str, AnyDatabase], reach: Reach, clock: Clock) -> None:
+    def __init__(
+        self, databases: Mapping[str, AnyDatabase], reach: Reach, clock: Clock, timer: Timer
+    ) -> None:
         self._databases = databases
         self._reach = reach
         self._clock = clock
         self._planner = Planner(reach)
-        self._searching = Searching(reach, self._planner, databases, clock)
+        self._searching = Searching(reach, self._planner, databases, clock, timer)
 
     def tools(self) -> list[BaseTool]:
         """Return every tool; each database has one of its own."""

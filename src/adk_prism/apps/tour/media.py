@@ -34,9 +34,9 @@ def wav(seconds: float) -> bytes:
     return file.getvalue()
 
 
-def pcm(seconds: float, rate: int = PCM_RATE) -> bytes:
-    """Return a sine tone of 440 Hz as raw 16-bit samples, least significant byte first."""
-    samples = (math.sin(2 * math.pi * 440 * i / rate) for i in range(int(seconds * rate)))
+def pcm(seconds: float, rate: int = PCM_RATE, pitch: int = 440) -> bytes:
+    """Return a sine tone as raw 16-bit samples, least significant byte first."""
+    samples = (math.sin(2 * math.pi * pitch * i / rate) for i in range(int(seconds * rate)))
     return b"".join(struct.pack("<h", round(8_000 * sample)) for sample in samples)
 
 

@@ -86,6 +86,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         "file reference", "references to files elsewhere", speech.file_reference, also=("file uri",)
     ),
     Scenario("audio", "a WAV file and raw PCM", speech.audio),
+    Scenario("voice", "a tone that is given back: speak, over `/api/live/tour`", speech.voice),
     Scenario(
         "sources",
         "grounding and citations",

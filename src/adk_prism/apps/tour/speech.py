@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from google.genai import errors, types
 
 from adk_prism.models import Fail, Say, Show, Think, Turn, say
@@ -12,6 +14,7 @@ from .media import PCM_RATE, pcm, png, wav
 # Above this a single message is of no use to anybody, and the offline model would run for minutes.
 _MOST_WORDS = 50_000
 _MOST_KIB = 4_096
+_LONGEST_TONE = 5.0
 
 
 def text(cue: Cue) -> Turn:
@@ -102,6 +105,21 @@ def audio(cue: Cue) -> Turn:
             Say("That was all of it."),
         )
     )
+
+
+_HEARD = re.compile(r"([\d.]+) seconds of sound near (\d+) Hz")
+
+
+def voice(cue: Cue) -> Turn:
+    """Say what was heard and give it back; asked in writing, say how to be heard."""
+    heard = _HEARD.search(cue.conversation.prompt)
+    if heard is None:
+        told = "Speak to me over `/api/live/tour`, and I give back the tone that I hear. This is mine:"
+        return Turn((Say(told), Show(_inline(f"audio/pcm;rate={PCM_RATE}", pcm(0.05)))))
+    seconds, pitch = min(float(heard[1]), _LONGEST_TONE), max(20, min(int(heard[2]), 4_000))
+    tone = pcm(seconds, pitch=pitch)
+    told = f"I heard {seconds:g} seconds of sound, about {pitch} Hz. Here it is again (synthetic): "
+    return Turn((Say(told), Show(_inline(f"audio/pcm;rate={PCM_RATE}", tone))))
 
 
 def sources(cue: Cue) -> Turn:

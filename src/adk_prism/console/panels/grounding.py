@@ -52,7 +52,7 @@ class _Box:
         return _marked(any(name in self._changes for name in names))
 
     def _line(self, name: str, label: str, value: Any) -> Iterator[Row]:
-        if value or name in self._changes:
+        if value or self._changes.get(name):
             mark, style = self._mark(name)
             text = f"{label}: {value or '–'}"
             yield from _set_in(mark, wrapped(text, self._width - 2, style))
@@ -191,15 +191,21 @@ def _breakdown(receipt: Mapping[str, Any]) -> str:
 
 
 def pairs(values: Any) -> str:
-    """Return the members of an object on one line."""
+    """Return the members of an object on one line, without those that are objects themselves."""
     if not isinstance(values, dict):
         return one_line(str(values)) if values else ""
     shown = (
-        f"{name.replace('_', ' ')} {value if isinstance(value, str) else short_json(value, 80)}"
+        f"{name.replace('_', ' ')} {_plain(value)}"
         for name, value in values.items()
-        if value not in (None, "", [], {})
+        if value not in (None, "", [], {}) and not isinstance(value, dict)
     )
     return ", ".join(shown)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return "/".join(map(_plain, value))
+    return value if isinstance(value, str) else short_json(value, 80)
 
 
 def _set_in(mark: str, rows: Iterator[Row]) -> Iterator[Row]:

@@ -15,10 +15,12 @@ from adk_prism.grounding import PREFIX
 _Line = tuple[tuple[str, ...], str, Style]
 """The keys that it tells of, what it says, and how it looks if nothing changed."""
 
+_RECEIPT = "search_history"
+
 
 def rows(view: Mapping[str, Any], width: int) -> list[Row]:
     """Return the box in as few rows as it has things to say."""
-    changed = {change.key.removeprefix(PREFIX) for change in view["changed"]}
+    changed = {change.key.removeprefix(PREFIX) for change in view["changed"]} | {_RECEIPT}
     shown = []
     for keys, text, style in _lines(view):
         is_new = not changed.isdisjoint(keys)
@@ -44,7 +46,7 @@ def _lines(view: Mapping[str, Any]) -> Iterator[_Line]:
     for receipt in view["receipts"][-1:]:
         found = counted(receipt["results_count"], "paper")
         text = f"[{receipt['time']}] {receipt['database']} → {found}: {receipt['query']}"
-        yield ("search_history",), text, "changed" if receipt["new"] else ""
+        yield (_RECEIPT,) if receipt["new"] else (), text, ""
     if view["unreadable"]:
         yield (), f"! {counted(len(view['unreadable']), 'value')} cannot be read: [g]", "error"
 

@@ -19,7 +19,7 @@ STEMS = (
     "reference",
     "citation",
     "basis",
-    "authority",
+    "authorit",
     "evidence",
     "based on",
     "bibliograph",
@@ -42,20 +42,24 @@ _LONGEST = 2_000
 """Characters behind one label that are looked at."""
 
 _WORD = re.compile(
-    r"(?:source|reference|citation|basis|authority|evidence|bibliography|quelle|fuente|fonte|fonti|référence)"
-    r"(?:s|n)?(?!\w)|based on(?=:)|出典|来源"
+    r"(?:source|reference|citation|basis|authorit(?:y|ies)|evidence|bibliography|quelle|fuente|fonte|fonti"
+    r"|référence)(?:s|n|\(s\))?(?!\w)|based on(?=:)|出典|来源"
 )
 _KINDS = frozenset(
     """data primary secondary main key information official supporting additional other imagery regulatory
     legal statutory""".split()
 )
 """Words that may stand before it. A source of anything else (water, ignition) is no citation."""
+_LAWYERS = ("basis", "authority")
+"""Of anything else, these are no sources: the basis of a price, an authority in uniform."""
 _LEGAL = frozenset(("regulatory", "legal", "statutory"))
 _ENDS = "(|.;—–[{,\"'"
 """What ends the words before a label."""
 _BEFORE = 60
 """Characters in which the words before a label are looked for."""
-_COLON = re.compile(r"[\"'”]?\s{0,2}:\s{0,4}")
+_COLON = re.compile(
+    r"[\"'”]?(?:\s(?:used|consulted|cited|reviewed|considered|include)(?:\s\w{1,20}){0,4})?\s{0,2}:\s{0,4}"
+)
 _CELL = re.compile(r"\s{0,20}\|\s{0,4}")
 _DASH = re.compile(r"\s{1,2}[–—-]\s{1,2}")
 _STRING = re.compile(r'"[^"\\]{0,600}"(?=\s{0,4}[,}\]]|\s*$)')
@@ -77,6 +81,7 @@ _DETAIL = re.compile(
     re.I,
 )
 _REFERENCE = re.compile(r"\s(?:—|–|-)\s|\s(?=\()")
+_OPENS = re.compile(r"[\[(]")
 _NONE = frozenset(
     "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
 )
@@ -149,7 +154,7 @@ def _labels(line: Line) -> Iterator[tuple[str, int]]:
         for end in _ENDS if start < at else ():
             start = max(start, line.text.rfind(end, start, at) + 1)
         words = [word for word in line.lowered[start:at].split() if word[-1].isalnum()]
-        if _KINDS.issuperset(words) and (match[0] != "basis" or _LEGAL.intersection(words)):
+        if _KINDS.issuperset(words) and (match[0] not in _LAWYERS or _LEGAL.intersection(words)):
             first = line.lowered.index(words[0], start) if words else at
             if not line.is_label(first) and not _is_key(line, first, match.end()):
                 continue
@@ -238,7 +243,7 @@ def _citation(piece: str, label: str) -> Cited | None:
         piece = piece[: quote.start()]
     source, reference = _source(_bare(piece))
     source = source or uri
-    if not any(letter.isalnum() for letter in source) or source.lower() in _NONE:
+    if not any(letter.isalpha() for letter in source) or source.lower() in _NONE:
         return None
     return Cited(source, reference, uri, excerpt, label)
 
@@ -252,4 +257,6 @@ def _source(piece: str) -> tuple[str, str]:
 
 
 def _bare(text: str) -> str:
-    return text.strip(" \t\"'“”,;:*_").rstrip(".")
+    bare = text.strip(" \t\"'“”,;:*_").rstrip(".")
+    # The bracket around a whole remark, which opened before its label.
+    return bare.rstrip("])") if bare.endswith(("]", ")")) and not _OPENS.search(bare) else bare

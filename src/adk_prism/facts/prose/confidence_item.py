@@ -187,6 +187,8 @@ def _inside(inside: str, value: Value, name: str) -> tuple[Value, str, str]:
             return replace(other, level=value.level, end=value.end), name, ""
         if other.level and not other.is_number and not value.level:
             return replace(value, level=other.level), name, ""
+        if other.value is not None and other.value == value.value:
+            return value, name, ""  # The same number, written another way.
     if name or _CAUSE.match(low) or len(inside.split()) > 5:
         return value, name, inside
     return value, inside, ""

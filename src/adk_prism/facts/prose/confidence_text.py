@@ -65,11 +65,12 @@ _SCALE = re.compile(
 )
 _CONCERNING = re.compile(
     r"\s+(?:in|for|on|about|regarding)\s+(?P<about>[^:=|,;.()]{1,60}?)"
-    r"(?=\s{0,2}[:=|→–—]|\s+(?:is|was|-)\s)"
+    r"(?=\s{0,2}[:=|→–—]|\s+(?:is|was|to be|would be|-)\s)"
 )
 _SIGN = re.compile(r"[\"'”]?\s{0,2}(?:[:=→|–—]|-(?=\s))\s{0,4}[\"'“]?")
-_VERB = re.compile(r"\s+(?:is|was|of|at|stands at|remains)\s+")
+_VERB = re.compile(r"\s+(?:is|was|of|at|stands at|remains|to be|would be)\s+")
 _BRACKET = re.compile(r"\s{0,2}[(\[]\s?(?=[^()\[\]]{1,40}[)\]])")
+_SAME = re.compile(r"\s{0,2}[:=]?\s{0,3}\d{1,3}(?:\.\d+)?\s?%\s$")
 _SPACE = re.compile(r"\s{1,3}")
 _BEHIND = re.compile(r"\s+(?P<how>in|that|for|on|about|regarding)\s+(?P<about>[^,;.()|\n]{1,80})")
 _CLAUSE = re.compile(r"[.;:,(|\[{}\"—–!?]")
@@ -137,9 +138,17 @@ def read_statements(line: Line, labels: list[re.Match[str]]) -> Iterator[Stateme
         start = labels[number - 1].end() if number else 0
         end = labels[number + 1].start() if number + 1 < len(labels) else len(line.text)
         start, end = max(start, label.start() - _BEFORE), min(end, label.end() + _AFTER)
+        if label["adjective"] and _SAME.match(line.text, start, label.start()) and number:
+            continue  # "Confidence: 100% certain" says it once.
         found = _Place(line, label, start, end).read()
         if found is not None:
             yield found
+
+
+def read_cell(text: str) -> Statement | Fault | None:
+    """Read a cell of a column of confidences: there a number may stand alone."""
+    items, end = read_items(text[:_AFTER])
+    return Statement(text[:end], items) if items and end == len(text) else read_below(text)
 
 
 def read_below(text: str) -> Statement | Fault | None:

@@ -34,7 +34,7 @@ MESSAGE: dict[str, Chunk] = {
     "start-step": emitted(_OUTPUT),
     "finish-step": emitted(_OUTPUT),
     "message-metadata": emitted((fact.MessageBegan, fact.RunOver), "messageMetadata"),
-    "finish": emitted((fact.RunOver,), "finishReason messageMetadata"),
+    "finish": emitted((fact.RunOver, fact.MessageEnded), "finishReason messageMetadata"),
     "abort": emitted((fact.RunOver,), reason=_LATER),
     "error": emitted((fact.RunOver,), "errorText"),
 }
@@ -77,6 +77,8 @@ INPUTS: dict[str, Chunk] = {
     ),
 }
 
+_DECIDED = Emitted((fact.MessageBegan, fact.ApprovalDecided), dialect="7")
+
 APPROVALS: dict[str, Chunk] = {
     "tool-approval-request": emitted(
         (fact.ApprovalRequested,),
@@ -88,11 +90,9 @@ APPROVALS: dict[str, Chunk] = {
         isAutomatic=Declined("a person decides, always"),
     ),
     "tool-approval-response": Chunk(
-        Emitted((fact.MessageBegan,), dialect="7"),
+        _DECIDED,
         {
-            **dict.fromkeys(
-                ("approvalId", "approved", "reason"), Emitted((fact.MessageBegan,), dialect="7")
-            ),
+            **dict.fromkeys(("approvalId", "approved", "reason"), _DECIDED),
             "providerExecuted": _GATHERED,
             "providerMetadata": _GATHERED,
         },
@@ -131,6 +131,7 @@ SHOWN: dict[str, Chunk] = {
         (
             fact.CallPending,
             fact.ApprovalRequested,
+            fact.ApprovalDecided,
             fact.InputRequested,
             fact.FileShown,
             fact.AudioHeard,
@@ -143,6 +144,7 @@ SHOWN: dict[str, Chunk] = {
             fact.AgentTransferred,
             fact.NodeOutput,
             fact.ErrorRaised,
+            fact.ModelCallEnded,
             fact.Unrecognised,
         ),
         "data id transient",

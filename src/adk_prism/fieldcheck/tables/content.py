@@ -40,7 +40,7 @@ PART: Rows = {
     "file_data": at("file.url", fact.FileShown, "as it is, or a link to the run's file"),
     "audio_transcription": at("text-delta.delta", fact.BlockGrew, "see `Transcription`"),
     **carried("media_resolution media_processing video_metadata speech_metadata", _FOR_MODEL),
-    **carried("part_metadata", "the app's own notes to the model's API"),
+    **carried("part_metadata", "the app's own notes to the model's API; ours on sound not kept"),
 }
 
 CODE: Rows = verbatim(_CODE, fact.CodeShown, "code language id")

@@ -6,7 +6,7 @@ from adk_prism.facts import model as fact
 from adk_prism.fieldcheck.kinds import Rows, at, carried, verbatim
 
 _METADATA = "finish.messageMetadata"
-_TURNS = "a turn of a live run; live runs are not served yet, and any other run is one message"
+_TURNS = "decides where a message of a live run ends (`finish`); any other run is one message"
 _LIVE_LINE = "between ADK and the model's live connection; a client has nothing to do with it"
 _SERVER_SIDE = "how ADK finds its own way back on the server"
 

@@ -56,15 +56,8 @@ class _Builder:
             self._id = chunk["messageId"]
         elif kind == "start-step":
             self._parts.append({"type": "step-start"})
-        elif kind == "error":
-            self._forget_empty_step()
         elif kind in ("source-url", "source-document", "file"):
             self._parts.append(chunk)
-
-    def _forget_empty_step(self) -> None:
-        """Drop a last step that the client never shows: it takes notice of one with its next part."""
-        while len(self._parts) > 1 and self._parts[-1]["type"] == "step-start":
-            self._parts.pop()
 
     def _data(self, chunk: Json) -> None:
         if chunk.get("transient"):

@@ -174,9 +174,11 @@ class AiSdkProjection:
                 out.append(Error(failure_text(item.code, item.correlation)))
             out.append(Done())
             return
-        waits = ended.awaiting and item.outcome != "cancelled"
-        if item.outcome == "finished":
-            # An agent that asks back (ADK's task mode): its call is answered in a later message.
+        asks = ended.asks and self._scope.closes
+        waits = ended.awaiting and not asks and item.outcome != "cancelled"
+        if item.outcome == "finished" or (asks and item.outcome == "waiting"):
+            # An agent that asks back (ADK's task mode, or a request for input): its call is answered
+            # in a later message, unless a later run of this one is known to do so.
             out.extend(ToolOutputAvailable(call, _NULL) for call in self._delegated)
         for question in self._questions.values():
             self._ask(question, out)
@@ -184,11 +186,11 @@ class AiSdkProjection:
         if item.outcome == "failed":
             why = failure_text(item.code, item.correlation)
             self._metadata.failed(why)
-            # An error is not kept in the message: what is loaded later would seem whole.
+            # An error is not kept in the message, and what is loaded later would seem whole. A stock
+            # client takes notice of the sealing step only with metadata.
             out.append(MessageMetadata(self._metadata.collected()))
             out.append(Error(why))
         elif item.outcome == "cancelled":
-            # A stock client takes notice of the sealing step only with metadata.
             out.append(MessageMetadata(self._metadata.collected()))
             out.append(Abort())
         elif self._scope.closes:

@@ -102,7 +102,7 @@ class Interrupt(_Frame, tag="interrupt"):
 class Ping(_Frame, tag="ping"):
     """Asks for a sign of life."""
 
-    timestamp: float | None = None
+    timestamp: int | float | None = None
 
 
 class Close(_Frame, tag="close"):

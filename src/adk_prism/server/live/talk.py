@@ -49,7 +49,7 @@ from adk_prism.server.live.frames import (
 )
 from adk_prism.server.live.outbox import Outbox
 from adk_prism.server.live.pace import Pace
-from adk_prism.server.names import check_session
+from adk_prism.server.names import LONGEST_NAME, check_session
 from adk_prism.source.live.desk import Result, Verdict
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.sound import Sound
@@ -258,7 +258,7 @@ class Talk:
             case NewMessage() as message:
                 content = read_content(message.content)
                 line = await self._on_line(frame.id)
-                await line.source.say(content)
+                await line.source.say(content, message.message_id[:LONGEST_NAME])
             case Continuation() as given:
                 self._continue(await self._on_line(frame.id), given)
             case Regenerate():

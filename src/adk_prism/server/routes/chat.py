@@ -11,8 +11,9 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import NotFound
-from adk_prism.pipeline.conversation import Start
+from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.follow import Stream
+from adk_prism.pipeline.live_messages import live_messages
 from adk_prism.pipeline.message_view import message_frames, open_message
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
@@ -53,6 +54,17 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
+async def act(conversations: Conversations, start: Start, asked: ChatRequest) -> RunId:
+    """Do what a chat client asks for; return the run."""
+    match asked.action:
+        case NewMessage() as message:
+            return await conversations.submit(start, message)
+        case Regenerate() as wish:
+            return await conversations.regenerate(start, wish)
+        case Continuation() as answer:
+            return await conversations.answer(start, answer)
+
+
 class _ChatRoutes:
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -84,21 +96,11 @@ class _ChatRoutes:
                 digest=digest,
                 state_delta=delta or {},
             )
-            return await self._start(start, asked)
+            return await act(self._context.conversations, start, asked)
 
         scope = f"chat {origin.app} {origin.user} {origin.session}"
         run = await self._context.idempotency.once(key, scope, await request.body(), begin)
         return await self._stream(request, run, dialect)
-
-    async def _start(self, start: Start, asked: ChatRequest) -> RunId:
-        conversations = self._context.conversations
-        match asked.action:
-            case NewMessage() as message:
-                return await conversations.submit(start, message)
-            case Regenerate() as wish:
-                return await conversations.regenerate(start, wish)
-            case Continuation() as answer:
-                return await conversations.answer(start, answer)
 
     async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
         files = FileLinks(base_url(request, self._context.settings))
@@ -119,7 +121,7 @@ class _ChatRoutes:
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
-        if not turns or not turns[-1].live:
+        if not turns or not turns[-1].resumable:
             return Response(status_code=204)
         files = FileLinks(base_url(request, self._context.settings))
         view = await open_message(self._context.follower, turns[-1], dialect, files)
@@ -144,6 +146,10 @@ class _ChatRoutes:
         files = FileLinks(base_url(request, self._context.settings))
         found: list[Any] = []
         for turn in turns:
+            if turn.first.head.live:
+                run = turn.first.summary.run
+                found += await live_messages(self._context.chats, run, dialect, files)
+                continue
             spoken = user_message(turn.user_message, turn.first.head.message)
             if spoken is not None:
                 found.append(spoken)

@@ -10,7 +10,7 @@ from msgspec import structs
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.runlog.entry import parse_position
-from adk_prism.server.base_url import base_url
+from adk_prism.server.base_url import page_url
 from adk_prism.server.context import Context
 from adk_prism.server.live.talk import Wishes, talk
 from adk_prism.server.names import AppName, UserId, check_session
@@ -40,9 +40,7 @@ def routes(context: Context) -> APIRouter:
         find_dialect(dialect)
         if after:
             parse_position(after)
-        options = structs.replace(
-            context.live.options, modality=modality, manual=turns == "manual"
-        )
+        options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
         wishes = Wishes(
             app=app_name,
             user=user,
@@ -51,13 +49,8 @@ def routes(context: Context) -> APIRouter:
             after=after,
             binary=audio == "binary",
             options=options,
-            files=FileLinks(_as_page(base_url(socket, context.settings))),
+            files=FileLinks(page_url(socket, context.settings)),
         )
         await talk(socket, wishes, context.live, context.log)
 
     return router
-
-
-def _as_page(url: str) -> str:
-    """Return where a page finds the server whose socket is at this address."""
-    return f"http{url.removeprefix('ws')}" if url.startswith("ws") else url

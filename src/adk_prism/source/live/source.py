@@ -200,10 +200,15 @@ class LiveSource:
 
     # ------------------------------------------------------------------ what a client may do
 
-    async def say(self, content: types.Content) -> None:
-        """Send what the user wrote. Raise `Unprocessable` for what ADK would choke on."""
+    async def say(self, content: types.Content, message: str = "") -> None:
+        """Send what the user wrote, under the message's id. Raise `Unprocessable` for what ADK refuses."""
         content = checked_message(content)
-        said = Event(invocation_id=self._call.invocation, author="user", content=content)
+        said = Event(
+            id=message or Event.new_id(),
+            invocation_id=self._call.invocation,
+            author="user",
+            content=content,
+        )
         await self._put_sound()
         await self._records.put(AgentEvent(self._serialiser.event(said)))
         self._desk.inbox.send_content(content)

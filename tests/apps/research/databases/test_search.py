@@ -54,7 +54,7 @@ async def test_pubmed_finds_ids_and_then_fetches_them() -> None:
     search_request, fetch_request = server.asked
     assert search_request.parameters["term"] == "biopython"
     assert fetch_request.parameters["id"].count(",") >= 4
-    assert found.total == 5
+    assert found.total == 63
     assert len(found.papers) == 2, "the recorded records are of two other articles"
     assert (found.pages, found.requests) == (1, 2)
 
@@ -143,6 +143,32 @@ async def test_a_wait_that_was_asked_for_is_kept() -> None:
     assert len(found.papers) == 1
     assert found.requests == 2
     assert sum(clock.slept) == pytest.approx(7, abs=0.5)
+
+
+async def test_a_wait_until_a_date_is_counted_by_the_services_own_clock() -> None:
+    """Retry-After as a date, relative to the answer's own date (synthetic)."""
+    until, now = "Wed, 21 Oct 2026 07:28:10 GMT", "Wed, 21 Oct 2026 07:28:00 GMT"
+    answers = [
+        synthetic(429, {}, retry_after=until, date=now),
+        synthetic(value={"total": 1, "data": [WORK]}),
+    ]
+    async with loopback(answers) as server:
+        clock = Clock()
+        found = await ask(adapter("semantic_scholar", server.url), Query("testing"), clock)
+    assert found.trouble is None
+    assert sum(clock.slept) == pytest.approx(10, abs=0.5)
+
+
+async def test_a_search_ends_within_its_budget() -> None:
+    """Waits that would go beyond it are not begun (synthetic)."""
+    async with loopback([synthetic(503, {}, retry_after="40")]) as server:
+        clock = Clock()
+        patience = Patience(tries=9, budget=90)
+        found = await ask(adapter("arxiv", server.url), Query("testing"), clock, patience)
+    assert found.trouble is not None
+    assert found.trouble.kind == "service_error"
+    assert sum(clock.slept) <= 90
+    assert found.requests == 3
 
 
 async def test_pages_that_came_are_kept() -> None:

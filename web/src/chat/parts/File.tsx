@@ -1,20 +1,24 @@
 /** A file of a message: shown if it is here, linked if it is elsewhere. Nothing is fetched from other hosts. */
-import { KindChip } from '../../ui/Kind';
+import { useState } from 'react';
 import { Icon } from '../../ui/Icon';
+import { KindChip } from '../../ui/Kind';
 
 type Props = { url: string; mediaType: string; filename?: string };
 
 export function File({ url, mediaType, filename }: Props) {
+  const [isBroken, setBroken] = useState(false);
   const name = filename || mediaType;
+  const onError = () => setBroken(true);
   if (!isHere(url)) return <Elsewhere url={url} name={name} />;
-  const kind = mediaType.split('/')[0];
+  const kind = isBroken ? 'broken' : mediaType.split('/')[0];
   return (
     <figure className="file" data-kind="media">
-      {kind === 'image' && <img src={url} alt={filename || 'Image of this message'} />}
-      {kind === 'audio' && <audio src={url} controls preload="metadata" aria-label={name} />}
-      {kind === 'video' && <video src={url} controls preload="metadata" aria-label={name} />}
+      {kind === 'image' && <img src={url} alt={filename || 'Image of this message'} onError={onError} />}
+      {kind === 'audio' && <audio src={url} controls preload="metadata" aria-label={name} onError={onError} />}
+      {kind === 'video' && <video src={url} controls preload="metadata" aria-label={name} onError={onError} />}
       <figcaption>
         <KindChip kind="media">{name}</KindChip>
+        {isBroken && <span className="quiet">This server cannot show it.</span>}
         <a className="button" data-look="quiet" href={url} download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}>
           <Icon name="download" /> Save
         </a>

@@ -20,6 +20,7 @@ import { PassageEdge, type PassageEdgeType } from './PassageEdge';
 import { VertexNode, type VertexNodeType } from './VertexNode';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
+const LEAST_ZOOM = 0.72; // Below, the names are smaller than one can read.
 const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: VertexNode };
 const EDGE_TYPES = { passage: PassageEdge };
@@ -86,8 +87,8 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
     () => edgesOf(film, drawing, moment, lit, setHovered, (key) => select(selectionOf(key))),
     [film, drawing, moment, lit, select],
   );
-  const { fitView } = useReactFlow();
-  useEffect(() => void fitView({ maxZoom: 1, padding: 0.06 }), [fitView, layout]);
+  const { setViewport } = useReactFlow();
+  useEffect(() => void setViewport(viewportFor(layout, width, height)), [setViewport, layout, width, height]);
   return (
     <div className="canvas" ref={box}>
       <ReactFlow
@@ -101,8 +102,6 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
         edgesFocusable={false}
         minZoom={0.1}
         maxZoom={1.5}
-        fitView
-        fitViewOptions={{ maxZoom: 1, padding: 0.06 }}
         proOptions={{ hideAttribution: true }}
         onNodeClick={(_, node) => select(node.data.vertex.name === selected ? null : node.data.vertex.name)}
         onPaneClick={() => select(null)}
@@ -113,6 +112,15 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
       </ReactFlow>
     </div>
   );
+}
+
+/** Where one looks at first: at the whole in the middle, or, where that could not be read, at its beginning. */
+function viewportFor(layout: Layout, width: number, height: number): { x: number; y: number; zoom: number } {
+  const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, height / layout.height));
+  const rest = { x: width - layout.width * zoom, y: height - layout.height * zoom };
+  const along = layout.direction === 'LR' ? 'x' : 'y';
+  const place = (axis: 'x' | 'y') => (rest[axis] >= 0 || axis !== along ? rest[axis] / 2 : 0);
+  return { x: place('x'), y: place('y'), zoom };
 }
 
 function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, { places, direction }: Layout, selected: string | null): VertexNodeType[] {

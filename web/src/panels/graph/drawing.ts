@@ -88,8 +88,7 @@ function declare(sketch: Sketch, app: AppGraph): void {
       if (!to.parent) sketch.link(from.name, END, 'sequence');
     } else if (from.kind === 'start') {
       const parent = from.parent ? byId.get(from.parent) : null;
-      // A run begins with its root, which START delegates to, as the film says it.
-      sketch.link(parent ? parent.name : START, to.name, 'delegation');
+      sketch.link(parent ? parent.name : START, to.name, parent ? 'delegation' : 'sequence');
     } else {
       sketch.link(from.name, to.name, edgeKind(edge.kind));
     }

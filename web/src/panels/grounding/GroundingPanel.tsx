@@ -11,7 +11,7 @@ import { PanelHeader } from '../../ui/PanelHeader';
 import { number, plural } from '../../ui/time';
 import type { PanelProps } from '../panel';
 import '../panels.css';
-import { boxOf, filterWords, text, type Box } from './box';
+import { boxOf, filterWords, text, words, type Box } from './box';
 import { EditableList, EditableText } from './Editable';
 import './grounding.css';
 import { PlanCard, type Decision } from './PlanCard';
@@ -47,12 +47,12 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
       if (run) follow?.(run);
     });
   /** Answer: as a message where there is a chat, so that the agent acts at once; else in the state. */
-  const answer = (values: Record<string, unknown>, words: string) =>
-    say ? attempt(async () => void (await say(words, boxDelta(values)))) : write(values);
-  const decide = (decision: Decision, words: string) =>
+  const answer = (values: Record<string, unknown>, said: string) =>
+    say ? attempt(async () => void (await say(said, boxDelta(values)))) : write(values);
+  const decide = (decision: Decision, more: string) =>
     answer(
       { user_approval: decision, approval_timestamp: new Date().toISOString(), preview_mode: decision === 'short_run' },
-      words ? `${WORDS[decision]}: ${words}` : WORDS[decision],
+      more ? `${WORDS[decision]}: ${more}` : WORDS[decision],
     );
 
   if (!view.present) {
@@ -148,7 +148,7 @@ function Help({ box, remedies, off, choose }: HelpProps) {
       <p>
         {Object.entries(failure.context).map(([name, value]) => (
           <span key={name} className="figure">
-            {name.replaceAll('_', ' ')} <b>{typeof value === 'number' ? number(value) : text(value)}</b>
+            {name.replaceAll('_', ' ')} <b>{typeof value === 'number' ? number(value) : words(value)}</b>
           </span>
         ))}
       </p>

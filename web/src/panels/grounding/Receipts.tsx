@@ -2,7 +2,6 @@
 import { useState } from 'react';
 import type { Json } from '../../film/document';
 import type { Receipt } from '../../film/grounding';
-import { KindChip } from '../../ui/Kind';
 import { duration, number, plural } from '../../ui/time';
 import { EventLink } from '../EventLink';
 import { fields, text } from './box';
@@ -86,8 +85,8 @@ function Breakdown({ title, counts }: { title: string; counts: Json | undefined 
 /** What changed this turn. */
 export function Delta() {
   return (
-    <KindChip kind="state" title="Changed in this turn">
+    <abbr className="delta" data-kind="state" title="Changed in this turn">
       Δ
-    </KindChip>
+    </abbr>
   );
 }

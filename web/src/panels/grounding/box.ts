@@ -69,6 +69,13 @@ export function text(value: Json | undefined): string {
   return typeof value === 'string' ? value : value === null || value === undefined ? '' : JSON.stringify(value);
 }
 
+/** Say a value in a line, without brackets: `transformers 0, protein 6`. */
+export function words(value: Json | undefined): string {
+  if (Array.isArray(value)) return value.map(words).join(', ') || 'none';
+  const named = fields(value);
+  return named ? Object.entries(named).map(([name, each]) => `${name} ${words(each)}`).join(', ') || 'none' : text(value);
+}
+
 function texts(value: Json | undefined): string[] {
   return Array.isArray(value) ? value.map(text) : [];
 }

@@ -6,7 +6,7 @@ import { boxOf, filterWords, text } from './box';
 export function strategyMarkdown(view: GroundingView): string {
   const box = boxOf(view);
   const sections = [
-    ['# Search strategy', box.question ? `**Question:** ${line(box.question)}` : ''],
+    ['# Search strategy', `**Question:** ${line(box.question) || 'not stated'}`],
     ['## Stage', box.stage && view.step ? `${line(box.stage)} (${view.step.number} of ${view.step.of})` : line(box.stage)],
     ['## Assumptions', list(box.assumptions)],
     ['## Open questions', list(box.questions)],

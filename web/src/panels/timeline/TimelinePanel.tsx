@@ -22,7 +22,9 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState<Speed>(1);
   const [zoom, setZoom] = useState(1);
-  const [byEvent, setByEvent] = useState(timeAt(film, film.last) <= 0);
+  const [scale, setScale] = useState<'time' | 'event' | null>(null);
+  // A capture may have no times.
+  const byEvent = scale === null ? timeAt(film, film.last) <= 0 : scale === 'event';
   const shape = options.waterfall ?? '';
   const turn = (to: string) => move({ options: { ...options, waterfall: shape === to ? '' : to } }, 'replace');
   const info = eventsOf(film)[at];
@@ -87,7 +89,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
         <span className="shapes">
           {shape === 'open' && (
             <>
-              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="One step per event, instead of time" onClick={() => setByEvent(!byEvent)}>
+              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="One step per event, instead of time" onClick={() => setScale(byEvent ? 'time' : 'event')}>
                 by event
               </button>
               <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom out" title="Zoom out" disabled={zoom === 1} onClick={() => setZoom(nextZoom(zoom, -1))}>

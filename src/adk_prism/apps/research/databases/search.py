@@ -58,8 +58,8 @@ async def search(
         gathered.take(database.find(query))
         return gathered.outcome(database, time.now() - began)
     gathered = _Gathered(query, warnings=dict.fromkeys(database.cannot(query)))
-    session = _Session(database, client, limiter, time, patience or Patience())
-    await session.run(gathered, began)
+    session = _Session(database, client, limiter, time, patience or Patience(), began)
+    await session.run(gathered)
     return gathered.outcome(database, time.now() - began)
 
 
@@ -107,7 +107,7 @@ class _Gathered:
         if self.repeated:
             self._warn(f"{self.repeated} records came more than once")
         if self.unreadable:
-            self._warn(f"{self.unreadable} records could not be read")
+            self._warn(f"{self.unreadable} records without a title were left out")
         return Outcome(
             papers=self.papers,
             total=self.total,
@@ -139,11 +139,12 @@ class _Session:
     limiter: Limiter
     clock: Clock
     patience: Patience
+    began: float
 
-    async def run(self, gathered: _Gathered, began: float) -> None:
+    async def run(self, gathered: _Gathered) -> None:
         token = ""
         for _ in range(self.patience.pages):
-            page = await self._page(gathered, token, began)
+            page = await self._page(gathered, token)
             if page is None:
                 return
             before = len(gathered.papers)
@@ -156,33 +157,38 @@ class _Session:
             token = page.next
         gathered.warnings[f"stopped after {self.patience.pages} requests of pages"] = None
 
-    async def _page(self, gathered: _Gathered, token: str, began: float) -> Page | None:
+    def _left(self) -> float:
+        """Return the seconds that the search may still take."""
+        return self.patience.budget - (self.clock.now() - self.began)
+
+    async def _page(self, gathered: _Gathered, token: str) -> Page | None:
         """Ask for one page, again if that may help; None leaves the trouble behind."""
         request = self.database.build_request(gathered.query, token)
         gathered.curl = gathered.curl or as_curl(request)
         for attempt in range(self.patience.tries):
-            left = self.patience.budget - (self.clock.now() - began)
-            page, trouble = await self._once(gathered, request, left)
+            page, trouble = await self._once(gathered, request)
             gathered.trouble = trouble
             if trouble is None:
                 return page
             wait = self._wait(trouble, attempt)
-            left = self.patience.budget - (self.clock.now() - began)
-            if wait is None or attempt + 1 == self.patience.tries or wait > left:
+            if wait is None or attempt + 1 == self.patience.tries or wait > self._left():
                 return None
             self.limiter.hold(self.database.host, wait)
         return None
 
     async def _once(
-        self, gathered: _Gathered, request: httpx.Request, left: float
+        self, gathered: _Gathered, request: httpx.Request
     ) -> tuple[Page | None, Trouble | None]:
         host, pace = self.database.host, self.database.pace
-        if self.limiter.wait(host) > left:
+        if self.limiter.wait(host) > self._left():
             detail = f"{host} wants to be left alone for longer than the search may take"
             return None, Trouble("rate_limited", "local.pace", detail)
         async with self.limiter.turn(host, pace):
             gathered.requests += 1
-            answer = await fetch(self.client, request, min(self.patience.timeout, max(left, 0.1)))
+            # The wait for the turn may have used the time up; then this ends as a timeout.
+            answer = await fetch(
+                self.client, request, max(0.0, min(self.patience.timeout, self._left()))
+            )
         trouble = self.database.classify(answer)
         if trouble is not None or isinstance(answer, Exception):
             return None, trouble

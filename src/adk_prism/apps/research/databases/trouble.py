@@ -15,11 +15,6 @@ TroubleKind = Literal[
     "service_error",
 ]
 
-# Kinds that another try may cure.
-PASSING: frozenset[TroubleKind] = frozenset(
-    {"network_error", "timeout", "rate_limited", "service_error"}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Trouble:

@@ -58,8 +58,12 @@ class Case:
     @property
     def is_low(self) -> bool:
         """Say whether fewer papers came than expected; without an expectation, never."""
-        bounded = self.outcome.total is None and len(self.outcome.papers) >= self.query.limit
-        return self.expected is not None and self.count < self.expected[0] and not bounded
+        return self.expected is not None and self.count < self.expected[0] and not self.is_cut
+
+    @property
+    def is_cut(self) -> bool:
+        """Say whether the count is only that of the papers wanted: there may be any number more."""
+        return self.outcome.total is None and len(self.outcome.papers) >= self.query.limit
 
     @property
     def concepts(self) -> tuple[Concept, ...]:
@@ -73,21 +77,26 @@ class Case:
 
     def elsewhere(self) -> dict[str, int]:
         """Return counts of the same query in other databases, from probes and from history."""
-        asked = _asked(self.query)
+        same = asked(self.query)
         earlier = {
             past.database: past.count
             for past in self.history
-            if past.database != self.database.key and _asked(past.query) == asked
+            if past.database != self.database.key and asked(past.query) == same
         }
         return earlier | dict(self.probes.elsewhere)
 
     def earlier_here(self) -> int | None:
-        """Return what the very same search found in this database the last time."""
-        asked = _asked(self.query)
+        """Return what the very same search found in this database the last time.
+
+        A count that equals its limit may have been cut by it, and says nothing.
+        """
+        same = asked(self.query)
         counts = [
             past.count
             for past in self.history
-            if past.database == self.database.key and _asked(past.query) == asked
+            if past.database == self.database.key
+            and asked(past.query) == same
+            and past.count != past.query.limit
         ]
         return counts[-1] if counts else None
 
@@ -97,6 +106,6 @@ class Case:
         return replace(self.query, text=spoken(rest)) if rest else None
 
 
-def _asked(query: Query) -> Query:
-    """Return what a query asks for, without how many of it are wanted."""
-    return replace(query, text=" ".join(query.text.lower().split()), limit=1)
+def asked(query: Query) -> Query:
+    """Return what a query asks for: its words in any order, its filters, not how many are wanted."""
+    return replace(query, text=" ".join(sorted(query.text.lower().split())), limit=1)

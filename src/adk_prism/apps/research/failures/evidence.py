@@ -50,7 +50,7 @@ def operational(case: Case) -> Numbers | None:
 def inconsistent(case: Case) -> Numbers | None:
     """The same search gave another answer before, or the service contradicts itself."""
     before, now = case.earlier_here(), case.count
-    if before is not None and abs(before - now) >= _NOTABLE:
+    if before is not None and not case.is_cut and abs(before - now) >= _NOTABLE:
         larger, smaller = max(before, now), min(before, now)
         if larger >= _SAME_AGAIN * smaller:
             return {"rule": "count.changed", "earlier_count": before}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from adk_prism.apps.research.databases.database import LocalDatabase
 from adk_prism.apps.research.databases.query import Query, lint
 
-from .case import Past, Range
+from .case import Past, Range, asked
 from .thesaurus import Thesaurus, spoken
 
 # A count of yesterday may be off by half today, or by other words; more than that is news.
@@ -37,12 +37,10 @@ def expected_locally(library: LocalDatabase, query: Query, words: Thesaurus) -> 
 
 
 def expected_from_history(history: Sequence[Past], query: Query, database: str) -> Range | None:
-    """Return what an earlier search for the same words in the same database lets expect."""
-    words = sorted(query.text.lower().split())
+    """Return what the same search in the same database, the last time, lets expect."""
+    same = asked(query)
     counts = [
-        past.count
-        for past in history
-        if past.database == database and sorted(past.query.text.lower().split()) == words
+        past.count for past in history if past.database == database and asked(past.query) == same
     ]
     if not counts or not counts[-1]:
         return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from adk_prism.apps.research.databases.query import lint
+
 from .case import Case
 from .evidence import Numbers
 from .failure import Action, FailureType, Remedies
@@ -64,7 +66,7 @@ _QUESTIONS: Mapping[FailureType, str] = {
     "malformed_query": "The query could not be understood. Which part of it matters most?",
     "service_error": "{database} has a fault of its own. Try again, or go on elsewhere?",
     "empty_results": "Broaden the search, or is nothing the answer?",
-    "database_coverage_gap": "{database} seems to be thin here. Which approach would you prefer?",
+    "database_coverage_gap": "Coverage seems thin in: {database}. Which approach would you prefer?",
     "ambiguous_terminology": 'Which meaning of "{term}" do you mean?',
     "too_few_results": "{count} papers against {low} to {high} expected: is that acceptable?",
     "query_too_broad": "{count} papers are more than can be read. Narrow by what?",
@@ -91,7 +93,7 @@ def _actions(name: FailureType, case: Case, numbers: Numbers) -> Iterator[Action
         for action in proposal(case, numbers):
             same = (action.database, action.query) in tried and action.kind != "retry"
             useless = name in _MUST_HELP and action.count is not None and action.count <= case.count
-            if not same and not useless:
+            if not (same or useless or lint(action.query)):
                 tried.add((action.database, action.query))
                 yield action
 

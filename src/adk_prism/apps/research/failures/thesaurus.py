@@ -90,10 +90,6 @@ class Thesaurus:
         """Return the meanings of a word that has several; nothing for all others."""
         return self._senses.get(_key(text), ())
 
-    def field_of(self, concept: Concept) -> str:
-        """Return the field that a concept belongs to; empty if it belongs to none alone."""
-        return concept.field
-
     def _known_run(self, parts: Sequence[Tree]) -> int:
         for size in range(min(_LONGEST_PHRASE, len(parts)), 1, -1):
             words = [_words(part) for part in parts[:size]]

@@ -82,7 +82,7 @@ _PHRASES: dict[Answer, tuple[str, ...]] = {
     ),
 }
 _EMPTY = frozenset(
-    "a all alright and first for full go i it just let's lets me now please run search that the then "
+    "a all alright and first for full go i it just let's lets me now or please run search that the then "
     "thanks thank this to try uh um we well with you would like plan that's is".split()
 )
 _WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")

@@ -24,7 +24,8 @@ _SIGNS: tuple[tuple[Errand, str], ...] = (
     ),
     (
         "help",
-        r"(?:help|hello|hi|hey|good (?:morning|afternoon|evening)|what can you do|who are you)\b.{0,20}",
+        r"(?:help(?: me)?|hello|hi|hey|good (?:morning|afternoon|evening)|what can you do|who are you)"
+        r"(?: there| all)?[\s.,?!]*",
     ),
     (
         "continue",

@@ -1,0 +1,76 @@
+"""The messages of a live run, the user's and the assistant's, as a page that is loaded later shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.reader import Reader
+from adk_prism.pipeline.chats import Chats
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.frames import Abort, Data, Error, Finish, Frame, Start
+from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.user_message import user_message
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import RunId, to_raw
+
+Json = dict[str, Any]
+
+
+async def live_messages(chats: Chats, run: RunId, dialect: str, files: FileLinks) -> list[Json]:
+    """Return the messages of a live run in the order in which they began, without one that goes on."""
+    reader, folded = Reader(), _Messages()
+    projection = protocol("ai-sdk", dialect, files).make()
+    async for entry in chats.entries(run):
+        for item in reader.feed(entry):
+            folded.hear(item)
+        for frame in projection.feed(entry):
+            folded.take(frame)
+    return [message for message in folded.messages if message]
+
+
+class _Messages:
+    def __init__(self) -> None:
+        self.messages: list[Json] = []
+        self._heard: dict[str, Json] = {}
+        self._frames: list[Frame] | None = None
+        self._place = 0
+
+    def hear(self, item: fact.Fact) -> None:
+        """Take what the user says."""
+        if isinstance(item, fact.UserSpoke):
+            self._add(item.message, item.text)
+        elif isinstance(item, fact.InputTranscribed):
+            if item.utterance in self._heard:
+                self._heard[item.utterance]["parts"][0]["text"] = item.text
+            else:
+                self._heard[item.utterance] = self._add(item.utterance, item.text)
+
+    def _add(self, name: str, text: str) -> Json:
+        said: Raw = to_raw({"parts": [{"text": text}]})
+        message = user_message(name, said)
+        assert message is not None
+        self.messages.append(message)
+        return message
+
+    def take(self, frame: Frame) -> None:
+        """Take what the assistant says, and what is told of it afterwards."""
+        if isinstance(frame, Start):
+            self._frames = []
+            self.messages.append({})  # its place, while it is being said
+            self._place = len(self.messages) - 1
+        if self._frames is not None:
+            self._frames.append(frame)
+            if isinstance(frame, Finish | Error | Abort):
+                self.messages[self._place] = rebuild(self._frames)
+                self._frames = None
+        elif isinstance(frame, Data) and frame.type == "data-usage":
+            self._amend(frame.data)
+
+    def _amend(self, late: Json) -> None:
+        """Add usage that came after its message."""
+        found = next((m for m in self.messages if m.get("id") == late["messageId"]), None)
+        if found is not None and not found["metadata"].get("usage"):
+            found["metadata"]["usage"] = late["usage"]

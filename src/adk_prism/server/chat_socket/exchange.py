@@ -1,0 +1,220 @@
+"""One socket of the AI SDK's `WebSocketChatTransport`: many requests, of any number of chats.
+
+Each request is a task of its own. It is a viewer: the run belongs to the server, and a socket that closes
+stops nothing. What fails is told to the one request that it concerns. While going down the socket is closed
+with 1012, which the client takes for a lost connection, and comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import partial
+
+from msgspec import json
+from starlette.websockets import WebSocket
+
+from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
+from adk_prism.errors import PrismError, Unprocessable, UsageError
+from adk_prism.pipeline.chats import Turn
+from adk_prism.pipeline.conversation import Start
+from adk_prism.pipeline.message_view import scope_of, told
+from adk_prism.pipeline.placed_frames import Placed, placed_frames
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.requests import read_request
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.server.chat_socket import frames
+from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
+from adk_prism.server.client_state import check_state
+from adk_prism.server.context import Context
+from adk_prism.server.live.outbox import Outbox
+from adk_prism.server.live.pace import Pace
+from adk_prism.server.names import check_session, check_user
+from adk_prism.server.routes.chat import act
+
+MOST_REQUESTS = 32
+"""Of one socket at a time: more chats than a person can look at."""
+
+DONE = b"[DONE]"
+
+
+class _Request:
+    """A request that is being answered."""
+
+    __slots__ = ("is_aborted", "shows", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.shows = False
+        """It is past the start of a run, which must not be cut short."""
+        self.is_aborted = False
+
+
+class Exchange:
+    """What is said on one socket."""
+
+    def __init__(
+        self, socket: WebSocket, context: Context, app: str, dialect: str, files: FileLinks
+    ) -> None:
+        self._socket = socket
+        self._context = context
+        self._app = app
+        self._dialect = dialect
+        self._files = files
+        self._out = Outbox(socket)
+        self._pace = Pace(asyncio.get_running_loop().time())
+        self._requests: dict[str, _Request] = {}
+
+    async def serve(self) -> None:
+        """Answer until either side closes; the runs go on."""
+        listening = asyncio.create_task(self._listen(), name="chat listen")
+        sending = asyncio.create_task(self._out.run(), name="chat send")
+        forget = self._context.sockets.hold(partial(self._out.close, 1012, "the server goes down"))
+        try:
+            await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            forget()
+            answering = [r.task for r in self._requests.values() if r.task is not None]
+            tasks = {listening, sending, *answering}
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        if not listening.cancelled() and (error := listening.exception()) is not None:
+            raise error
+
+    async def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            message = await self._socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if not self._pace.allows(loop.time()):
+                self._out.close(1008, "too many messages")
+                return
+            text = message.get("text") or message.get("bytes") or b""
+            try:
+                self._take(frames.read_frame(text))
+            except UsageError as error:
+                request = frames.request_of(text)
+                if not request:
+                    # The client would give all its requests up for an error that names none.
+                    self._out.close(1007, "not a frame of the chat transport")
+                    return
+                await self._out.put(frames.failed(request, error.detail))
+
+    def _take(self, frame: ChatFrame) -> None:
+        if isinstance(frame, Abort):
+            self._abort(frame.request_id)
+            return
+        if frame.request_id in self._requests:
+            raise Unprocessable(f"Request {frame.request_id!r} is being answered already.")
+        if len(self._requests) >= MOST_REQUESTS:
+            raise Unprocessable(f"{MOST_REQUESTS} requests are open on this socket; wait for one.")
+        request = self._requests[frame.request_id] = _Request()
+        request.task = asyncio.create_task(self._answer(frame, request))
+        request.task.add_done_callback(lambda _: self._requests.pop(frame.request_id, None))
+
+    def _abort(self, name: str) -> None:
+        """Let a request go. One whose run is yet to begin stops it as soon as it has."""
+        request = self._requests.get(name)
+        if request is None or request.task is None:
+            return  # it is over
+        request.is_aborted = True
+        if request.shows:
+            request.task.cancel()
+
+    # ------------------------------------------------------------------ answering
+
+    async def _answer(self, frame: Send | Resume, request: _Request) -> None:
+        name = frame.request_id
+        try:
+            if isinstance(frame, Send):
+                await self._send(frame, request)
+            else:
+                await self._resume(frame, request)
+        except PrismError as error:
+            await self._out.put(frames.failed(name, error.detail))
+        except Exception as error:  # the edge: the client is told, and the operator why
+            correlation = new_correlation()
+            report = self._context.report
+            report(
+                Diagnostic(kind="request failed", correlation=correlation, cause=cause_of(error))
+            )
+            text = f"The server failed to answer. Reference: {correlation}."
+            await self._out.put(frames.failed(name, text))
+
+    async def _send(self, frame: Send, request: _Request) -> None:
+        run = await self._start(frame)
+        try:
+            if not request.is_aborted:
+                request.shows = True
+                await self._show(frame.request_id, self._of_run(run))
+        finally:
+            if request.is_aborted:
+                await self._context.runs.cancel(run)
+
+    async def _resume(self, frame: Resume, request: _Request) -> None:
+        request.shows = True
+        turn = await self._running(frame)
+        if turn is None:
+            await self._out.put(frames.nothing_runs(frame.request_id))
+        else:
+            await self._show(frame.request_id, self._of_turn(turn))
+
+    async def _start(self, frame: Send) -> RunId:
+        self._context.lifecycle.check_open()
+        body = frame.chat_body()
+        asked = read_request(body)
+        origin = self._origin(asked.user, asked.chat)
+        delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
+        check_state(self._context, self._app, delta or {})
+
+        async def begin(run: RunId | None, digest: str) -> RunId:
+            start = Start(
+                origin=origin,
+                policy=self._context.settings.chat_busy,
+                run=run,
+                digest=digest,
+                state_delta=delta or {},
+            )
+            return await act(self._context.conversations, start, asked)
+
+        key = frame.headers.get("idempotency-key", "")
+        scope = f"chat {origin.app} {origin.user} {origin.session}"
+        said = json.encode(body)
+        return await self._context.idempotency.once(key, scope, said, begin)
+
+    def _origin(self, user: str, chat: str) -> Origin:
+        return Origin(app=self._app, user=check_user(user), session=check_session(chat))
+
+    async def _running(self, frame: Resume) -> Turn | None:
+        user = (frame.body or {}).get("userId", "user")
+        if not isinstance(user, str):
+            raise Unprocessable("`userId` is no text.")
+        turns = await self._context.chats.turns(self._origin(user, frame.id))
+        return turns[-1] if turns and turns[-1].resumable else None
+
+    def _of_run(self, run: RunId) -> AsyncGenerator[Placed, None]:
+        spec = protocol("ai-sdk", self._dialect, self._files)
+        return placed_frames(self._context.log, run, spec)
+
+    async def _of_turn(self, turn: Turn) -> AsyncGenerator[Placed, None]:
+        turn = told(turn)
+        for index, run in enumerate(turn.runs):
+            spec = protocol("ai-sdk", self._dialect, self._files, scope_of(turn, index))
+            showing = placed_frames(self._context.log, run.summary.run, spec)
+            async with aclosing(showing):
+                async for placed in showing:
+                    yield placed
+
+    async def _show(self, name: str, showing: AsyncGenerator[Placed, None]) -> None:
+        await self._out.put(frames.started(name))
+        sequence = 0
+        async with aclosing(showing):
+            async for _, payload in showing:
+                if payload.data != DONE:
+                    await self._out.put(frames.chunk(name, sequence, payload.data))
+                    sequence += 1
+        await self._out.put(frames.ended(name))

@@ -1,0 +1,82 @@
+"""The bundled papers: each can be found elsewhere, and was checked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import httpx
+import pytest
+from tests.apps.research.databases.asking import adapter
+from tests.apps.research.databases.recordings import of_service
+
+from adk_prism.apps.research.databases import BadAnswer, Paper, distinct
+from adk_prism.apps.research.databases.kinds import FIELDS, KINDS
+from adk_prism.apps.research.databases.paper import plain_arxiv, plain_doi
+from adk_prism.apps.research.library.shelf import Row, Shelf
+
+ROWS = Shelf().rows()
+
+
+def test_every_row_has_an_identifier_and_a_check() -> None:
+    """A DOI or an arXiv id in its plain form, a year, a kind, and what it was checked against."""
+    for row in ROWS:
+        assert row.doi or row.arxiv, row
+        assert row.doi in ("", plain_doi(row.doi))
+        assert row.arxiv in ("", plain_arxiv(row.arxiv))
+        assert 1900 <= int(row.year) <= 2026
+        assert row.kind in KINDS
+        assert row.field in ("", *FIELDS)
+        assert row.checked, row
+        assert len(row.title) > 10
+        assert not re.search(r"<|&\w+;|\s\s|[\x00-\x1f]", "".join(_texts(row))), row
+
+
+def _texts(row: Row) -> tuple[str, ...]:
+    """Return all texts of a row."""
+    return (row.title, row.authors, row.venue, row.topics)
+
+
+def test_no_paper_stands_there_twice() -> None:
+    """By DOI, arXiv id and title."""
+    assert len(distinct(row.paper() for row in ROWS)) == len(ROWS) == Shelf().size
+
+
+def test_topics_are_wide_enough() -> None:
+    """One subject in depth, others beside it."""
+    assert sum(bool(row.topics) for row in ROWS) >= 200
+    fields = Counter(row.field for row in ROWS)
+    assert fields["Computer Science"] >= 200
+    assert fields["Medicine"] >= 100
+
+
+@pytest.mark.parametrize(
+    ("service", "mark"),
+    [("pubmed", "PubMed record"), ("arxiv", "arXiv record"), ("crossref", "Crossref record")],
+)
+def test_rows_checked_against_a_record_agree_with_it(service: str, mark: str) -> None:
+    """The service's own recorded answer has the same identifier, title, year and authors."""
+    known = {
+        (key, paper.title, paper.year, paper.authors[:20])
+        for paper in _recorded(service)
+        for key in (paper.doi, paper.arxiv)
+        if key
+    }
+    rows = [row for row in ROWS if row.checked == mark]
+    assert len(rows) >= 100
+    for row in rows:
+        authors = tuple(row.authors.split("; "))
+        assert (row.doi or row.arxiv, row.title, int(row.year), authors) in known, row
+
+
+def _recorded(service: str) -> list[Paper]:
+    database = adapter(service)
+    found: list[Paper] = []
+    for each in of_service(service):
+        answer = httpx.Response(each.status, headers=each.headers, content=each.body)
+        if database.classify(answer) is None:
+            try:
+                found += database.parse(answer).papers
+            except BadAnswer:
+                continue
+    return found

@@ -1,0 +1,99 @@
+// Home and the shell: apps that start with Enter, recordings, keys, themes, narrow screens.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ask, checkAccess, close, launch, open, settled, SERVER } from './browser.mjs';
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+test('Enter on the first card runs it', async () => {
+  const page = await open(browser, '', { width: 1280 });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByText('offline scripted model').first().waitFor();
+  await page.locator('.card input:focus').waitFor();
+  await page.keyboard.press('Enter');
+  await settled(page);
+  assert.match(page.url(), /#\/app\/[a-z]+\//);
+  assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1);
+  await close(page);
+});
+
+test('a recording is uploaded and opened as a run; what is none is refused with its reason', async () => {
+  const page = await open(browser, '', { allow: [/status of 4\d\d/], width: 1280 });
+  await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('not a recording') });
+  await page.getByText('notes.txt was not taken:').waitFor();
+  const event = { id: 'e1', invocationId: 'i1', author: 'stranger', timestamp: 1.5, content: { role: 'model', parts: [{ text: 'Said **elsewhere**.' }] } };
+  await page.locator('input[type=file]').setInputFiles({ name: 'capture.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(event)}\n`) });
+  await page.getByText('Said elsewhere.').waitFor();
+  assert.match(page.url(), /#\/run\//);
+  await page.getByText('A recording, to look at.').waitFor();
+  await close(page);
+});
+
+test('the map of keys, and keys that go places', async () => {
+  const page = await open(browser, '', { width: 1280 });
+  await ask(page, 'text');
+  await page.locator('.log').focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).getByText('answer again').waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('/');
+  await page.locator('#composer:focus').waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('h');
+  await page.getByRole('heading', { name: 'Apps', exact: true }).waitFor();
+  await close(page);
+});
+
+for (const dark of [false, true]) {
+  for (const width of [1440, 390]) {
+    test(`nothing that axe objects to: ${dark ? 'dark' : 'light'}, ${width} px`, async () => {
+      const page = await open(browser, '', { dark, width });
+      await page.locator('.card').first().waitFor();
+      await checkAccess(page);
+      const scrolls = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      assert.equal(await scrolls(), false);
+      await ask(page, 'sources');
+      await checkAccess(page);
+      assert.equal(await scrolls(), false);
+      await close(page);
+    });
+  }
+}
+
+test('the theme is chosen and kept', async () => {
+  const page = await open(browser);
+  await page.getByRole('button', { name: 'Theme: system' }).click();
+  await page.getByRole('button', { name: 'Theme: light' }).click();
+  await page.reload();
+  await page.getByRole('button', { name: 'Theme: dark' }).waitFor();
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme), 'dark');
+  await close(page);
+});
+
+test('the reader who scrolls up is left alone and told what is new', async () => {
+  const page = await open(browser, '', { width: 1280, height: 400 });
+  await ask(page, 'long 600');
+  await page.locator('.log').evaluate((log) => (log.scrollTop = 0));
+  await page.getByRole('button', { name: 'To the end' }).waitFor();
+  await page.getByRole('textbox', { name: 'Message' }).fill('tool');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: /^\d+ new$/ }).click();
+  await settled(page);
+  const left = await page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+  assert.ok(left < 50, `the end is ${left} px away`);
+  await close(page);
+});
+
+test('the address is the whole state', async () => {
+  const page = await open(browser, '', { width: 1280 });
+  await ask(page, 'state');
+  const run = await page.getByTitle('Open this run alone').getAttribute('href');
+  await page.goto(`${SERVER}/${run}?at=4&panel=event`);
+  await page.getByText('You are looking at event 4').waitFor();
+  await page.locator('.tab[aria-current]', { hasText: 'Event' }).waitFor();
+  await page.keyboard.press('e');
+  await page.waitForURL((url) => !url.hash.includes('at='));
+  await close(page);
+});

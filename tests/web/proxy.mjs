@@ -1,0 +1,43 @@
+// A proxy between the page and its server: takes a path prefix off, cuts what is open, and goes away.
+import http from 'node:http';
+
+/** Start a proxy to `target`, which knows nothing of `prefix`. */
+export async function proxy(target, prefix = '') {
+  const open = new Set();
+  let isAway = false;
+  const server = http.createServer((request, response) => {
+    if (isAway || !request.url.startsWith(`${prefix}/`)) {
+      request.destroy();
+      return;
+    }
+    const upstream = http.request(target + request.url.slice(prefix.length), { method: request.method, headers: request.headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    upstream.on('error', () => response.destroy());
+    response.on('close', () => upstream.destroy());
+    request.pipe(upstream);
+  });
+  server.on('connection', (socket) => {
+    if (isAway) socket.destroy();
+    open.add(socket);
+    socket.on('close', () => open.delete(socket));
+  });
+  await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+  const cut = () => open.forEach((socket) => socket.destroy());
+  return {
+    url: `http://127.0.0.1:${server.address().port}${prefix}`,
+    cut,
+    leave() {
+      isAway = true;
+      cut();
+    },
+    comeBack() {
+      isAway = false;
+    },
+    close() {
+      cut();
+      server.close();
+    },
+  };
+}

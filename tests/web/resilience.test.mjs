@@ -1,0 +1,96 @@
+// What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { ask, launch, newChat, open, quiet, say, SERVER, settled } from './browser.mjs';
+import { proxy } from './proxy.mjs';
+
+const NETWORK = [/Failed to load resource/, /ERR_/];
+
+let browser;
+let between;
+let page;
+before(async () => {
+  browser = await launch();
+  between = await proxy(SERVER);
+  page = await open(browser, '', { url: between.url, allow: NETWORK, width: 1280 });
+});
+afterEach(() => quiet(page));
+after(async () => {
+  await browser.close();
+  between.close();
+});
+
+const answer = () => page.locator('.message[data-role="assistant"]').last().locator('.part').allInnerTexts();
+
+test('a reload in mid-answer goes on where it was', async () => {
+  await ask(page, 'slow 2', { wait: false });
+  await page.getByText('I keep silent').waitFor();
+  await page.reload();
+  await page.getByText('The silence is over.').waitFor();
+  await settled(page);
+  assert.equal(await page.locator('.message').count(), 2);
+  assert.equal(await page.locator('.log .tool').count(), 1);
+});
+
+test('a cut connection leaves no seam', async () => {
+  await ask(page, 'slow 2', { wait: false });
+  await page.getByText('I keep silent').waitFor();
+  between.cut();
+  await page.getByText('The silence is over.').waitFor();
+  await settled(page);
+  const seen = await answer();
+  await page.reload();
+  await settled(page);
+  assert.deepEqual(seen, await answer());
+  assert.equal(await page.getByRole('alert').count(), 0);
+});
+
+test('a run that ended while the page was away is shown whole', async () => {
+  await ask(page, 'slow 1', { wait: false });
+  await page.getByText('I keep silent').waitFor();
+  between.leave();
+  await page.getByText('The connection is lost.').waitFor();
+  await new Promise((done) => setTimeout(done, 1500)); // the run ends meanwhile
+  between.comeBack();
+  await page.getByText('The silence is over.').waitFor();
+  await settled(page);
+  assert.equal(await page.getByText('The connection is lost.').count(), 0);
+});
+
+test('a message that did not arrive is kept and can be sent again', async () => {
+  await newChat(page, 'tour');
+  between.leave();
+  await say(page, 'tool, please');
+  await page.getByText('The connection is lost.').waitFor();
+  between.comeBack();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await settled(page);
+  await page.locator('.log .tool').waitFor();
+  assert.equal(await page.locator('.message[data-role="user"]').count(), 1);
+});
+
+test('what was typed outlives a reload', async () => {
+  await ask(page, 'text');
+  await page.getByRole('textbox', { name: 'Message' }).fill('half a thought');
+  await page.reload();
+  assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'half a thought');
+});
+
+test('a session that was deleted elsewhere says so, and keeps the words', async () => {
+  await ask(page, 'text');
+  const [, app, session] = /#\/app\/([^/]+)\/([^?]+)/.exec(page.url());
+  const deleted = await fetch(`${SERVER}/apps/${app}/users/user/sessions/${session}`, { method: 'DELETE' });
+  assert.ok(deleted.ok);
+  await say(page, 'are you there?');
+  await page.getByText('This session was deleted elsewhere.').waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'are you there?');
+  await page.getByRole('button', { name: 'Start a new chat' }).click();
+  await settled(page);
+});
+
+test('an unknown app or run is named', async () => {
+  await page.goto(`${between.url}/#/app/nothing/s-1`);
+  await page.getByRole('alert').getByText('There is no app').waitFor();
+  await page.goto(`${between.url}/#/run/nothing`);
+  await page.getByRole('alert').getByText('This run cannot be shown').waitFor();
+});

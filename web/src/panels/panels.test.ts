@@ -1,0 +1,112 @@
+/** What the panels compute: differences, drawings, the strategy, links that may be followed. */
+import { describe, expect, test } from 'vitest';
+import { graphAt } from '../film/graph';
+import { groundingAt } from '../film/grounding';
+import { ranDrawing, ranMoment, summedDrawing, summedMoment } from './graph/drawing';
+import { layoutFor } from './graph/layout';
+import { strategyMarkdown } from './grounding/strategy';
+import { safeLink } from './safeLink';
+import { keyOf, selectionOf } from './selection';
+import { diffJson, MOST } from './state/diff';
+import { golden } from './testing';
+
+describe('differences', () => {
+  test.each([
+    [{ a: 1, b: 2 }, { a: 1, b: 3 }, [{ path: 'b', before: 2, after: 3 }]],
+    [{ a: { b: [1, 2] } }, { a: { b: [1, 2, 3] } }, [{ path: 'a.b[2]', after: 3 }]],
+    [{ a: 1 }, {}, [{ path: 'a', before: 1 }]],
+    ['x', 'y', [{ path: '', before: 'x', after: 'y' }]],
+    [[1], { 0: 1 }, [{ path: '', before: [1], after: { 0: 1 } }]],
+    [null, {}, [{ path: '', before: null, after: {} }]],
+    [{ a: 1 }, { a: 1 }, []],
+  ])('%j to %j', (before, after, found) => expect(diffJson(before, after)).toEqual(found));
+
+  test('are bounded', () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, index]));
+    expect(diffJson({}, many)).toHaveLength(MOST + 1);
+  });
+
+  test('a key by the name of a prototype is a key', () => {
+    expect(diffJson(JSON.parse('{"__proto__": 1}'), JSON.parse('{"__proto__": 2}'))).toEqual([{ path: '__proto__', before: 1, after: 2 }]);
+  });
+});
+
+describe('the graph', () => {
+  const film = golden('workflow');
+  const declared = {
+    nodes: [
+      { id: 'START', name: 'START', kind: 'start' },
+      { id: 'tour', name: 'tour', kind: 'agent', model: 'm' },
+      { id: 'tour/idle', name: 'idle', kind: 'tool', parent: 'tour' },
+      { id: 'END', name: 'END', kind: 'end' },
+    ],
+    edges: [
+      { id: 'a', from: 'START', to: 'tour', kind: 'sequence' },
+      { id: 'b', from: 'tour', to: 'tour/idle', kind: 'tool' },
+      { id: 'c', from: 'tour', to: 'END', kind: 'sequence' },
+    ],
+  };
+
+  test('joins what ran with what is declared, each once', () => {
+    const { vertices, links } = summedDrawing(film, declared);
+    expect(vertices.filter(({ name }) => name === 'tour')).toEqual([{ id: 'tour', name: 'tour', kind: 'agent', model: 'm', description: '' }]);
+    expect(vertices.some(({ name }) => name === 'idle')).toBe(true);
+    expect(new Set(links.map(({ id }) => id)).size).toBe(links.length);
+    const { traffic } = summedMoment(film, film.last);
+    expect(links.filter(({ id }) => !traffic.has(id)).map(({ to }) => to)).toEqual(['idle']);
+  });
+
+  test('has the keys of the state only where they were seen', () => {
+    const seen = [...summedMoment(film, film.last).traffic.values()].flatMap(({ keys }) => keys);
+    expect(new Set(seen)).toEqual(new Set(['planned_trip']));
+    expect([...summedMoment(film, 5).traffic.values()].flatMap(({ keys }) => keys)).toEqual([]);
+  });
+
+  test('as it ran, every node is drawn, and every edge has its ends', () => {
+    const { vertices, links } = ranDrawing(film);
+    const ids = new Set(vertices.map(({ id }) => id));
+    expect(links.every(({ from, to }) => ids.has(from) && ids.has(to))).toBe(true);
+    expect(links).toHaveLength(graphAt(film, film.last).asItRan.length);
+    expect(ranMoment(film, film.last).standings.get('END')?.status).toBe('finished');
+  });
+
+  test('is laid out for its room, without overlaps', () => {
+    const drawing = summedDrawing(film, null);
+    expect(layoutFor(drawing, { width: 2000, height: 200 }).direction).toBe('LR');
+    const { direction, places } = layoutFor(drawing, { width: 300, height: 900 });
+    expect(direction).toBe('TB');
+    const boxes = [...places.values()];
+    for (const [index, a] of boxes.entries()) {
+      for (const b of boxes.slice(index + 1)) {
+        expect(a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y).toBe(true);
+      }
+    }
+  });
+});
+
+test('the strategy is Markdown, in which nothing of the agent is markup', () => {
+  const film = golden('made-grounding');
+  const text = strategyMarkdown(groundingAt(film, 4));
+  expect(text).toContain('# Search strategy');
+  expect(text).toContain('| 2 | 09:01 | crossref | q |');
+  expect(text).toContain('Records identified: 6, in 2 searches of 2 databases');
+  const view = groundingAt(film, 4);
+  const bad = { ...view, box: { research_question: '<script>alert(1)</script>\n# | [x](javascript:y)' } };
+  expect(strategyMarkdown(bad)).toContain('\\<script\\>alert(1)\\</script\\> \\# \\| \\[x\\](javascript:y)');
+});
+
+test.each([
+  ['https://example.org/a', 'https://example.org/a'],
+  ['http://example.org', 'http://example.org/'],
+  ['javascript:alert(1)', null],
+  ['JaVaScRiPt:alert(1)', null],
+  ['data:text/html,x', null],
+  ['//example.org', null],
+  ['', null],
+  [undefined, null],
+])('%s may be followed to %s', (uri, link) => expect(safeLink(uri)).toBe(link));
+
+test('a key is told from a node by that name', () => {
+  expect(keyOf(selectionOf('key:x'))).toBe('key:x');
+  expect(keyOf('coordinator')).toBeNull();
+});

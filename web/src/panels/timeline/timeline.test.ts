@@ -1,0 +1,115 @@
+// @vitest-environment happy-dom
+/** The timeline's rules: where the playhead goes, what lies in which lane, what is said of an entry. */
+import { describe, expect, test } from 'vitest';
+import { eventsOf } from '../../film/events';
+import { golden, longFilm } from '../testing';
+import { niceStep } from './drawing';
+import { actionOf } from './keys';
+import { lanesOf } from './lanes';
+import * as moves from './moves';
+import { speak } from './Strip';
+
+describe('moves', () => {
+  const film = golden('x_retried_node');
+
+  test('events stop at both ends', () => {
+    expect(moves.nextEvent(film, film.last)).toBeNull();
+    expect(moves.previousEvent(film, 1)).toBeNull();
+    expect(moves.nextEvent(film, 1)).toBe(2);
+  });
+
+  test('nodes are their bounds, in both ways', () => {
+    const there: number[] = [];
+    for (let at: number | null = 0; at !== null; at = moves.nextNode(film, at)) there.push(at);
+    const back: number[] = [];
+    for (let at: number | null = film.last + 1; at !== null; at = moves.previousNode(film, at)) back.push(at);
+    expect(there.slice(1)).toEqual(back.slice(1).reverse());
+    expect(there.length).toBeGreaterThan(2);
+  });
+
+  test('failures are found one after the other, and again from the first', () => {
+    const first = moves.nextFailure(film, 0)!;
+    expect(eventsOf(film)[first]!.failed).toBe(true);
+    let at = first;
+    for (let count = moves.failureCount(film); count > 0; count--) at = moves.nextFailure(film, at)!;
+    expect(at).toBe(first);
+  });
+
+  test('peers are runs by the same name', () => {
+    const name = moves.nodeNameAt(film, film.items.nodes.at(-1)!.since)!;
+    const peers = film.items.nodes.filter((node) => node.is.name === name);
+    expect(moves.nextPeer(film, 0, name)).toBe(peers[0]!.since);
+    expect(moves.nextPeer(film, film.last, name)).toBe(peers[0]!.since);
+    expect(moves.nextPeer(film, 1, 'nobody')).toBeNull();
+  });
+
+  test('a time finds its entry', () => {
+    film.times.forEach((time, index) => expect(film.times[moves.cursorAt(film, time) - 1]).toBe(film.times[index]));
+    expect(moves.cursorAt(film, -1)).toBe(1);
+    expect(moves.cursorAt(film, Infinity)).toBe(film.last);
+  });
+});
+
+test('parallel agents have lanes of their own, and tools that only run them have none', () => {
+  const lanes = lanesOf(golden('parallel_specialists'));
+  expect(lanes.map(({ name, kind, depth }) => `${'.'.repeat(depth)}${name} ${kind}`)).toEqual([
+    'tour agent',
+    '.weather_specialist agent',
+    '..get_weather tool',
+    '.food_specialist agent',
+    '.budget_specialist agent',
+  ]);
+});
+
+test('runs of one node after the other share a lane', () => {
+  const lanes = lanesOf(longFilm(1000));
+  expect(lanes.map(({ name, nodes }) => [name, nodes.length])).toEqual([['check', 143], ['step', 857]]);
+});
+
+test('the playhead speaks', () => {
+  const film = golden('parallel_specialists');
+  expect(speak(film, 50)).toBe('event 50, budget_specialist speaks, 49 ms');
+  expect(speak(film, film.last)).toBe(`event ${film.last}, run finished, 85 ms`);
+});
+
+test('an approval stands out of its event', () => {
+  const film = golden('approval');
+  const kinds = eventsOf(film).map((info) => info.kind);
+  expect(kinds).toContain('approval');
+  expect(kinds).toContain('tool');
+});
+
+test.each([
+  [0.3, false, 0.5],
+  [1, false, 1],
+  [7, false, 10],
+  [0.2, true, 1],
+  [130, true, 200],
+])('a step of at least %d is nice', (least, whole, step) => {
+  expect(niceStep(least, whole)).toBeCloseTo(step);
+});
+
+test('keys are left to whoever types or presses', () => {
+  const press = (key: string, target: HTMLElement, more: KeyboardEventInit = {}) => {
+    document.body.append(target);
+    let found: string | null = null;
+    const listen = (event: KeyboardEvent) => (found = actionOf(event));
+    addEventListener('keydown', listen);
+    target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, ...more }));
+    removeEventListener('keydown', listen);
+    target.remove();
+    return found;
+  };
+  const make = (html: string) => {
+    const box = document.createElement('div');
+    box.innerHTML = html;
+    return (box.firstElementChild ?? box) as HTMLElement;
+  };
+  expect(press('f', make('<p></p>'))).toBe('next failure');
+  expect(press('f', make('<textarea></textarea>'))).toBeNull();
+  expect(press('f', make('<p></p>'), { ctrlKey: true })).toBeNull();
+  expect(press(' ', make('<button></button>'))).toBeNull();
+  expect(press(' ', make('<p></p>'))).toBe('play');
+  expect(press('ArrowRight', make('<input type="range">'))).toBeNull();
+  expect(press('ArrowRight', make('<input type="range">'), { shiftKey: true })).toBe('next node');
+});
