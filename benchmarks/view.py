@@ -5,6 +5,8 @@ ten of them. *Ours* folds the run once into its film and asks it for a cursor; t
 `copy.deepcopy(state)` per event, as one would who thinks of nothing better. Memory is what Python's own
 allocator handed out, the entries themselves not counted. The two promises are rows of their own, with the
 promise as their reference: every panel at any cursor within 50 ms, a whole recording within 20 MB.
+
+A loop of ten thousand rounds is looked at as well: a round costs what it does in a loop of a thousand.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ SNAPSHOTS, KEYS, PER_NODE = 1000, 200, 10
 LONGEST_LOOK = 0.050
 LARGEST_FILM = 20 * 1000 * 1000
 MEGABYTE = 1000 * 1000
+LONG_LOOP, SHORT_LOOP = 10_000, 1_000
 
 
 def rows(*, quick: bool) -> list[Row]:
@@ -80,7 +83,40 @@ def rows(*, quick: bool) -> list[Row]:
             look / LONGEST_LOOK,
             1.0,
         ),
+        _loop_row(2 if quick else 5),
     ]
+
+
+def _loop_row(rounds: int) -> Row:
+    long, short = _loop(LONG_LOOP), _loop(SHORT_LOOP)
+    looks = take_turns(
+        {
+            "long": cpu_per_item(long.at, LONG_LOOP),
+            "short": cpu_per_item(short.at, SHORT_LOOP),
+        },
+        rounds,
+    )
+    return Row(
+        f"a loop of {LONG_LOOP:,} nodes: all panels, per node, against {SHORT_LOOP:,}",
+        micros(looks.cost("long")),
+        micros(looks.cost("short")),
+        looks.ratio("long", "short"),
+        3.0,
+    )
+
+
+def _loop(nodes: int) -> Film:
+    """Return the film of a loop, each of whose rounds writes one key."""
+    origin = Origin(app="app", user="user", session="session")
+    records: list[Record] = [
+        RunStarted(run="run", origin=origin, state={"draft": to_raw("")}),
+        NodeStarted(node="loop", name="loop", kind="workflow"),
+    ]
+    for number in range(nodes):
+        node, state = f"n{number}", {"draft": to_raw(number)}
+        records.append(NodeStarted(node=node, name="step", kind="agent", parent="loop"))
+        records.append(NodeEnded(node=node, status="finished", state=state))
+    return fold(Entry(cursor, cursor / 10, record) for cursor, record in enumerate(records, 1))
 
 
 def _entries() -> list[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -67,51 +67,44 @@ def messages(entries: Sequence[Entry]) -> list[str]:
         for item in reader.feed(entry):
             if isinstance(item, fact.MessageBegan):
                 lines.append([f"{item.message.rpartition('-')[2]}:"])
-            elif (words := _tell(item)) is not None:
+            elif words := _tell(item):
                 lines[-1].append(words)
             if isinstance(item, fact.MessageEnded):
                 lines.append([])
     return [" ".join(line) for line in lines if line]
 
 
-def _tell(item: fact.Fact) -> str | None:
-    match item:
-        case fact.BlockGrew():
-            return item.text.strip() or None
-        case fact.AudioHeard():
-            return "(sound)"
-        case fact.CallRequested():
-            return f"{item.name}?"
-        case fact.CallAnswered():
-            return f"{item.name}!"
-        case fact.CallDenied():
-            return f"{item.name} denied"
-        case fact.CallAbandoned():
-            return f"{item.name} abandoned"
-        case fact.ApprovalRequested():
-            return "asked"
-        case fact.ApprovalDecided():
-            return "yes" if item.approved else "no"
-        case fact.Interrupted():
-            return "cut"
-        case fact.UserSpoke():
-            return f"user {item.text!r}"
-        case fact.InputTranscribed():
-            return f"heard {item.text!r}" if item.final else None
-        case fact.ModelCallEnded():
-            return "usage"
-        case _:
-            return None
+_WORDS: dict[type[Any], Callable[[Any], str]] = {
+    fact.BlockGrew: lambda f: f.text.strip(),
+    fact.AudioHeard: lambda f: "(sound)",
+    fact.CallRequested: lambda f: f"{f.name}?",
+    fact.CallAnswered: lambda f: f"{f.name}!",
+    fact.CallDenied: lambda f: f"{f.name} denied",
+    fact.CallAbandoned: lambda f: f"{f.name} abandoned",
+    fact.ApprovalRequested: lambda f: "asked",
+    fact.ApprovalDecided: lambda f: "yes" if f.approved else "no",
+    fact.Interrupted: lambda f: "cut",
+    fact.UserSpoke: lambda f: f"user {f.text!r}",
+    fact.InputTranscribed: lambda f: f"heard {f.text!r}" if f.final else "",
+    fact.ModelCallEnded: lambda f: "usage",
+}
+
+
+def _tell(item: fact.Fact) -> str:
+    return _WORDS.get(type(item), lambda _: "")(item)
 
 
 def streams(entries: Sequence[Entry], dialect: str) -> list[str]:
     """Return each message as a stream of its own, which is what a client of the SDK reads."""
     found: list[list[Json]] = []
+    is_open = False
     for chunk in chunks(entries, dialect):
         if chunk["type"] == "start":
             found.append([])
-        if found and not (chunk.get("transient") and not found[-1]):
+            is_open = True
+        if is_open:
             found[-1].append(chunk)
+        is_open = is_open and chunk["type"] != "finish"
     return ["".join(_line(chunk) for chunk in told) + "data: [DONE]\n\n" for told in found]
 
 

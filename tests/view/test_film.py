@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -142,23 +141,13 @@ def _state_change(event: bytes, cursor: int) -> Any:
     return StateChanged(actions["stateDelta"], Speaker("agent", "", ""))
 
 
-def test_ten_thousand_nodes_are_one_pass() -> None:
-    """The graph and the timeline of a very long loop take time in proportion, not its square."""
-    times = {count: _look_at(count) for count in (1_000, 10_000)}
-    assert times[10_000] < 40 * times[1_000]
-
-
-def _look_at(count: int) -> float:
+def test_a_very_long_loop_is_shown_whole() -> None:
+    """Node by node; that it takes time in proportion is `benchmarks/view.py`'s to say."""
+    count = 2_000
     log = Log(topic="x", draft="y")
     log.start("root")
     for number in range(count):
         log.start(f"step{number}", "root", iteration=number + 1)
         log.end(f"step{number}", state={"draft": number})
-    film = fold(log.entries)
-    best = float("inf")
-    for _ in range(3):
-        began = time.process_time()
-        seen = film.at()
-        best = min(best, time.process_time() - began)
-    assert len(seen["graph"]["asItRan"]) == count + 1
-    return best
+    seen = fold(log.entries).at()
+    assert len(seen["graph"]["asItRan"]) == len(seen["timeline"]["nodes"]) == count + 1

@@ -238,7 +238,7 @@ class Console(App[int]):
         """Do what a key means; tell whether it meant anything but to be typed."""
         if event.key == "escape":
             self._escape()
-        elif not self._line.has_focus:
+        elif self.focused is not self._line:
             return self._pressed(event)
         elif event.key in _RECALL:
             self._recall(_RECALL[event.key])

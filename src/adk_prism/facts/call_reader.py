@@ -182,6 +182,15 @@ class CallReader:
         call = self.calls.decide(approval, approved, reason)
         return [ApprovalDecided(approval, call, approved, reason)] if call is not None else []
 
+    def deny_all(self, reason: str) -> list[Fact]:
+        """Deny what is undecided: there is nobody left to decide."""
+        facts: list[Fact] = []
+        for approval, call in self.calls.undecided():
+            facts += self.decide(approval, False, reason)
+            self.calls.close(call)
+            facts.append(CallDenied(call.call, call.name, reason))
+        return facts
+
     # -------------------------------------------------------------- answers
 
     def answer(

@@ -248,6 +248,11 @@ class Calls:
                 opened.awaits, opened.decided = False, True
         return call
 
+    def undecided(self) -> list[tuple[str, OpenCall]]:
+        """Return the questions that nobody has answered, and the calls that they are about."""
+        asked = [(approval, self._open.get(call)) for approval, call in self._gated.items()]
+        return [(approval, call) for approval, call in asked if call is not None and call.awaits]
+
     def denial(self, call: OpenCall) -> Decision | None:
         """Return the decision by which a call was denied, if it was."""
         decision = self._decisions.get(call.call)

@@ -42,6 +42,9 @@ from adk_prism.runlog.entry import (
     SpeakerInterrupted,
 )
 
+OVER = "The session is over."
+"""Why a question of a live run was answered with no when nobody answered it."""
+
 
 class Reader:
     """Reads one run."""
@@ -152,7 +155,9 @@ class Reader:
         said = list(self._events.unended())
         self._events.close_lanes(out)
         calls = self._events.calls
-        # When a live connection is over nobody can answer any more.
+        if self._turns is not None:
+            # When a live connection is over nobody can answer any more.
+            out.extend(self._events.questions.deny_all(OVER))
         leftover = calls.abandon(record.outcome, all_of_them=self._turns is not None)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)

@@ -9,7 +9,8 @@ The rules, each found on real runs of google-adk 2.13 against both families of l
   `turnComplete`, when the user speaks, or with the run;
 - while a call waits, all that is said stays in its message: no client takes an output for a call of an
   earlier one;
-- who is interrupted by the person is not heard until upstream ends the turn too.
+- who is interrupted by the person is not heard until upstream ends the turn too; unless a call was the
+  last thing: what comes then is news.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Turns:
         kind = type(item)
         if kind in _BEGINS:
             self._begin(out)
-            self._is_speaking = True
+            self._is_speaking = kind not in _CALLS  # who calls has said what came before
             self._speaker = getattr(item, "speaker", self._speaker)
         elif kind in _USER:
             if self._open is not None and self._open.held:

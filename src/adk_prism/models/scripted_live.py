@@ -179,14 +179,16 @@ class ScriptedConnection(BaseLlmConnection):
         """Play one turn of the script and return it; None if it is left to wait for answers."""
         request = self._request.model_copy(update={"contents": list(self._contents)})
         turn = self._script(request)
+        called: set[str] = set()
         async for response in self._paced(turn):
             if calls := _calls_in(response):
                 assert response.content is not None
                 self._contents.append(response.content)
-                self._unanswered |= set(calls)
+                called |= set(calls)
+                self._unanswered |= called
             self._put(response)
         self._put(LlmResponse(usage_metadata=turn.usage or self._count(request, turn)))
-        return None if self._unanswered else turn
+        return None if called & self._unanswered else turn
 
     async def _paced(self, turn: Turn) -> AsyncIterator[LlmResponse]:
         for beat in self._beats(turn):

@@ -141,3 +141,9 @@ def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
         if run.head.continues is not None:
             later |= run.head.continues.decisions
     return later
+
+
+def answered_later(turn: Turn, index: int) -> frozenset[str]:
+    """Return the calls whose results runs after the given one brought."""
+    going_on = (run.head.continues for run in turn.runs[index + 1 :])
+    return frozenset(call for given in going_on if given is not None for call in given.answers)

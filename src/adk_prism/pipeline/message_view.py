@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 from msgspec import structs
 
-from adk_prism.pipeline.chats import Chats, Turn, decided_later
+from adk_prism.pipeline.chats import Chats, Turn, answered_later, decided_later
 from adk_prism.pipeline.follow import Follower, Stream, View
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Frame
@@ -35,6 +35,7 @@ def scope_of(turn: Turn, index: int) -> Scope:
         closes=index == last,
         replayed=last > 0,
         decided=decided_later(turn, index),
+        answered=answered_later(turn, index),
     )
 
 

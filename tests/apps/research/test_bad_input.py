@@ -137,6 +137,43 @@ async def test_a_plan_that_the_researcher_has_rewritten(talk: Talk) -> None:
     assert (receipt["query"], receipt["filters"]) == ("saliency", {"year": ">=2019"})
 
 
+@pytest.mark.parametrize(
+    ("plan", "searches"),
+    [
+        ({"database": "Nowhere", "query": "saliency"}, 0),
+        ({"database": "sample_library", "query": ""}, 0),
+        ({"database": "sample_library", "query": "saliency"}, 1),
+        ({"database": "sample_library", "query": "saliency", "tool": "rm", "limit": 100_000}, 1),
+        ({"database": "x", "query": "saliency", "tool": SEARCH, "filters": {"year": "soon"}}, 1),
+    ],
+)
+async def test_a_plan_that_only_the_panel_has_written(
+    talk: Talk, plan: dict[str, Any], searches: int
+) -> None:
+    """It runs if there is such a database and something to look for; else there is no plan."""
+    await talk.write(pending_search_plan=plan)
+    turn = await talk.say("ok")
+    assert turn.text
+    box = (await talk.grounding()).box()
+    assert len(box.search_history) == searches
+    assert box.pending_search_plan is None
+
+
+@pytest.mark.parametrize("value", ["perhaps", 7, {"ok": True}])
+async def test_an_approval_that_is_none(talk: Talk, value: Any) -> None:
+    """The plan waits on, and the value is gone."""
+    await talk.say("counterfactual explanations")
+    answer = await talk.adk.post(
+        "/run", {"role": "system", "parts": []}, stateDelta={"grounding:user_approval": value}
+    )
+    assert answer.status_code == 200
+    turn = await talk.say("continue")
+    assert "still waits" in turn.text
+    grounding = await talk.grounding()
+    assert grounding.box().pending_search_plan is not None
+    assert grounding.answers().user_approval is None
+
+
 async def test_two_messages_at_once(talk: Talk) -> None:
     """One of them runs; the other is told that the session is busy, or waits its turn."""
     await talk.say("counterfactual explanations")

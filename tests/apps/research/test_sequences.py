@@ -55,6 +55,24 @@ async def test_a_successful_search(talk: Talk) -> None:
     await talk.counts_add_up()
 
 
+async def test_the_panel_of_a_view_shows_it(talk: Talk) -> None:
+    """What the run changed, the receipt that it brought, and the box as the session has it."""
+    await talk.say(GOOD)
+    await talk.say("ok")
+    runs = (await talk.adk.http.get("/api/runs", params={"session": talk.adk.session})).json()
+    last = next(run["run"] for run in runs if run["outcome"] == "finished")
+    view = (await talk.adk.http.get(f"/api/runs/{last}/view", params={"panel": "grounding"})).json()
+    shown = view["grounding"]
+    box = (await talk.grounding()).values
+    assert shown["box"] == {name: box[name] for name in box if name != "search_history"}
+    changed = {change["key"].removeprefix("grounding:") for change in shown["changed"]}
+    assert changed >= {"papers_found", "databases_searched", "pending_search_plan", "stage"}
+    [receipt] = shown["receipts"]
+    assert receipt["new"] is True
+    assert receipt["time"] == box["search_history"][0]["timestamp"][11:16]
+    assert (shown["step"], shown["unreadable"]) == ({"number": 2, "of": 4}, [])
+
+
 async def test_a_failure_with_help_and_its_recovery(talk: Talk) -> None:
     """Too little was found: the class with its numbers, a ready remedy, a new plan, more papers."""
     await talk.say(LOW)

@@ -66,11 +66,12 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
       </div>
     );
   }
-  if (!failure) return null;
+  const reason = link.kind === 'unsent' ? 'This message did not reach the server.' : failure;
+  if (!reason) return null;
   return (
     <div className="notice" data-kind="error" role="alert">
       <Icon name="error" />
-      <span>{failure}</span>
+      <span>{reason}</span>
       <span className="actions">
         <button type="button" className="button" onClick={onRetry}>
           <Icon name="retry" /> Try again

@@ -6,6 +6,7 @@ import { Chat } from '@ai-sdk/react';
 import type { FileUIPart } from 'ai';
 import { explain, Problem, readProblem } from '../app/problem';
 import { getJson, send } from '../app/request';
+import { draftKey, keepDraft } from './draft';
 import { isAnswered, type Message } from './message';
 import type { PrismDataParts } from './prism';
 import { Sounds } from './sounds';
@@ -14,6 +15,8 @@ import { chatAddress, isLost, PrismTransport, type Where } from './transport';
 export type Link =
   | { kind: 'connected' }
   | { kind: 'lost'; attempt: number }
+  /** The last message did not reach the server. */
+  | { kind: 'unsent' }
   /** Somebody deleted the session: what is on the screen is all there is. */
   | { kind: 'gone' };
 
@@ -39,7 +42,7 @@ export class Conversation {
     readonly where: Where,
     messages: Message[],
   ) {
-    this.transport = new PrismTransport(where, () => this.setLink(CONNECTED));
+    this.transport = new PrismTransport(where, () => this.onOpen());
     this.chat = new Chat<Message>({
       id: where.session,
       messages,
@@ -57,6 +60,11 @@ export class Conversation {
         if (isLost(error)) void this.recover();
       },
     });
+  }
+
+  private onOpen(): void {
+    keepDraft(draftKey(this.where), '', 'unsent');
+    this.setLink(CONNECTED);
   }
 
   readonly watch = (notify: () => void): (() => void) => {
@@ -160,13 +168,23 @@ export class Conversation {
   }
 
   private async reload(): Promise<void> {
+    const told = await this.history();
+    if (!told) return;
+    const last = this.chat.lastMessage;
+    const isUnsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
+    this.chat.messages = isUnsent ? [...told, last] : told;
+    if (isUnsent) this.setLink({ kind: 'unsent' });
+  }
+
+  /** Return what the server knows of this chat; null where it cannot be asked, or the chat is gone. */
+  private async history(): Promise<Message[] | null> {
     try {
-      const told = await getJson<Message[]>(chatAddress(this.where, 'messages'));
-      const last = this.chat.lastMessage;
-      const unsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
-      this.chat.messages = unsent ? [...told, last] : told;
+      return await getJson<Message[]>(chatAddress(this.where, 'messages'));
     } catch (error) {
-      if (error instanceof Problem && error.status === 404 && this.chat.messages.length > 1) this.setLink({ kind: 'gone' });
+      if (!(error instanceof Problem) || error.status !== 404) return null;
+      if (this.chat.messages.length <= 1) return []; // Its first message did not arrive, so it never was.
+      this.setLink({ kind: 'gone' });
+      return null;
     }
   }
 

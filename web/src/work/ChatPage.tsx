@@ -11,6 +11,7 @@ import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
 import { Conversation, reasonOf } from '../chat/conversation';
 import { curlOf, markdownOf } from '../chat/export';
+import { draftKey, restoreUnsent } from '../chat/draft';
 import { textOf, type Message } from '../chat/message';
 import { messagesOf } from '../chat/past';
 import { chatAddress, isLost, type Where } from '../chat/transport';
@@ -51,6 +52,7 @@ export default function ChatPage({ where }: { where: Where }) {
 }
 
 async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
+  restoreUnsent(draftKey(where));
   if (isFresh(where.session)) return { kind: 'ready', conversation: new Conversation(where, []) };
   try {
     const messages = await getJson<Message[]>(chatAddress(where, 'messages'), signal);
@@ -154,7 +156,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
             failure={playhead.isPast ? '' : failure}
             link={link}
             blocked={blocked}
-            draft={`${where.app}/${where.user}/${where.session}`}
+            draft={draftKey(where)}
             onSend={(text, files) => conversation.say(text, files)}
             onStop={() => void conversation.stop()}
             onRetry={() => void conversation.retry()}

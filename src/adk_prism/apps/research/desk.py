@@ -33,6 +33,8 @@ class Desk:
         found = read(state)
         self.box: GroundingBox = found.box()
         self.answers: PanelAnswers = found.answers()
+        self.unreadable = [each.key for each in found.unreadable]
+        """Keys whose values are not what the contract says."""
 
     def papers(self) -> list[dict[str, Any]]:
         """Return every paper once, in the order of the receipts."""

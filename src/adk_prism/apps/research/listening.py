@@ -19,6 +19,7 @@ from adk_prism.apps.research.directive import HEARD, heard_value, shown_value, w
 from adk_prism.apps.research.hearing.hearing import Heard, Hearing, cancelled
 from adk_prism.apps.research.searching import Clock
 from adk_prism.apps.research.toolbox import Toolbox
+from adk_prism.grounding import PANEL_KEYS, value_of
 
 _GO_ON = ("search", "propose")
 
@@ -40,9 +41,22 @@ class Listening:
         state, invocation = callback_context.state.to_dict(), callback_context.invocation_id
         if was_heard(state, invocation):
             return
-        heard = self._hear(_words(callback_context.user_content), Desk(state))
+        desk = self._desk(callback_context)
+        heard = self._hear(_words(callback_context.user_content), desk)
         write(callback_context.state, heard.writes)
         callback_context.state[HEARD] = heard_value(heard, invocation)
+
+    def _desk(self, context: CallbackContext) -> Desk:
+        """Return the desk, after putting right what a panel has written and nobody can act on."""
+        desk = Desk(context.state.to_dict())
+        plan = desk.box.pending_search_plan
+        mended = self._toolbox.mended(plan) if plan is not None else None
+        for key in desk.unreadable:
+            if key in PANEL_KEYS:
+                context.state[key] = None
+        if mended != plan:
+            write(context.state, {"pending_search_plan": value_of(mended) if mended else None})
+        return Desk(context.state.to_dict())
 
     def before_tool(
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext

@@ -54,7 +54,7 @@ class Searching:
         """Search, write the receipt and what follows from it; return the answer of the tool."""
         began = self._clock()
         asked = replace(query, limit=given.limit)
-        async with httpx.AsyncClient() as client:
+        async with _client(database) as client:
             outcome = await search(
                 database, asked, client=client, limiter=self._limiter, clock=self._timer
             )
@@ -177,6 +177,20 @@ class Searching:
             answer["call"] = call_of(open_plan)
             text += f"\n\nProceed with full search? {open_plan.expected_results}."
         return answer | {"text": text}
+
+
+class _NoNetwork(httpx.AsyncBaseTransport):
+    """What a search on this machine reaches."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("A local search asks nobody.", request=request)
+
+
+def _client(database: AnyDatabase) -> httpx.AsyncClient:
+    """Return a client for one search; one that can reach a service takes its certificates along."""
+    if database.mode == "online":
+        return httpx.AsyncClient()
+    return httpx.AsyncClient(transport=_NoNetwork(), trust_env=False)
 
 
 def call_of(plan: SearchPlan) -> dict[str, Any]:

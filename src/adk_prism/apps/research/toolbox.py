@@ -13,6 +13,7 @@ from typing import Any
 from google.adk.tools import FunctionTool, ToolContext
 from google.adk.tools.base_tool import BaseTool
 from google.genai import types
+from msgspec import structs
 
 from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
@@ -135,6 +136,13 @@ class Toolbox:
             "text": plan_text(plan),
         }
 
+    def mended(self, plan: SearchPlan) -> SearchPlan | None:
+        """Return a plan that a panel may have written, as one that can run; None if none can."""
+        database = self._reach.labelled(plan.tool) or self._reach.labelled(plan.database)
+        if database is None or not mended(plan.query):
+            return None
+        return structs.replace(plan, tool=database.tool, limit=plan.limit or FULL_RUN)
+
     # ------------------------------------------------------------------ searching
 
     def _search_tool(self, database: AnyDatabase) -> FunctionTool:
@@ -203,8 +211,10 @@ class Toolbox:
             return {
                 "text": "Nothing has been found yet, so there is nothing to synthesise. Ask a question."
             }
-        step = NextAction(owner="researcher", action="validate", target="the synthesis")
-        write(tool_context.state, {"stage": "synthesis", "next_action": value_of(step)})
+        write(tool_context.state, {"stage": "synthesis"})
+        if desk.box.pending_search_plan is None:
+            step = NextAction(owner="researcher", action="validate", target="the synthesis")
+            write(tool_context.state, {"next_action": value_of(step)})
         citations = [
             Citation(str(p.get("venue") or "paper"), str(p["title"]), uri=str(p.get("url") or ""))
             for p in papers

@@ -72,6 +72,8 @@ class Scope(Struct, frozen=True, kw_only=True):
     """The client rebuilds the message from nothing: it has not seen the requests being answered."""
     decided: Mapping[str, Decision] = {}
     """Approvals of this run that a later run of the message has an answer to, by call."""
+    answered: frozenset[str] = frozenset()
+    """Calls whose result a later run of the message has: what a tool said at first is not told."""
 
 
 WHOLE = Scope()
@@ -250,23 +252,26 @@ class AiSdkProjection:
         self._delegated.pop(call, None)
         self._questions.pop(call, None)
 
-    def _is_known(self) -> bool:
-        """Tell whether an answer came with the request that began the run.
+    def _is_known(self, call: str) -> bool:
+        """Tell whether an answer need not be told: an output is told once.
 
-        The client that sent it shows it already, and an output is told once; only a replay tells it.
+        What came with the request that began the run the client that sent it shows already; a replay
+        tells it, and not what the call's tool had said before.
         """
-        return self._cursor == 1 and not self._scope.replayed
+        if self._scope.replayed:
+            return call in self._scope.answered
+        return self._cursor == 1
 
     def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
         self._settle(item.call)
-        if self._is_known():
+        if self._is_known(item.call):
             return
         output = _safe(item.output) if bytes(item.output) else _NULL
         out.append(ToolOutputAvailable(item.call, output, item.provider_executed or UNSET))
 
     def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
         self._settle(item.call)
-        if self._is_known():
+        if self._is_known(item.call):
             return
         out.append(ToolOutputError(item.call, item.error, item.provider_executed or UNSET))
 

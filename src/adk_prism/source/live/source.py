@@ -27,7 +27,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.errors import NotFound
+from adk_prism.errors import NotFound, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
 from adk_prism.source.agents import list_agents
 from adk_prism.source.contract import Emit
@@ -179,6 +179,8 @@ class LiveSource:
         if event.turn_complete or event.interrupted:
             self._is_speaking = self._is_muted = False
             self._sound.end_turn()
+        elif event.get_function_calls():
+            self._is_speaking = False  # who calls has said what came before (`facts.turns`)
         elif event.content is not None or event.output_transcription is not None:
             self._is_speaking = True
 
@@ -203,6 +205,8 @@ class LiveSource:
     async def say(self, content: types.Content, message: str = "") -> None:
         """Send what the user wrote, under the message's id. Raise `Unprocessable` for what ADK refuses."""
         content = checked_message(content)
+        if any(part.function_response for part in content.parts or ()):
+            raise Unprocessable("Results of tools and approvals are not said; send them as such.")
         said = Event(
             id=message or Event.new_id(),
             invocation_id=self._call.invocation,

@@ -40,7 +40,7 @@ def test_the_best_come_first() -> None:
     """A word in the title weighs more than one in the subject."""
     papers = LIBRARY.search(Query("layer-wise relevance propagation", limit=3))
     assert "relevance propagation" in papers[0].title.lower()
-    assert LIBRARY.search(Query("Ribeiro trust classifier"))[0].arxiv == "1602.04938"
+    assert LIBRARY.search(Query("trust explaining predictions classifier"))[0].arxiv == "1602.04938"
 
 
 def test_filters_narrow() -> None:

@@ -126,12 +126,12 @@ class Hearing:
         given = {"user_approval": approval, "approval_timestamp": self._stamp(approval)}
         if approval == "cancel":
             given |= {"pending_search_plan": None, "preview_mode": False, "next_action": _asks()}
-            return Heard("cancelled", {"plan": value_of(plan)}, given)
+            return Heard("cancelled", writes=given)
         # A panel that asks for a preview and approves means a short run, unless that has been made.
         asked = self.answers.preview_mode is True and self.answers.user_approval == approval
         short = approval == "short_run" or (asked and not self._was_previewed(plan))
         given |= {"user_approval": "short_run" if short else "ok", "preview_mode": short}
-        return Heard("search", {"plan": value_of(plan), "short_run": short}, given)
+        return Heard("search", {"short_run": short}, given)
 
     def _was_previewed(self, plan: SearchPlan) -> bool:
         last = self.box.search_history[-1] if self.box.search_history else None
@@ -201,9 +201,11 @@ class Hearing:
         return replace(heard, writes=stale | heard.writes)
 
     def _errand(self) -> Heard | None:
-        errand = read_errand(self.text)
-        if errand is None or (errand == "continue" and self.box.pending_search_plan is not None):
+        plan, errand = self.box.pending_search_plan, read_errand(self.text)
+        if errand is None or (errand == "continue" and plan is not None):
             return None
+        if plan is not None:
+            return Heard(errand, writes={"next_action": _waits(plan)})
         if errand in ("help", "continue"):
             return Heard(errand, writes={"next_action": _asks()})
         does = NextAction(owner="agent", action=errand, target="what was found", due="now")

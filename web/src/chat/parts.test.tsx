@@ -1,0 +1,130 @@
+/** Every part that the server can send is shown: by its own component, on a call's card, or with its message. */
+import { renderToStaticMarkup } from 'react-dom/server';
+import { expect, test } from 'vitest';
+import { ChatContext, type ChatActions } from './ChatContext';
+import type { Message, Part } from './message';
+import { MessageView } from './MessageView';
+import type { PrismDataParts } from './prism';
+
+const PROOF: PrismDataParts['proof'] = {
+  subject: { kind: 'specialist', name: 'burn_analyst' },
+  origin: 'computed',
+  confidence: 0.6,
+  derivation: 'the lowest of its parts',
+  readings: [],
+  citations: [],
+  reasoning_chain: [],
+};
+
+/** One of each; the compiler sees to it that none is missing. */
+const DATA: PrismDataParts = {
+  state: { topic: 'prisms' },
+  artifact: { filename: 'note.txt', version: 3 },
+  transfer: { to: 'botanist' },
+  output: { author: 'flow', path: 'flow/step', output: { a: 1 } },
+  'long-running': { toolCallId: 'c1', toolName: 'order_print' },
+  approval: { approvalId: 'a1', toolCallId: 'c2', hint: 'think first' },
+  'input-request': { id: 'q1', request: { message: 'Which colour?' } },
+  'credential-request': { id: 'k1', request: {} },
+  proof: PROOF,
+  'executable-code': { code: 'print(1)', language: 'PYTHON' },
+  'code-execution-result': { outcome: 'OUTCOME_OK', output: '1' },
+  'file-reference': { uri: 'gs://bucket/x', mediaType: 'text/plain' },
+  pcm: { content: '', sampleRate: 24000, channels: 1, bitDepth: 16 },
+  'input-transcription': { text: 'hello there', final: true },
+  interrupted: { author: 'tour' },
+  error: { code: 'E42', author: 'tour', path: '', message: 'a step failed' },
+  unrecognised: { kind: 'novelty', raw: { b: 2 } },
+  'input-response': { id: 'q0', response: 'blue' },
+  'credential-response': { id: 'k0', response: 'secret' },
+};
+
+/** What is to be read where; empty: the part is heard, not seen, and its message tells of it. */
+const SEEN: Record<keyof PrismDataParts, string> = {
+  state: 'topic',
+  artifact: 'note.txt',
+  transfer: 'botanist',
+  output: 'flow/step',
+  'long-running': 'result may come later',
+  approval: 'think first',
+  'input-request': 'Which colour?',
+  'credential-request': 'sign in',
+  proof: 'burn_analyst',
+  'executable-code': 'print(1)',
+  'code-execution-result': 'Result',
+  'file-reference': 'gs://bucket/x',
+  pcm: '',
+  'input-transcription': 'hello there',
+  interrupted: 'cut off',
+  error: 'a step failed',
+  unrecognised: 'novelty',
+  'input-response': 'Answer',
+  'credential-response': 'Signed in',
+};
+
+const CALLS: Part[] = [
+  { type: 'tool-order_print', toolCallId: 'c1', state: 'output-available', input: {}, output: { ticket: 1 } },
+  { type: 'dynamic-tool', toolName: 'send', toolCallId: 'c2', state: 'approval-requested', input: { to: 'Ada' }, approval: { id: 'a1' } },
+];
+
+const ACTIONS: ChatActions = { app: 'a', user: 'user', session: 's', conversation: null, reason: '', seek: null, openPanel: () => undefined };
+
+function shown(parts: Part[], metadata?: Message['metadata']): string {
+  const message: Message = { id: 'm', role: 'assistant', parts, metadata };
+  return renderToStaticMarkup(
+    <ChatContext value={ACTIONS}>
+      <MessageView message={message} live={false} last isAnswered={() => false} />
+    </ChatContext>,
+  );
+}
+
+const NAMES = Object.keys(DATA) as (keyof PrismDataParts)[];
+
+test.each(NAMES)('data-%s', (name) => {
+  const html = shown([...CALLS, { type: `data-${name}`, data: DATA[name] } as Part]);
+  expect(html).toContain(SEEN[name]);
+  expect(html).not.toContain('not known to this page');
+});
+
+test('a credential is never shown', () => {
+  expect(shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain('secret');
+});
+
+const PLAIN: [Part, string][] = [
+  [{ type: 'text', text: 'plain words' }, 'plain words'],
+  [{ type: 'reasoning', text: 'thoughts' }, 'Thought'],
+  [{ type: 'source-url', sourceId: '1', url: 'https://a.example/x', title: 'A page' }, 'A page'],
+  [{ type: 'source-document', sourceId: '2', mediaType: 'application/pdf', title: 'A paper' }, 'A paper'],
+  [{ type: 'file', mediaType: 'image/png', url: 'data:image/png;base64,AA==' }, '<img'],
+  [{ type: 'reasoning-file', mediaType: 'image/png', url: 'data:image/png;base64,AA==' }, '<img'],
+  [{ type: 'custom', kind: 'x.y' } as Part, 'x.y'],
+];
+
+test.each(PLAIN)('%j', (part, words) => {
+  expect(shown([part])).toContain(words);
+});
+
+const STATES: [string, object, string][] = [
+  ['input-streaming', { input: { a: 1 } }, 'broken off'],
+  ['input-available', { input: { a: 1 } }, 'waits for an answer'],
+  ['approval-requested', { input: {}, approval: { id: 'x' } }, 'needs your approval'],
+  ['approval-responded', { input: {}, approval: { id: 'x', approved: false, reason: 'no' } }, 'denied'],
+  ['output-available', { input: {}, output: 1 }, 'done'],
+  ['output-error', { input: {}, errorText: 'it broke' }, 'it broke'],
+  ['output-denied', { input: {}, approval: { id: 'x', approved: false } }, 'denied'],
+];
+
+test.each(STATES)('a call in the state %s', (state, more, words) => {
+  expect(shown([{ type: 'tool-x', toolCallId: 'c', state, ...more } as Part])).toContain(words);
+});
+
+test('a part that nobody knows is shown as it came', () => {
+  const html = shown([{ type: 'data-novelty', data: { shade: 'ultraviolet' } } as unknown as Part]);
+  expect(html).toContain('data-novelty');
+  expect(html).toContain('not known to this page');
+});
+
+test('usage, model and why it stopped', () => {
+  const html = shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
+  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Sound']) expect(html).toContain(words);
+});
