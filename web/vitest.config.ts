@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },
+  // One DOM for all files: none of them changes it.
+  test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'], isolate: false },
 });

@@ -193,7 +193,7 @@ def test_an_unknown_app_of_a_server(console_server: Server, tmp_path: Path) -> N
     """The server's apps are named."""
     done = piped(tmp_path, ["nowhere", "--url", console_server.url])
     assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no app 'nowhere'; there are grounded, tour." in done.stderr
+    assert "There is no app 'nowhere'; there are grounded, research, tour." in done.stderr
 
 
 def test_something_else_at_the_address(loopback_page: str, tmp_path: Path) -> None:

@@ -144,6 +144,7 @@ async def test_a_chat_goes_on_after_a_kill(killed: Life, http: httpx.AsyncClient
     deltas = [json.loads(line[6:]) for line in whole.splitlines() if b'"text-delta"' in line]
     text = "".join(delta["delta"] for delta in deltas)
     assert [part["text"] for part in partial["parts"] if part["type"] == "text"] == [text]
+    assert partial["metadata"]["failure"] == "The run failed (owner_lost)."
     after = await http.post("/api/chat/tour", json=chat_body(chat, "tool"))
     assert "sunny" in after.text
     assert len((await http.get(messages_of(chat, "tour"))).json()) == 4
@@ -192,6 +193,7 @@ async def test_a_continuation_survives_a_kill(killed: Life, http: httpx.AsyncCli
     _, message = (await http.get(messages_of(chat))).json()
     [call] = [part for part in message["parts"] if "toolCallId" in part]
     assert (message["id"], call["state"]) == (asked["id"], "output-available")
+    assert message["metadata"]["failure"] == "The run failed (owner_lost)."
     again = await http.post("/api/chat/diary", json=told["approval"])
     assert again.status_code == 409
     after = await http.post("/api/chat/diary", json=chat_body(chat, "hello"))

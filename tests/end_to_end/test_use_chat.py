@@ -294,6 +294,9 @@ def test_a_question_is_answered_by_typing(play: Player) -> None:
     assert "'guests': 4" in result.text
     stored = json.loads(result.requests[-1]["text"])
     assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
+    calls = [part for m in stored for part in m["parts"] if "toolCallId" in part]
+    assert {call["state"] for call in calls} == {DONE}
+    assert len(result.posts) == 2
 
 
 def test_a_question_is_answered_by_a_form(play: Player, server: Server) -> None:

@@ -97,3 +97,16 @@ def test_a_message_that_was_never_stored_is_taken_back(play: Player) -> None:
     result = play(*steps, RELOAD, app="moody", fails=True)
     texts = ["please sing", "Gladly: please sing", "please dance", "Gladly: please dance"]
     assert [text_of(m) for m in result.messages] == texts
+
+
+@pytest.mark.parametrize("step", [{"do": "regenerate"}, {"do": "edit", "message": 2, "text": "5"}])
+def test_an_answer_to_a_question_goes_with_its_question(play: Player, step: Step) -> None:
+    """ADK takes back whole invocations, so the answer alone is refused and stays; the message that led
+    to the question can be taken back, and the answer with it."""
+    chat = new_id()
+    asked = (send("input request"), send('{"guests": 4}'))
+    refused = play(*asked, step, RELOAD, id=chat)
+    assert [r["status"] for r in refused.posts] == [200, 200, 409]
+    assert "'guests': 4" in refused.text
+    again = play(RELOAD, {"do": "edit", "message": 0, "text": "text"}, RELOAD, id=chat)
+    assert [text_of(m) for m in again.messages[::2]] == ["text"]

@@ -263,6 +263,11 @@ TOLD = (
         cites=(Cites("Factbook", label="Sources"), Cites("Almanac", label="Sources")),
     ),
     Case("told: one or more", "**Source(s):** MTBS", cites=(Cites("MTBS", label="Source(s)"),)),
+    Case(
+        "told: other bullets",
+        "Sources:\n● MTBS, burn bundle\n▪ RAVG",
+        cites=(Cites("MTBS", "burn bundle", label="Sources"), Cites("RAVG", label="Sources")),
+    ),
     Case("told: a count", "Sources: 3"),
     Case("told: an officer", "Authority: Fire Chief"),
 )

@@ -133,5 +133,5 @@ async def live(runner: Runner, **options: Any) -> AsyncIterator[LiveStage]:
         async with asyncio.timeout(PATIENCE):
             await recording
     async with asyncio.timeout(PATIENCE):
-        while left := asyncio.all_tasks() - before:
+        while left := asyncio.all_tasks() - before - {asyncio.current_task()}:
             await asyncio.wait(left)

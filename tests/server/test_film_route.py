@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cli.test_share import data_in
 from tests.recordings.library import RECORDINGS, load
 from tests.server.staged import SESSION, agent, staging
 from tests.source.scripted import Scripted, call
@@ -17,6 +18,7 @@ from adk_prism.pipeline.closeup import Closeups, Lens
 from adk_prism.pipeline.films import Films
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.source.recording import write_run
 from adk_prism.view.document import encode
 from adk_prism.view.film import fold
 
@@ -156,3 +158,26 @@ async def test_what_is_kept_of_closeups_is_bounded(monkeypatch: pytest.MonkeyPat
     for number in range(1, closeup.KEPT_RUNS + 1):
         await closeups.of(RunId(f"run-{number}"), last)
     assert closeups.runs == [f"run-{number}" for number in range(1, closeup.KEPT_RUNS + 1)]
+
+
+async def test_a_run_is_shared_as_one_file() -> None:
+    """To be kept, with the graph of its app in it."""
+    async with staging(agent(Scripted.saying(call("count", "c1"), "One."))) as stage:
+        run = await stage.say("count")
+        answer = await stage.client.get(f"/api/runs/{run}/share")
+        assert answer.headers["content-disposition"] == f'attachment; filename="{run}.html"'
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        data = data_in(answer.text)
+        assert data["film"]["run"] == run
+        assert {node["name"] for node in data["graph"]["nodes"]} >= {"agent", "count"}
+        assert (await stage.client.get("/api/runs/nobody/share")).status_code == 404
+
+
+async def test_a_recording_from_elsewhere_is_shared_without_a_graph() -> None:
+    """An app of that name here need not be the one that ran."""
+    async with staging(agent(Scripted.saying("Hi."))) as stage:
+        body = b"".join(write_run(load("state")))
+        kind = {"content-type": "application/jsonl"}
+        made = (await stage.client.post("/api/recordings", content=body, headers=kind)).json()
+        answer = await stage.client.get(f"/api/runs/{made['run']}/share")
+        assert data_in(answer.text)["graph"] is None

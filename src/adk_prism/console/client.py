@@ -102,7 +102,7 @@ class Client:
             with _reaching():
                 async for piece in response.aiter_raw():
                     line += piece
-                    if b"\n" in line:
+                    if b"\n" in line or len(line) > LARGEST_RECORDING:
                         break
         return next(iter(read_run([line.partition(b"\n")[0] + b"\n"])))
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from adk_prism.console.backoff import Backoff
@@ -120,14 +121,17 @@ class Exchange:
     async def _attempt(self) -> AsyncGenerator[News, None]:
         async with self._open() as stream:
             if not self.run:
+                if not stream.run:
+                    raise SourceError("The server names no run; is it an adk-prism server?")
                 self.run = stream.run
                 yield Accepted(stream.run)
             if not self._cursor:
                 yield Told(await self._head())
             async for event in stream.events():
                 self._backoff.reset()
-                if self._is_news(event):
-                    yield Told(self._entry(event))
+                entry = self._entry(event)
+                if entry is not None:
+                    yield Told(entry)
         yield await self._settle()
 
     def _open(self) -> AbstractAsyncContextManager[Stream]:
@@ -140,16 +144,19 @@ class Exchange:
         self._cursor, self._time = 1, head.time
         return head
 
-    def _is_news(self, event: SseEvent) -> bool:
-        """Move to an event's position; tell whether the log has it, or only ADK's form of the end."""
+    def _entry(self, event: SseEvent) -> Entry | None:
+        """Move to an event's position; return its entry, None for ADK's form of a failed run's end."""
+        data = event.data.encode()
+        try:
+            read = read_event(data)
+        except msgspec.MsgspecError:
+            raise SourceError("The server sent something that is no ADK event.") from None
         cursor = parse_position(event.id).cursor if event.id else 0
         self._position = event.id or self._position
-        return read_event(event.data.encode()).id != f"error-{cursor}"
-
-    def _entry(self, event: SseEvent) -> Entry:
-        data = event.data.encode()
+        if read.id == f"error-{cursor}":
+            return None
         self._cursor += 1
-        self._time = read_event(data).timestamp or self._time
+        self._time = read.timestamp or self._time
         return Entry(self._cursor, self._time, AgentEvent(data))
 
     async def _settle(self) -> Settled:

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from time import monotonic
 from typing import Any, ClassVar, assert_never
 
 from textual import events, work
@@ -41,6 +42,8 @@ FRAME = 1 / 15
 """Seconds between two drawings of growing text: smooth to read, and idle most of the time."""
 PANEL_FRAME = 4
 """Text frames for one drawing of the panels, which cost a look at the whole run."""
+REST = 4
+"""Times as long as a drawing took, nothing is drawn: a very long answer leaves keys their turn."""
 TYPED_LINES = 100
 """Lines that the up key brings back."""
 
@@ -90,7 +93,7 @@ class Console(App[int]):
         self._talk = TalkView(self._session.dialogue.talk)
         self._strip = Static(id="strip", markup=False)
         self._status = Static(id="status", markup=False)
-        self._line = Line(placeholder=_TEXT, id="line")
+        self._line = Line(placeholder=_TEXT, select_on_focus=False, id="line")
         self._keys = Static(id="keys", markup=False)
         self._says = Row("Opening the session …", "dim")
         self._sent = ""
@@ -98,6 +101,8 @@ class Console(App[int]):
         self._sending: Worker[None] | None = None
         self._dirty = True
         self._frame = 0
+        self._rests = 0.0
+        """When it may be drawn again."""
         self._leaving = False
         """`q` was pressed: it is also the first letter of a question that somebody begins to type."""
         self._typed: deque[str] = deque(maxlen=TYPED_LINES)
@@ -158,7 +163,8 @@ class Console(App[int]):
         if not self._talk.is_attached:
             return  # leaving
         self._talk.keep_up()
-        if not self._dirty:
+        began = monotonic()
+        if not self._dirty or began < self._rests:
             return
         self._dirty = False
         self._talk.draw()
@@ -168,6 +174,7 @@ class Console(App[int]):
             self._draw_panels()
         else:
             self._dirty = True
+        self._rests = began + REST * (monotonic() - began)
 
     def _draw_panels(self) -> None:
         view = self._session.dialogue.panel("timeline")
@@ -227,11 +234,11 @@ class Console(App[int]):
         Once it is on its way to a widget, another one may follow it there that is meant for where the
         first has led: of `/export` typed fast, the `o` must not approve a plan.
         """
-        fresh = isinstance(event, events.InputEvent) and not event.is_forwarded
-        if fresh and isinstance(event, events.Key) and self._keyed(event):
-            return
-        if fresh and isinstance(event, events.Paste):
-            self.screen.set_focus(self._line)
+        if not event.is_forwarded:
+            if isinstance(event, events.Key) and self._keyed(event):
+                return
+            if isinstance(event, events.Paste):
+                self.screen.set_focus(self._line)
         await super().on_event(event)
 
     def _keyed(self, event: events.Key) -> bool:

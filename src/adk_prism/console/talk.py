@@ -19,6 +19,8 @@ from adk_prism.runlog.entry import RunStarted
 
 KEPT_ITEMS = 400
 """Items that stay on the screen: more than anybody scrolls through; the session keeps all."""
+DROPPED_AT_ONCE = 100
+"""By which it may be more for a while, so that the oldest go in few steps."""
 
 NoteKind = Literal["user", "note", "ask", "error"]
 CallState = Literal["running", "answered", "failed", "denied", "abandoned", "asked"]
@@ -60,8 +62,6 @@ class Talk:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.dropped = 0
-        """How many older items are no longer kept."""
         self._blocks: dict[str, Words] = {}
         self._calls: dict[str, Call] = {}
         self._tells_state = False
@@ -94,10 +94,10 @@ class Talk:
 
     def _add(self, item: Item) -> None:
         self.items.append(item)
-        extra = len(self.items) - KEPT_ITEMS
-        if extra > 0:
-            del self.items[:extra]
-            self.dropped += extra
+        if len(self.items) >= KEPT_ITEMS + DROPPED_AT_ONCE:
+            del self.items[:DROPPED_AT_ONCE]
+            kept = {id(each) for each in self.items}
+            self._calls = {name: call for name, call in self._calls.items() if id(call) in kept}
 
     # -------------------------------------------------------------- what is said
 

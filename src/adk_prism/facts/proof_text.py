@@ -4,7 +4,7 @@ A fold over lines. It keeps the section that a line stands in (headings, bold be
 announced (`Confidence:` and then a list), the columns of a table, and code, which is no statement unless
 it is data. What seems to state a confidence and cannot be read is kept as such; nothing is made up.
 
-The corpus in `tests/facts/proof_corpus.py` says how each form is read. One pass, no pattern that tries
+The corpus in `tests/facts/proof_corpus*.py` says how each form is read. One pass, no pattern that tries
 again: a megabyte takes as long as its thousand kilobytes (`benchmarks/proof.py`).
 """
 

@@ -159,6 +159,22 @@ async def test_one_approval_is_one_search(monkeypatch: pytest.MonkeyPatch) -> No
     assert len((await state_of(stage))["grounding:search_history"]) == 1
 
 
+async def test_one_approval_is_one_search_also_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two calls of one turn run side by side; one of them has to ask."""
+    call = {"functionCall": {"name": SEARCH, "args": {"query": QUERY}}}
+    replies = (
+        calls("propose_search", question=QUERY),
+        calls(SEARCH, query=QUERY),
+        [chunk(call, call, finish="STOP")],
+    )
+    with gemini(monkeypatch, *replies):
+        stage = Stage(research_app(0, environment={}))
+        await stage.send(QUERY)
+        take = await stage.send("ok")
+    assert asked(take)
+    assert len((await state_of(stage))["grounding:search_history"]) == 1
+
+
 async def test_a_short_run_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever limit the model asks for."""
     replies = (

@@ -218,6 +218,10 @@ export type PrismMetadata = {
   custom?: { [key: string]: JsonValue };
   /** How much raw sound was sent; `duration` in seconds. */
   audio?: { chunks: number; bytes: number; sampleRate: number; duration: number };
+  /** The user cut the speaker off; in live runs only. */
+  interrupted?: boolean;
+  /** Why the message breaks off: its run failed. For a page that is loaded later. */
+  failure?: string;
 };
 
 /** What the parts `data-<name>` hold, by name. */
@@ -234,6 +238,10 @@ export type PrismDataParts = {
   'long-running': { toolCallId: string; toolName: string };
   /** What the tool wants the person to know before approving; beside `tool-approval-request`. */
   'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue };
+  /** In a live run, to clients of dialect 6: a person is asked (`requested`), and has `approved` or `denied`; dialect 7 says it with `tool-approval-request` and `tool-approval-response`. */
+  'approval-request': { approvalId: string; toolCallId: string; state: string; reason?: string };
+  /** In a live run: tokens of a message, told after its end. Transient. */
+  'usage': { messageId: string; usage: PrismUsage };
   /** A workflow asks the person something. Answer with `data-input-response`. */
   'input-request': { id: string; request: JsonValue };
   /** A tool needs the person to sign in. Answer with `data-credential-response`. */

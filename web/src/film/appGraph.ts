@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'react';
 import { path } from '../app/base';
 import { getJson } from '../app/request';
+import type { Film } from './film';
 import { shared } from './shared';
 
 export type AppNode = {
@@ -16,11 +17,13 @@ export type AppNode = {
 export type AppEdge = { id: string; from: string; to: string; kind: string; route?: unknown };
 export type AppGraph = { nodes: AppNode[]; edges: AppEdge[]; truncated?: boolean };
 
-/** Return the app's graph; null where there is none: a capture, a shared file, an app that is not served here. */
-export function useAppGraph(app: string): AppGraph | null {
+/** Return the graph of a run's app; null where there is none: a run from elsewhere, an app that is gone. */
+export function useAppGraph({ app, uploaded, captured }: Film): AppGraph | null {
   const [loaded, setLoaded] = useState<{ app: string; graph: AppGraph | null } | null>(null);
+  // An app of that name here need not be the one that ran there.
+  const isForeign = uploaded || captured || shared() !== null;
   useEffect(() => {
-    if (shared()) return;
+    if (isForeign) return;
     const leaving = new AbortController();
     getJson<AppGraph>(`${path('api', 'studio', app)}/graph`, leaving.signal).then(
       (graph) => setLoaded({ app, graph }),
@@ -30,6 +33,7 @@ export function useAppGraph(app: string): AppGraph | null {
       },
     );
     return () => leaving.abort();
-  }, [app]);
-  return shared() ? shared()!.graph : loaded?.app === app ? loaded.graph : null;
+  }, [app, isForeign]);
+  if (isForeign) return shared()?.graph ?? null;
+  return loaded?.app === app ? loaded.graph : null;
 }

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import httpx
 from google.adk.sessions.state import State
+from msgspec import convert, structs
 
 from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
 from adk_prism.apps.research.databases.limiter import Limiter
 from adk_prism.apps.research.databases.outcome import Outcome
+from adk_prism.apps.research.databases.paper import Paper
 from adk_prism.apps.research.databases.query import Query, filters_of
 from adk_prism.apps.research.databases.search import search
 from adk_prism.apps.research.desk import Desk, record, shown, write
@@ -52,131 +55,171 @@ class Searching:
         self, state: State, database: AnyDatabase, query: Query, given: Grant
     ) -> dict[str, Any]:
         """Search, write the receipt and what follows from it; return the answer of the tool."""
+        # Used up now: the same call a second time, while the first one runs, has to ask.
+        write(state, {"user_approval": None})
         began = self._clock()
         asked = replace(query, limit=given.limit)
         async with _client(database) as client:
             outcome = await search(
                 database, asked, client=client, limiter=self._limiter, clock=self._timer
             )
-        desk = Desk(state.to_dict())
-        failure = self._judge(desk, outcome, asked, database)
-        open_plan = self._still_open(desk, outcome, given, failure)
-        news = desk.news(outcome.papers)
-        step = self._next(database, failure, open_plan, desk.box.papers_found + len(news))
-        kinds, years = breakdown(outcome.papers)
-        receipt = SearchReceipt(
-            timestamp=began.isoformat(timespec="seconds"),
-            database=database.label,
-            query=asked.text,
-            results_count=len(outcome.papers),
-            filters_applied=list(filters_of(asked)),
-            filters=panel.filters_of(asked),
-            delta=f"Found {len(outcome.papers)} papers in {database.label}, {len(news)} of them new",
-            next=_said(step),
-            duration_ms=outcome.duration_ms,
-            warnings=[*outcome.warnings, *(each.text for each in cautions(outcome, desk.known()))],
-            mode=outcome.mode,
-            preview=given.short,
-            total=outcome.total,
-            new_count=len(news),
-            by_kind=kinds,
-            by_year=years,
-            expected=self._planner.expect(database, asked, desk.box.search_history).text,
-            approval=f"{given.approval} by {given.by}",
-            requests=outcome.requests,
-            request=outcome.curl,
-        )
-        record(state, desk, receipt, news)
-        write(
-            state,
-            {
-                "stage": "retrieval",
-                "current_filters": receipt.filters,
-                "next_action": value_of(step),
-                "pending_search_plan": value_of(open_plan) if open_plan else None,
-                "last_search_failure": value_of(failure) if failure else None,
-                "user_approval": None,
-                "preview_mode": given.short,
-            },
-        )
-        return self._answer(Desk(state.to_dict()), outcome, receipt, failure, open_plan)
+        made = self._made(Desk(state.to_dict()), began, database, asked, given, outcome)
+        record(state, made.desk, made.receipt, made.news)
+        write(state, made.box)
+        return made.answer(Desk(state.to_dict()).box.papers_found)
 
-    def _judge(
-        self, desk: Desk, outcome: Outcome, asked: Query, database: AnyDatabase
-    ) -> SearchFailure | None:
+    def _made(
+        self,
+        desk: Desk,
+        began: datetime,
+        database: AnyDatabase,
+        asked: Query,
+        given: Grant,
+        outcome: Outcome,
+    ) -> _Made:
         history = desk.box.search_history
+        enabled = self._reach.enabled()
+        expected = self._planner.expect(database, asked, history)
         failure = classify(
             outcome,
             asked,
             database,
-            databases={each.key: each for each in self._reach.enabled()},
-            expected=self._planner.expect(database, asked, history).range,
+            databases={each.key: each for each in enabled},
+            expected=expected.range,
             history=self._planner.past(history),
         )
         labels = {key: each.label for key, each in self._databases.items()}
-        return as_state(failure, labels) if failure is not None else None
+        others = [e.label for e in enabled if e.mode == "online" and e.key != database.key]
+        return _Made(
+            began=began,
+            database=database,
+            asked=asked,
+            given=given,
+            outcome=outcome,
+            desk=desk,
+            expected=expected.text,
+            failure=as_state(failure, labels) if failure is not None else None,
+            other=others[0] if others else "",
+        )
 
-    def _still_open(
-        self,
-        desk: Desk,
-        outcome: Outcome,
-        given: Grant,
-        failure: SearchFailure | None,
-    ) -> SearchPlan | None:
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """A search that was made, and everything that follows from it."""
+
+    began: datetime
+    database: AnyDatabase
+    asked: Query
+    given: Grant
+    outcome: Outcome
+    desk: Desk
+    """As it was before."""
+    expected: str
+    failure: SearchFailure | None
+    other: str
+    """Label of the service to ask next; empty if there is none."""
+
+    @cached_property
+    def news(self) -> list[Paper]:
+        """Return the papers that no search has found before."""
+        return self.desk.news(self.outcome.papers)
+
+    @cached_property
+    def open_plan(self) -> SearchPlan | None:
         """Return the plan of the whole search, to be approved after a short run that left some over."""
-        plan = desk.box.pending_search_plan
-        if not given.short or not outcome.truncated or failure is not None or plan is None:
+        plan = self.desk.box.pending_search_plan
+        left_over = self.given.short and self.outcome.truncated and self.failure is None
+        if plan is None or not left_over:
             return None
-        total = outcome.total
+        total = self.outcome.total
         known = f"{total} papers (counted by the short run)" if total else "more than these"
-        # The rest of the plan stays: it is the same search.
-        return SearchPlan(**{**_fields(plan), "expected_results": known})
+        return structs.replace(plan, expected_results=known)
 
-    def _next(
-        self,
-        database: AnyDatabase,
-        failure: SearchFailure | None,
-        open_plan: SearchPlan | None,
-        found: int,
-    ) -> NextAction:
-        if failure is not None:
-            return NextAction(owner="researcher", action="refine", target=database.label, due="now")
-        if open_plan is not None:
-            return NextAction(
-                owner="researcher", action="approve_search", target=database.label, due="now"
-            )
-        for other in self._reach.enabled():
-            if other.mode == "online" and other.key != database.key:
-                return NextAction(owner="both", action="search", target=other.label)
-        return NextAction(owner="both", action="synthesize", target=f"{found} papers")
+    @cached_property
+    def step(self) -> NextAction:
+        """Return what is next, and whose turn it is."""
+        if self.failure is not None:
+            action, owner, target = "refine", "researcher", self.database.label
+        elif self.open_plan is not None:
+            action, owner, target = "approve_search", "researcher", self.database.label
+        elif self.other:
+            action, owner, target = "search", "both", self.other
+        else:
+            found = self.desk.box.papers_found + len(self.news)
+            action, owner, target = "synthesize", "both", f"{found} papers"
+        due = "now" if owner == "researcher" else ""
+        return convert({"owner": owner, "action": action, "target": target, "due": due}, NextAction)
 
-    def _answer(
-        self,
-        desk: Desk,
-        outcome: Outcome,
-        receipt: SearchReceipt,
-        failure: SearchFailure | None,
-        open_plan: SearchPlan | None,
-    ) -> dict[str, Any]:
-        papers = [shown(paper) for paper in outcome.papers]
-        text = receipt_text(receipt, papers, desk.box.papers_found)
+    @cached_property
+    def receipt(self) -> SearchReceipt:
+        """Return the receipt."""
+        outcome, label, count = self.outcome, self.database.label, len(self.outcome.papers)
+        kinds, years = breakdown(outcome.papers)
+        cautious = [each.text for each in cautions(outcome, self.desk.known())]
+        return SearchReceipt(
+            timestamp=self.began.isoformat(timespec="seconds"),
+            database=label,
+            query=self.asked.text,
+            results_count=count,
+            filters_applied=list(filters_of(self.asked)),
+            filters=panel.filters_of(self.asked),
+            delta=f"Found {count} papers in {label}, {len(self.news)} of them new",
+            next=_STEPS[self.step.action].format(target=self.step.target),
+            duration_ms=outcome.duration_ms,
+            warnings=[*outcome.warnings, *cautious],
+            mode=outcome.mode,
+            preview=self.given.short,
+            total=outcome.total,
+            new_count=len(self.news),
+            by_kind=kinds,
+            by_year=years,
+            expected=self.expected,
+            approval=f"{self.given.approval} by {self.given.by}",
+            requests=outcome.requests,
+            request=outcome.curl,
+        )
+
+    @property
+    def box(self) -> dict[str, Any]:
+        """Return what is written into the box beside the receipt."""
+        return {
+            "stage": "retrieval",
+            "current_filters": self.receipt.filters,
+            "next_action": value_of(self.step),
+            "pending_search_plan": value_of(self.open_plan) if self.open_plan else None,
+            "last_search_failure": value_of(self.failure) if self.failure else None,
+            "preview_mode": self.given.short,
+        }
+
+    def answer(self, found: int) -> dict[str, Any]:
+        """Return the answer of the tool; `found` are all papers of the session."""
+        papers = [shown(paper) for paper in self.outcome.papers]
+        text = receipt_text(self.receipt, papers, found)
         answer: dict[str, Any] = {
             "count": len(papers),
-            "total": outcome.total,
+            "total": self.outcome.total,
             "papers": papers,
-            "database": receipt.database,
-            "mode": receipt.mode,
-            "preview": receipt.preview,
-            "new_count": receipt.new_count,
-            "warnings": receipt.warnings,
+            "database": self.receipt.database,
+            "mode": self.receipt.mode,
+            "preview": self.receipt.preview,
+            "new_count": self.receipt.new_count,
+            "warnings": self.receipt.warnings,
         }
-        if failure is not None:
-            answer["failure"] = value_of(failure)
-            text += "\n\n" + help_text(failure)
-        if open_plan is not None:
-            answer["call"] = call_of(open_plan)
-            text += f"\n\nProceed with full search? {open_plan.expected_results}."
+        if self.failure is not None:
+            answer["failure"] = value_of(self.failure)
+            text += "\n\n" + help_text(self.failure)
+        if self.open_plan is not None:
+            answer["call"] = call_of(self.open_plan)
+            text += f"\n\nProceed with full search? {self.open_plan.expected_results}."
         return answer | {"text": text}
+
+
+_STEPS = {
+    "refine": "Choose a remedy, or say what to change",
+    "approve_search": "Approve the full search in {target}",
+    "search": "Search {target}",
+    "synthesize": "Synthesise {target}, refine the question, or export the strategy",
+}
 
 
 class _NoNetwork(httpx.AsyncBaseTransport):
@@ -205,19 +248,3 @@ def call_of(plan: SearchPlan) -> dict[str, Any]:
     }
     args |= {name: value for name, value in filters.items() if value}
     return {"tool": plan.tool, "args": args}
-
-
-def _fields(plan: SearchPlan) -> dict[str, Any]:
-    return {name: getattr(plan, name) for name in plan.__struct_fields__}
-
-
-_STEPS = {
-    "refine": "Choose a remedy, or say what to change",
-    "approve_search": "Approve the full search in {target}",
-    "search": "Search {target}",
-    "synthesize": "Synthesise {target}, refine the question, or export the strategy",
-}
-
-
-def _said(step: NextAction) -> str:
-    return _STEPS[step.action].format(target=step.target)

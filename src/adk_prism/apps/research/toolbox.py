@@ -17,11 +17,10 @@ from msgspec import structs
 
 from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
-from adk_prism.apps.research.databases.kinds import field_named, kind_named
-from adk_prism.apps.research.databases.paper import Paper, distinct
 from adk_prism.apps.research.databases.query import Query, mended
 from adk_prism.apps.research.desk import Desk, write
 from adk_prism.apps.research.gate import Refusal, grant, is_approved
+from adk_prism.apps.research.planning.arguments import as_query, called_query
 from adk_prism.apps.research.planning.filters import with_filters
 from adk_prism.apps.research.planning.planner import FULL_RUN, Planner, Unplannable, Wish
 from adk_prism.apps.research.planning.reach import Reach
@@ -29,6 +28,7 @@ from adk_prism.apps.research.searching import Clock, Searching, call_of
 from adk_prism.apps.research.writing.plans import plan_text
 from adk_prism.apps.research.writing.strategy import prisma, strategy
 from adk_prism.apps.research.writing.synthesis import synthesis
+from adk_prism.apps.research.writing.validation import check_counts, validation_text
 from adk_prism.grounding import NextAction, RemedyAction, SearchPlan, value_of
 from adk_prism.proof import Citation, proof
 
@@ -229,27 +229,9 @@ class Toolbox:
     def validate_findings(self, tool_context: ToolContext) -> dict[str, Any]:
         """Check that the counts in the grounding box add up with the receipts and the papers."""
         desk = Desk(tool_context.state.to_dict())
-        papers = desk.papers()
-        box = desk.box
-        again = len(distinct(_paper(each) for each in papers))
-        checks = {
-            "papers found = distinct papers": (box.papers_found, again),
-            "papers found = new papers of all receipts": (
-                box.papers_found,
-                sum(each.new_count for each in box.search_history),
-            ),
-            "databases searched = databases of the receipts": (
-                len(box.databases_searched),
-                len({each.database for each in box.search_history}),
-            ),
-        }
         write(tool_context.state, {"stage": "validation"})
-        lines = [
-            f"- {name}: {one} and {two}, {'right' if one == two else 'WRONG'}"
-            for name, (one, two) in checks.items()
-        ]
-        right = all(one == two for one, two in checks.values())
-        return {"valid": right, "text": "**VALIDATION**\n\n" + "\n".join(lines)}
+        checks = check_counts(desk.box, desk.papers())
+        return {"valid": all(each.right for each in checks), "text": validation_text(checks)}
 
     async def export_search_strategy(self, tool_context: ToolContext) -> dict[str, Any]:
         """Write the search strategy as Markdown and its PRISMA-style counts, as two files."""
@@ -292,50 +274,3 @@ def not_offered(name: str, offered: list[RemedyAction]) -> str:
         )
     known = "; ".join(f"{n}. {each.name}: {each.label}" for n, each in enumerate(offered, 1))
     return f"There is no remedy {name[:60]!r} on offer. There are: {known}."
-
-
-def as_query(
-    text: str,
-    since: int,
-    until: int,
-    fields: list[str] | None,
-    kinds: list[str] | None,
-    limit: int,
-) -> Query:
-    """Return the arguments of a call as a query; what is no field or kind is left out."""
-    return Query(
-        " ".join(text.split()),
-        since or None,
-        until or None,
-        tuple(dict.fromkeys(filter(None, map(field_named, fields or ())))),
-        tuple(dict.fromkeys(filter(None, map(kind_named, kinds or ())))),
-        limit,
-    )
-
-
-def called_query(arguments: Mapping[str, Any]) -> Query:
-    """Return the query of a call's raw arguments, which a model may have got wrong."""
-    years = [arguments.get(name) for name in ("since", "until")]
-    since, until = (year if isinstance(year, int) else 0 for year in years)
-    lists = [arguments.get(name) for name in ("fields", "kinds")]
-    fields, kinds = (
-        [e for e in each if isinstance(e, str)] if isinstance(each, list) else [] for each in lists
-    )
-    limit = arguments.get("limit")
-    text = arguments.get("query")
-    return as_query(
-        text if isinstance(text, str) else "",
-        since,
-        until,
-        fields,
-        kinds,
-        limit if isinstance(limit, int) else FULL_RUN,
-    )
-
-
-def _paper(kept: Mapping[str, Any]) -> Paper:
-    return Paper(
-        title=str(kept.get("title", "")),
-        doi=str(kept.get("doi", "")),
-        arxiv=str(kept.get("arxiv", "")),
-    )

@@ -13,10 +13,10 @@ from bisect import bisect_right
 
 from msgspec import Struct
 
-_PREFIX = re.compile(r"[\s>]*(?:(?P<marks>#{1,6})\s*|[-*+•·▪◦]\s+|\|)?\s*(?:\[[ xX]\]\s+)?")
+_PREFIX = re.compile(r"[\s>]*(?:(?P<marks>#{1,6})\s*|[-*+•·▪◦●○‣]\s+|\|)?\s*(?:\[[ xX]\]\s+)?")
 _NUMBERED = re.compile(r"(?:\(?(?:\d{1,3}[.)]|[a-z]\))|\[\d{1,3}\]:?)\s+")
 _MARKUP = re.compile(r"[*`]+|~~|_{1,3}|</?[A-Za-z][A-Za-z0-9]{0,9}(?:\s[^<>]{0,80})?/?>")
-_ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦]\s+|\(?(?:\d{1,3}[.)]|[a-z]\))\s+|\[\d{1,3}\]:?\s+)")
+_ITEM = re.compile(r"[\s>]*(?:[-*+•·▪◦●○‣]\s+|\(?(?:\d{1,3}[.)]|[a-z]\))\s+|\[\d{1,3}\]:?\s+)")
 _STRUCK = re.compile(r"~~[^~]{1,400}~~")
 _SIGNS = re.compile(
     r"(?:\[[■□\u2580-\u259f\s]{1,40}\]|[\u2300-\u23ff\u25a0-\u2604\u2607-\u27bf\u2b00-\u2b4f"
@@ -60,6 +60,7 @@ class Line(Struct, frozen=True, gc=False):
 
 def read_line(raw: str) -> Line:
     """Take the markup off a line."""
+    is_item = _ITEM.match(raw) is not None
     if not raw.isascii():
         raw = _SIGNS.sub("", unicodedata.normalize("NFKC", raw))
     if "~~" in raw:
@@ -70,8 +71,7 @@ def read_line(raw: str) -> Line:
     numbered = _NUMBERED.match(raw, start)
     text, marks = _plain(raw[numbered.end() if numbered else start :])
     heading = len(prefix["marks"] or "")
-    is_item = not heading and _ITEM.match(raw) is not None
-    return Line(text, lower(text), marks, heading, is_item)
+    return Line(text, lower(text), marks, heading, is_item and not heading)
 
 
 def plain_line(text: str) -> Line:

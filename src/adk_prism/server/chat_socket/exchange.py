@@ -74,6 +74,7 @@ class Exchange:
         forget = self._context.sockets.hold(partial(self._out.close, 1012, "the server goes down"))
         try:
             await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+            await self._out.farewell(sending)
         finally:
             forget()
             answering = [r.task for r in self._requests.values() if r.task is not None]

@@ -13,6 +13,9 @@ from typing import Any
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+FAREWELL = 2.0
+"""Seconds that the last message may take."""
+
 MOST_WAITING = 256
 """Messages: some seconds of sound and words."""
 
@@ -49,6 +52,11 @@ class Outbox:
         """Say nothing more but this, now; the first reason counts."""
         if not self._closing.done():
             self._closing.set_result(Closing(code, reason))
+
+    async def farewell(self, sending: asyncio.Task[None]) -> None:
+        """Let the task that runs this say why it closes, if it does."""
+        if self._closing.done():
+            await asyncio.wait({sending}, timeout=FAREWELL)
 
     async def finish(self, code: int, reason: str = "") -> None:
         """Close when all that waits has been sent."""

@@ -113,6 +113,7 @@ class Talk:
         leave = self._leave
         try:
             await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
+            await self._out.farewell(sending)
         finally:
             tasks = {listening, sending, *filter(None, [self._telling])}
             for task in tasks:

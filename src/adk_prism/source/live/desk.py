@@ -1,7 +1,10 @@
 """Where the tools of one live run wait for people and clients.
 
-Decides what is asked, in which order it enters the log, and what a tool is told. It knows calls by ADK's
-ids; a question about a call is told only after the call itself is in the log.
+Decides what is asked, in which order it enters the log, and what a tool is told. A question about a call is
+told only after the call itself is in the log.
+
+Clients know a call by the id that facts give it: ADK's, and with a number when a model uses one again
+(`facts.calls`). Tools know it by ADK's.
 """
 
 from __future__ import annotations
@@ -62,9 +65,20 @@ class Desk:
         self._approvals: Questions[Verdict] = Questions("Approval", lambda w: Verdict(False, w))
         self._results: Questions[Result] = Questions("Call", lambda w: Result(Raw(b"null"), w))
         self._seen: dict[str, asyncio.Event] = {}
+        self._uses: dict[str, int] = {}
+        """How often a model has used an id of ADK's for a call."""
         self._is_closed = False
 
     # ------------------------------------------------------------------ calls
+
+    def see(self, adk_id: str) -> None:
+        """Note that a model makes a call: what is asked by this id is now about that."""
+        self._uses[adk_id] = self._uses.get(adk_id, 0) + 1
+
+    def _name(self, adk_id: str) -> str:
+        """Return the id by which clients know the last call of this id."""
+        uses = self._uses.get(adk_id, 1)
+        return adk_id if uses == 1 else f"{adk_id}~{uses}"
 
     def tool(self, agent: str, name: str) -> BaseTool | None:
         """Find the tool that a call of an agent will run."""
@@ -76,22 +90,22 @@ class Desk:
         """Note that a call will wait: for a person, for the client, or first one and then the other."""
         self.switches.on(call, tool)
         if gated:
-            self._approvals.expect(approval_of(call))
+            self._approvals.expect(approval_of(self._name(call)))
         if tool.is_long_running:
-            self._results.expect(call)
+            self._results.expect(self._name(call))
 
     def seen(self, call: str) -> asyncio.Event:
         """Return the event that is set when the call is in the log."""
         if len(self._seen) > LONGEST_SEEN:
             del self._seen[next(iter(self._seen))]
-        return self._seen.setdefault(call, asyncio.Event())
+        return self._seen.setdefault(self._name(call), asyncio.Event())
 
     # ------------------------------------------------------------------ asking
 
     async def ask(self, call: str, name: str) -> Verdict:
         """Ask a person about a call and wait for the answer."""
         await self.seen(call).wait()
-        approval = approval_of(call)
+        approval = approval_of(self._name(call))
         if self._is_closed:
             return Verdict(False, "The session is over.")
         await self._write(ApprovalAsked(approval=approval, call=call, name=name))
@@ -105,7 +119,7 @@ class Desk:
         await self.seen(call).wait()
         if self._is_closed:
             return {"error": "The session is over."}
-        result = await self._results.wait(call, self._options.client_timeout)
+        result = await self._results.wait(self._name(call), self._options.client_timeout)
         if result.error:
             return {"error": result.error}
         value = storable(json.decode(result.value))

@@ -78,6 +78,7 @@ class LivePlugin(BasePlugin):
         if desk is None or event.partial:
             return
         for call in event.get_function_calls():
+            desk.see(call.id or "")
             tool = desk.tool(event.author, call.name or "")
             if tool is None or not call.id or tool.name in NEVER_SWITCHED:
                 continue

@@ -26,10 +26,10 @@ const NODE_TYPES = { vertex: VertexNode };
 const EDGE_TYPES = { passage: PassageEdge };
 
 export default function GraphPanel(props: PanelProps) {
-  const { film, at, app } = props;
+  const { film, at } = props;
   const [{ options }, move] = useRoute();
   const [table, setTable] = useState(false);
-  const declared = useAppGraph(app);
+  const declared = useAppGraph(film);
   const ran = options.graph === 'ran';
   const whole = options.whole === undefined ? (declared?.nodes.length ?? 0) <= FEW : options.whole === 'yes';
   const option = (name: string, value: string) => move({ options: { ...options, [name]: value } }, 'replace');

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,7 +43,9 @@ def cited(paper: Mapping[str, Any]) -> str:
     authors = list(paper.get("authors") or ())
     by = f"{authors[0]} et al" if len(authors) > 2 else " and ".join(authors)
     where = ", ".join(str(each) for each in (paper.get("venue"), paper.get("year")) if each)
-    title = f"[{paper['title']}]({paper['url']})" if paper.get("url") else str(paper["title"])
+    # Whoever wrote the title did not write Markdown.
+    title = re.sub(r"([\[\]\\`<])", r"\\\1", str(paper["title"]))
+    title = f"[{title}]({paper['url']})" if paper.get("url") else title
     return ". ".join(part for part in (by, title, where) if part)
 
 

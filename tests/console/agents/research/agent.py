@@ -1,0 +1,5 @@
+"""The bundled research app, beside the app of these tests."""
+
+from adk_prism.apps.research.agent import app
+
+__all__ = ["app"]

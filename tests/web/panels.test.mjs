@@ -1,0 +1,251 @@
+// The panels on the real server: each shows the run at the playhead, and all travel together.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { ask, checkAccess, close, launch, open, SERVER, settled } from './browser.mjs';
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const RECORDINGS = path.join(import.meta.dirname, '..', 'recordings');
+const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
+
+const slider = (page) => page.getByRole('slider', { name: 'Playhead' });
+const cursor = async (page) => Number(await slider(page).inputValue());
+const panel = (page, name) => page.getByRole('region', { name, exact: true }).locator('.panel');
+
+async function inspect(page, name) {
+  await page.getByRole('navigation', { name: 'Inspector' }).getByRole('button', { name }).click();
+  await panel(page, name).waitFor();
+  return panel(page, name);
+}
+
+async function seek(page, at) {
+  await slider(page).fill(String(at));
+  await page.getByText(`event ${at} of`).first().waitFor();
+}
+
+/** Put the focus where no key is anybody's. */
+async function rest(page) {
+  await page.evaluate(() => document.activeElement?.blur());
+}
+
+async function upload(name) {
+  const body = await readFile(path.join(RECORDINGS, `${name}.jsonl`));
+  const answer = await fetch(`${SERVER}/api/recordings`, { method: 'POST', body, headers: { 'content-type': 'application/jsonl' } });
+  const { run } = await answer.json();
+  assert.ok(run, `${name} was not taken`);
+  return run;
+}
+
+async function openRun(name, query = '', options = {}) {
+  const page = await open(browser, `#/run/${await upload(name)}${query}`, options);
+  await slider(page).waitFor();
+  return page;
+}
+
+test('the playhead moves by events, nodes, failures and peers, and says where it is', async () => {
+  const page = await openRun('x_retried_node');
+  const last = await cursor(page);
+  await rest(page);
+  await page.keyboard.press('ArrowLeft');
+  assert.equal(await cursor(page), last - 1);
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await cursor(page), last);
+  assert.match(await slider(page).getAttribute('aria-valuetext'), new RegExp(`^event ${last}, run \\w+, \\d`));
+  await seek(page, 1);
+  await rest(page);
+  await page.keyboard.press('Shift+ArrowRight');
+  assert.match(await slider(page).getAttribute('aria-valuetext'), / began, /);
+  await page.keyboard.press('f');
+  const failure = await cursor(page);
+  assert.match(await slider(page).getAttribute('aria-valuetext'), /failed/);
+  await page.keyboard.press('p');
+  assert.notEqual(await cursor(page), failure);
+  await page.waitForFunction((at) => location.hash.includes(`at=${at}`), await cursor(page));
+  await close(page);
+});
+
+test('the film plays to its end, and from its start when it is there', async () => {
+  const page = await openRun('text');
+  const last = await cursor(page);
+  await rest(page);
+  await page.keyboard.press(' ');
+  await page.getByRole('button', { name: 'Pause' }).or(page.getByText(`event ${last} of`)).first().waitFor();
+  await page.waitForFunction((end) => document.querySelector('[aria-label="Playhead"]').value === String(end), last);
+  await page.getByRole('button', { name: 'Play', exact: true }).waitFor();
+  await close(page);
+});
+
+test('the strip opens into a waterfall with a lane per node, and into a table', async () => {
+  const page = await openRun('parallel_specialists', '?waterfall=open');
+  const lanes = page.getByRole('list', { name: 'Lanes' });
+  assert.deepEqual(await lanes.getByRole('button').allInnerTexts(), ['tour', 'weather_specialist', 'get_weather', 'food_specialist', 'budget_specialist']);
+  await lanes.getByRole('button', { name: 'food_specialist' }).click();
+  await page.waitForFunction(() => location.hash.includes('sel=food_specialist'));
+  await page.getByRole('button', { name: 'Table', exact: true }).last().click();
+  const row = page.getByRole('region', { name: 'Nodes as a table' }).getByRole('row', { name: /^food_specialist agent/ });
+  assert.match(await row.innerText(), /finished/);
+  await row.getByRole('button', { name: /^event/ }).click();
+  assert.ok((await cursor(page)) > 1);
+  await checkAccess(page);
+  await close(page);
+});
+
+test('every panel travels with the playhead', async () => {
+  const page = await openRun('state');
+  const state = await inspect(page, 'State');
+  await seek(page, 5);
+  await state.getByText('No state here').waitFor();
+  assert.equal(await page.getByRole('log').getByText('note_trip').count(), 0);
+  await seek(page, 12);
+  await state.getByRole('button', { name: 'trip', exact: true }).waitFor();
+  await page.getByRole('log').getByText('note_trip').waitFor();
+  await page.locator('.vertex[data-status="running"]').getByText('tour').waitFor();
+  await page.locator('.vertex[data-status="finished"]').getByText('note_trip').waitFor();
+  await page.locator('.vertex[data-status="later"]').getByText('note_budget').waitFor();
+  const event = await inspect(page, 'Event');
+  await event.getByRole('heading', { name: 'Event 12 of 30' }).waitFor();
+  await page.reload();
+  await page.getByText('event 12 of').first().waitFor();
+  await close(page);
+});
+
+test('state: what changed since when, who wrote it, and every write of a key', async () => {
+  const page = await openRun('state', '?at=18&panel=state');
+  const state = panel(page, 'State');
+  await state.getByText('by note_budget').waitFor();
+  await state.getByLabel('Compared with').selectOption('start');
+  await state.getByText('2 changes since the start').waitFor();
+  await page.goto(page.url().replace(/since=\w+/, 'since=10'));
+  await state.getByText('budget.amount').waitFor();
+  await state.getByText('+ 1200').waitFor();
+  await state.getByRole('button', { name: 'trip', exact: true }).click();
+  await state.getByText('2 writes').waitFor();
+  await state.getByRole('button', { name: 'event 10' }).click();
+  assert.equal(await cursor(page), 10);
+  await state.getByRole('searchbox', { name: 'Filter keys' }).fill('zzz');
+  await state.getByText('No key has “zzz” in its name').waitFor();
+  assert.ok(await state.getByRole('button', { name: 'Fork from here' }).isDisabled());
+  await checkAccess(page);
+  await close(page);
+});
+
+test('a run of this server is forked with a changed state, and bad JSON is explained', async () => {
+  const page = await open(browser);
+  await ask(page, 'state');
+  const state = await inspect(page, 'State');
+  await state.getByRole('button', { name: 'Fork from here' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel(/^Changed state/).fill('{');
+  await dialog.getByRole('button', { name: 'Fork & run' }).click();
+  await dialog.getByRole('alert').getByText('is not JSON').waitFor();
+  await dialog.getByLabel(/^Changed state/).fill('{"mood": "calm"}');
+  await dialog.getByLabel(/^Message/).fill('text');
+  const before = page.url();
+  await dialog.getByRole('button', { name: 'Fork & run' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.notEqual(page.url(), before);
+  await settled(page);
+  await panel(page, 'State').getByRole('button', { name: 'mood' }).waitFor();
+  await close(page);
+});
+
+test('graph: what ran beside what is declared, keys only where they were seen, and a table', async () => {
+  const page = await open(browser);
+  await ask(page, 'workflow');
+  const graph = panel(page, 'Graph');
+  const edges = page.locator('.react-flow__edge');
+  await graph.locator('.vertex', { hasText: 'route_planner' }).waitFor();
+  const seen = await edges.count();
+  assert.ok(seen > 5);
+  const path = edges.first().locator('path').first();
+  assert.ok((await path.boundingBox()).height + (await path.boundingBox()).width > 5, 'the edge is not drawn');
+  const key = graph.locator('.carried').getByRole('button', { name: 'planned_trip' }).first();
+  await key.hover();
+  assert.ok((await page.locator('.react-flow__edge.lit').count()) > 1);
+  await key.click();
+  await page.waitForFunction(() => location.hash.includes('sel=key%3Aplanned_trip'));
+  await graph.getByRole('button', { name: 'Declared' }).click();
+  await graph.locator('.vertex[data-status="did not run"]').first().waitFor();
+  assert.ok((await page.locator('.react-flow__edge.declared').count()) > 0);
+  await graph.getByRole('button', { name: 'As it ran' }).click();
+  await graph.getByRole('button', { name: 'Table' }).click();
+  await graph.getByRole('table', { name: 'Edges' }).getByRole('row', { name: /brief.*planned_trip/ }).first().waitFor();
+  await close(page);
+});
+
+test('proof: how sure, from where, and what nobody cites', async () => {
+  const page = await openRun('raw/x_recovery_capture', '?panel=proof');
+  const proof = panel(page, 'Proof');
+  await proof.getByText('90 %').first().waitFor();
+  await proof.getByText('parsed').first().waitFor();
+  await proof.getByText('Claims without a citation').waitFor();
+  await proof.getByText('Cedar Creek timber plot data').first().waitFor();
+  await proof.locator('summary', { hasText: 'nepa_advisor' }).click();
+  await proof.getByRole('button', { name: 'event 3' }).first().click();
+  assert.equal(await cursor(page), 3);
+  await proof.getByText('The run is not over here').waitFor();
+  await close(page);
+});
+
+test('event: the entry, its facts, and its frames in every protocol', async () => {
+  const page = await openRun('tool', '?panel=event');
+  const event = panel(page, 'Event');
+  await event.getByText('RunOver').waitFor();
+  await event.getByText('[DONE]').first().waitFor();
+  await event.getByRole('button', { name: /^AI SDK 7/ }).click();
+  for (const name of ['ADK', 'AI SDK 6', 'AI SDK 7', 'Studio']) await event.getByRole('heading', { name: new RegExp(`^${name}`) }).waitFor();
+  await rest(page);
+  await page.keyboard.press('ArrowLeft');
+  await event.getByText('NodeFinished').waitFor();
+  await close(page);
+});
+
+test('grounding: a plan is answered by a key, and the box is edited without calling the model', async () => {
+  const page = await open(browser);
+  await ask(page, 'What is known about explainable AI in medicine?', { app: 'research' });
+  const box = await inspect(page, 'Grounding');
+  await box.getByText('pending plan').waitFor();
+  await box.getByRole('textbox', { name: 'Another assumption' }).fill('Only adults');
+  await page.keyboard.press('Enter');
+  await box.getByRole('list', { name: 'Assumptions' }).getByText('Only adults').waitFor();
+  await box.getByRole('button', { name: 'Remove: Only adults' }).click();
+  await box.getByRole('list', { name: 'Assumptions' }).getByText('Only adults').waitFor({ state: 'detached' });
+  await rest(page);
+  await page.keyboard.press('m');
+  await box.getByRole('textbox', { name: 'What should be different' }).waitFor();
+  await box.getByRole('button', { name: 'Back' }).click();
+  await rest(page);
+  await page.keyboard.press('o');
+  await box.getByRole('region', { name: 'Receipts' }).or(box.locator('[aria-label="Receipts"]')).first().getByText(/result/).first().waitFor();
+  await box.getByRole('button', { name: 'Copy the search strategy as Markdown' }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^# Search strategy/);
+  await checkAccess(page);
+  await close(page);
+});
+
+for (const dark of [false, true]) {
+  test(`every panel of a run that nobody here has seen, ${dark ? 'dark' : 'light'}, keeps the rules of access`, async () => {
+    const page = await openRun('raw/x_recovery_capture', '?waterfall=open', { dark });
+    for (const name of PANELS.slice(1)) {
+      await inspect(page, name);
+      await checkAccess(page);
+    }
+    await close(page);
+  });
+}
+
+test('on a narrow screen every panel is a tab', async () => {
+  const page = await openRun('approval', '', { width: 390, height: 844 });
+  for (const name of [...PANELS, 'Timeline']) {
+    await page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name }).click();
+    await page.getByRole('region', { name, exact: true }).first().waitFor();
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 390, `${name} is ${wide} wide`);
+  }
+  await checkAccess(page);
+  await close(page);
+});

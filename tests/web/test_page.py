@@ -1,0 +1,136 @@
+"""The built page: what it weighs, how it is served, and that its types and prompts are those of the server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.conftest import Node
+from tests.end_to_end.server import Server
+from tests.web.conftest import WEB
+
+from adk_prism.apps.tour.scenarios import SCENARIOS
+from adk_prism.projection.ai_sdk.typescript import declarations
+
+FIRST_LOAD = 150_000
+"""Bytes, compressed, before a chat can be used."""
+
+ALL = 320_000
+"""Bytes, compressed, of everything that the page may ever load."""
+
+_STATIC = re.compile(r'(?:from|import)\s*"(\./[^"]+\.js)"|(?:src|href)="\./(assets/[^"]+)"')
+
+
+def weight(path: Path) -> int:
+    return len(gzip.compress(path.read_bytes()))
+
+
+def needed(file: Path, seen: set[Path]) -> set[Path]:
+    """Return a file and all that it loads without being asked."""
+    if file not in seen:
+        seen.add(file)
+        if file.suffix in (".js", ".html"):
+            for module, asset in _STATIC.findall(file.read_text()):
+                needed(file.parent / (module or asset), seen)
+    return seen
+
+
+def test_the_page_stays_small(page: Path) -> None:
+    """Home and an open chat are within the budget of a first load; all panels within that of the whole."""
+    assets = page / "assets"
+    [chat] = assets.glob("ChatPage-*.js")
+    first = needed(chat, needed(page / "index.html", set()))
+    styles = {
+        path for path in assets.glob("*.css") if re.match("index|Workspace|ChatPage", path.name)
+    }
+    assert sum(map(weight, first | styles)) <= FIRST_LOAD
+    assert sum(weight(path) for path in assets.iterdir()) <= ALL
+
+
+def test_the_page_comes_with_a_strict_policy(server: Server, page: Path) -> None:
+    """Its document is never stale, and nothing of another origin is let in."""
+    answer = server.http.get("/")
+    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "://" not in answer.text, "the page names no address"
+
+
+def test_assets_are_kept_for_ever_and_compressed(server: Server, page: Path) -> None:
+    """Their names change with their content."""
+    for asset in (page / "assets").iterdir():
+        answer = server.http.get(f"/assets/{asset.name}")
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["content-encoding"] == "gzip"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.content == asset.read_bytes()
+    plain = server.http.get("/prism.svg", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.headers["content-type"] == "image/svg+xml"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/assets/nothing.js", "/assets/..%2Findex.html", "/assets/%00.js", "/assets/.hidden.js"],
+)
+def test_only_files_of_the_page_are_served(server: Server, path: str) -> None:
+    """Whatever is asked for in their place is not found."""
+    answer = server.http.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_the_page_knows_the_servers_parts() -> None:
+    """Its types are those that `adk-prism types` writes; the compiler then finds a part that it does not show."""
+    written = (WEB / "src" / "chat" / "prism.ts").read_text()
+    assert written == declarations(), "adk-prism types > web/src/chat/prism.ts"
+
+
+def test_the_tour_offers_its_scenarios() -> None:
+    """The file beside the app says what the table says."""
+    folder = Path(__file__).parent.parent.parent / "src" / "adk_prism" / "apps" / "tour"
+    offered = json.loads((folder / "prompts.json").read_text())
+    assert offered == [{"prompt": s.example, "shows": s.shows} for s in SCENARIOS]
+
+
+def test_apps_and_conversations_are_listed(odd_server: Server) -> None:
+    """An app that fails is listed with a safe error; a conversation by its first words, the latest first."""
+    apps = {app["name"]: app for app in odd_server.http.get("/api/apps").json()}
+    assert "Reference:" in apps["broken"]["error"]
+    assert "operator" not in json.dumps(apps)
+    assert apps["parrot"]["offline"]
+    assert apps["parrot"]["models"] == ["parrot-offline"]
+    for chat, text in (("first", "one  two"), ("second", "three")):
+        message = {"id": chat, "role": "user", "parts": [{"type": "text", "text": text}]}
+        odd_server.http.post("/api/chat/parrot", json={"id": chat, "messages": [message]})
+    found = odd_server.http.get("/api/conversations?app=parrot&limit=2").json()
+    assert [(one["session"], one["title"]) for one in found] == [
+        ("second", "three"),
+        ("first", "one two"),
+    ]
+    assert odd_server.http.get("/api/conversations?limit=0").status_code in (400, 422)
+
+
+def test_the_pages_own_tests(node: Node) -> None:
+    """Its pure parts, in vitest."""
+    vitest = WEB / "node_modules" / "vitest" / "vitest.mjs"
+    assert vitest.is_file(), "web/node_modules is missing: run the tests through `make test`"
+    command = [node.binary, vitest, "run", "--reporter=dot"]
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_a_prefix_is_in_no_file(page: Path) -> None:
+    """Every address is relative to where the page lies."""
+    document = (page / "index.html").read_text()
+    assert re.findall(r'(?:src|href)="(?!\./)', document) == []
+    assert httpx.URL("http://host/prefix/").join("./assets/x.js").path == "/prefix/assets/x.js"
