@@ -38,7 +38,10 @@ class _Echo(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         del llm_request, stream
-        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text="Yes.")]))
+        yield LlmResponse(
+            content=types.Content(role="model", parts=[types.Part(text="Yes.")]),
+            usage_metadata=types.GenerateContentResponseUsageMetadata(total_token_count=1),
+        )
 
 
 def rows(*, quick: bool) -> list[Row]:

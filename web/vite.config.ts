@@ -1,9 +1,10 @@
 /** Builds the page into the Python package, which serves it and ships it in the wheel. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { lean } from './lean';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), lean()],
   // Relative, so that the same build works under any path prefix and from a disk.
   base: './',
   build: {

@@ -44,11 +44,18 @@ class RealTerminal:
 
     def sees(self, words: str) -> None:
         """Read until some words have been written after all that was seen before."""
+        self._seen = self._find(words, self._seen) + len(words)
+
+    def shows(self, words: str) -> None:
+        """Read until some words have been written, whenever that was."""
+        self._find(words, 0)
+
+    def _find(self, words: str, start: int) -> int:
         end = time.monotonic() + PATIENCE
-        while (at := self.text.find(words, self._seen)) < 0:
+        while (at := self.text.find(words, start)) < 0:
             assert time.monotonic() < end, f"never: {words}\n{self.text[-3000:]}"
             assert self._read(), f"ended without: {words}\n{self.text[-3000:]}"
-        self._seen = at + len(words)
+        return at
 
     def ends(self) -> int:
         """Read to the end; return the exit code."""

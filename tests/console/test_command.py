@@ -46,7 +46,7 @@ def test_on_a_real_terminal(env: dict[str, str], console_server: Server, tmp_pat
         terminal.sees("It is sunny in Lisbon")
         terminal.sees("t: timeline")
         terminal.type("approval\r")
-        terminal.sees("waits for your approval")
+        terminal.sees("[y] approve")
         terminal.type("y")
         terminal.sees("The invoice was sent.")
         terminal.type("\x1b[Z")  # back tab leaves the line
@@ -63,10 +63,11 @@ def test_on_a_real_terminal(env: dict[str, str], console_server: Server, tmp_pat
 def test_an_app_of_ones_own_machine(tmp_path: Path) -> None:
     """Without a server it brings its own, for as long as it is open."""
     with on_terminal(*COMMAND, "tour", folder=tmp_path, env=QUICK) as terminal:
-        terminal.sees("Say something, or /help")
+        terminal.sees("t: timeline")
         terminal.type("exception\r")
-        terminal.sees("The run failed (RuntimeError)")
-        terminal.sees("operator: ")
+        terminal.sees("t: timeline")
+        terminal.shows("The run failed (RuntimeError)")
+        terminal.shows("operator: ")
         terminal.type("\x03")
         assert terminal.ends() == 0
     assert not (tmp_path / ".adk-prism").exists(), "nothing is kept without a session's name"

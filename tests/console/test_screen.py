@@ -204,10 +204,10 @@ async def test_lines_come_back_and_keys_stay_out_of_them(terminal: Opens) -> Non
 async def test_the_newest_line_is_in_sight_until_somebody_scrolls_up(terminal: Opens) -> None:
     """Up stays up while more is said; back at the end it follows again."""
     async with terminal(height=24) as panel:
-        await panel.say("long 500")
-        await panel.sees("word500")
+        await panel.say("long 800")
+        await panel.sees("word800")
         await panel.press("tab", "pageup", "pageup")
-        await panel.until(lambda: "word500" not in panel.text, "scrolled up")
+        await panel.until(lambda: "word800" not in panel.text, "scrolled up")
         await panel.type("tool")
         await panel.until_idle()
         assert "It is sunny" not in panel.text

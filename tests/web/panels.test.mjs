@@ -14,7 +14,7 @@ const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
 
 const slider = (page) => page.getByRole('slider', { name: 'Playhead' });
 const cursor = async (page) => Number(await slider(page).inputValue());
-const panel = (page, name) => page.getByRole('region', { name, exact: true }).locator('.panel');
+const panel = (page, name) => page.locator(`section.panel[aria-label="${name}"]`);
 
 async function inspect(page, name) {
   await page.getByRole('navigation', { name: 'Inspector' }).getByRole('button', { name }).click();
@@ -214,6 +214,7 @@ test('grounding: a plan is answered by a key, and the box is edited without call
   await box.getByRole('list', { name: 'Assumptions' }).getByText('Only adults').waitFor();
   await box.getByRole('button', { name: 'Remove: Only adults' }).click();
   await box.getByRole('list', { name: 'Assumptions' }).getByText('Only adults').waitFor({ state: 'detached' });
+  await box.locator('button:enabled', { hasText: 'Modify' }).waitFor();
   await rest(page);
   await page.keyboard.press('m');
   await box.getByRole('textbox', { name: 'What should be different' }).waitFor();

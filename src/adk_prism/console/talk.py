@@ -22,6 +22,10 @@ KEPT_ITEMS = 400
 DROPPED_AT_ONCE = 100
 """By which it may be more for a while, so that the oldest go in few steps."""
 
+PIECE = 2000
+"""Characters of a text that are drawn together: what grows is laid out anew with each drawing, so a long
+answer is kept in pieces of which only the last one grows."""
+
 NoteKind = Literal["user", "note", "ask", "error"]
 CallState = Literal["running", "answered", "failed", "denied", "abandoned", "asked"]
 
@@ -33,7 +37,24 @@ class Words(Struct):
     kind: str
     text: str = ""
     done: bool = False
+    follows: bool = False
+    """It is not the first piece of a long text."""
+    goes_on: bool = False
+    """Another piece follows."""
     version: int = 0
+
+    def cut(self) -> Words | None:
+        """Give what is beyond a piece's length to a next one; at a line's end, else between words."""
+        if len(self.text) < PIECE:
+            return None
+        at = self.text.rfind("\n", PIECE // 2)
+        if at < 0 and len(self.text) >= 2 * PIECE:
+            at = self.text.rfind(" ", PIECE // 2, 2 * PIECE)
+        if at < 0:
+            return None
+        rest = Words(self.speaker, self.kind, self.text[at + 1 :], follows=True)
+        self.text, self.done, self.goes_on = self.text[: at + 1], True, True
+        return rest
 
 
 class Call(Struct):
@@ -109,6 +130,9 @@ class Talk:
         words = self._blocks[item.block]
         words.text += item.text
         words.version += 1
+        while (rest := words.cut()) is not None:
+            self._blocks[item.block] = words = rest
+            self._add(rest)
 
     def _block_ended(self, item: fact.BlockEnded) -> None:
         words = self._blocks.pop(item.block)

@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 from adk_prism.console.draw import text_of
 from adk_prism.console.panels.conversation import rows
-from adk_prism.console.talk import Item, Talk
+from adk_prism.console.talk import Item, Talk, Words
 
 
 class TalkView(VerticalScroll):
@@ -33,6 +33,7 @@ class TalkView(VerticalScroll):
             if self._versions[id(item)] != item.version:
                 self._versions[id(item)] = item.version
                 widget.update(text_of(rows(item)))
+                widget.set_class(isinstance(item, Words) and item.goes_on, "-goes-on")
         self._add(self._talk.items[len(self._shown) :])
 
     def keep_up(self) -> None:
@@ -51,8 +52,13 @@ class TalkView(VerticalScroll):
         )
 
     def _add(self, items: list[Item]) -> None:
-        fresh = [(item, Static(text_of(rows(item)), markup=False)) for item in items]
+        fresh = [(item, _widget(item)) for item in items]
         self._versions.update((id(item), item.version) for item, _ in fresh)
         self._shown += fresh
         if fresh:
             self.mount_all([widget for _, widget in fresh])
+
+
+def _widget(item: Item) -> Static:
+    goes_on = isinstance(item, Words) and item.goes_on
+    return Static(text_of(rows(item)), markup=False, classes="-goes-on" if goes_on else "")

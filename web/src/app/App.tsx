@@ -1,7 +1,6 @@
 /** The shell: bar, rail, and the place that the address bar names. */
 import { lazy, Suspense, useState } from 'react';
 import { shared } from '../film/shared';
-import { Home } from '../home/Home';
 import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
 import { useKeys } from './keys';
@@ -12,6 +11,7 @@ import { useTheme } from './theme';
 import { TopBar } from './TopBar';
 import './app.css';
 
+const Home = lazy(() => import('../home/Home'));
 const ChatPage = lazy(() => import('../work/ChatPage'));
 const RunPage = lazy(() => import('../work/RunPage'));
 

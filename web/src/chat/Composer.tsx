@@ -1,7 +1,8 @@
 /** Where the person writes. Enter sends, Shift+Enter breaks the line; files come by button, paste or drop. */
-import { convertFileListToFileUIParts, type FileUIPart } from 'ai';
+import type { FileUIPart } from 'ai';
 import { useEffect, useLayoutEffect, useRef, useState, type ClipboardEvent, type DragEvent, type KeyboardEvent } from 'react';
 import { Icon } from '../ui/Icon';
+import { filePart } from './filePart';
 import { keepDraft, readDraft } from './draft';
 
 type Props = {
@@ -42,7 +43,7 @@ export function Composer({ chat, isBusy, blocked, onSend, onStop }: Props) {
   };
   const add = async (list: FileList | null) => {
     if (!list?.length) return;
-    const parts = await convertFileListToFileUIParts(list);
+    const parts = await Promise.all(Array.from(list, filePart));
     setFiles((before) => [...before, ...parts]);
     field.current?.focus();
   };

@@ -39,6 +39,7 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-approval': // on the call's card
     case 'data-long-running':
     case 'data-pcm': // with the message's sound
+    case 'data-usage': // told by the message itself
       return null;
     case 'data-state':
       return <Notes.StateNote data={part.data} />;
@@ -56,6 +57,8 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
       return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
+    case 'data-approval-request':
+      return <Notes.ApprovalNote data={part.data} />;
     case 'data-proof':
       return <Notes.ProofNote data={part.data} />;
     case 'data-executable-code':

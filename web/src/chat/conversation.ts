@@ -10,7 +10,8 @@ import { draftKey, keepDraft } from './draft';
 import { isAnswered, type Message } from './message';
 import type { PrismDataParts } from './prism';
 import { Sounds } from './sounds';
-import { chatAddress, isLost, PrismTransport, type Where } from './transport';
+import { chatAddress, type Where } from './requests';
+import { isLost, PrismTransport } from './transport';
 
 export type Link =
   | { kind: 'connected' }

@@ -1,5 +1,5 @@
 /** What was typed and did not arrive, kept over reloads: nothing that a person typed is lost. */
-import type { Where } from './transport';
+import type { Where } from './requests';
 
 /** Still in the field, or sent without an answer so far. */
 type Stage = 'draft' | 'unsent';

@@ -1,7 +1,7 @@
 /** A conversation as Markdown, as JSON, and its next request as a curl line. */
 import { address } from '../app/base';
 import { isTool, toolName, type Message, type Part } from './message';
-import { sendAddress, sendBody, type Where } from './transport';
+import { sendAddress, sendBody, type Where } from './requests';
 
 export function markdownOf(messages: readonly Message[]): string {
   return messages.map(messageMarkdown).filter(Boolean).join('\n\n---\n\n').concat('\n');

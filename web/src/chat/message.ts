@@ -1,13 +1,20 @@
 /** The messages of a chat, and small questions about their parts. */
-import { getToolName, isToolUIPart, type DynamicToolUIPart, type ToolUIPart } from 'ai';
+import type { DynamicToolUIPart, ToolUIPart } from 'ai';
 import type { PrismUIMessage } from './prism';
 
 export type Message = PrismUIMessage;
 export type Part = Message['parts'][number];
 export type ToolPart = ToolUIPart | DynamicToolUIPart;
 
-export const isTool = (part: Part): part is ToolPart => isToolUIPart(part);
-export const toolName = (part: ToolPart): string => getToolName(part);
+const TOOL = 'tool-';
+
+export function isTool(part: Part): part is ToolPart {
+  return part.type === 'dynamic-tool' || part.type.startsWith(TOOL);
+}
+
+export function toolName(part: ToolPart): string {
+  return part.type === 'dynamic-tool' ? part.toolName : part.type.slice(TOOL.length);
+}
 
 /** What other parts of a message say about one call. */
 export type CallNotes = { hint?: string; payload?: unknown; longRunning: boolean };

@@ -1,7 +1,8 @@
 import type { UIMessageChunk } from 'ai';
 import { expect, test } from 'vitest';
 import type { Message } from './message';
-import { sendBody, wholeOrLost } from './transport';
+import { sendBody } from './requests';
+import { wholeOrLost } from './transport';
 
 const TEXT: UIMessageChunk[] = [{ type: 'start', messageId: 'm' }, { type: 'start-step' }];
 

@@ -1,36 +1,11 @@
-/** How the chat talks to the server: what it sends, and what a broken answer is. */
+/** How the chat hears the server: through the AI SDK's transport, and what a broken answer is. */
 import { DefaultChatTransport, type UIMessageChunk } from 'ai';
-import { address, path } from '../app/base';
+import { address } from '../app/base';
 import type { Message } from './message';
-
-/** The AI SDK's version whose chunks the page reads. */
-const DIALECT = '7';
+import { chatAddress, sendAddress, sendBody, type Where } from './requests';
 
 /** Chunks after which an answer is whole. */
 const ENDS: ReadonlySet<string> = new Set(['finish', 'abort', 'error']);
-
-export type Where = { app: string; session: string; user: string };
-
-export function chatAddress({ app, session, user }: Where, action: 'messages' | 'stream' | 'stop'): string {
-  const query = new URLSearchParams({ dialect: DIALECT, userId: user });
-  return `${path('api', 'chat', app, session, action)}?${query}`;
-}
-
-export function sendAddress(app: string): string {
-  return `${path('api', 'chat', app)}?dialect=${DIALECT}`;
-}
-
-/** The body of a request: the server keeps the history, so only the message in question is sent. */
-export function sendBody(
-  where: Where,
-  messages: readonly Message[],
-  trigger: string,
-  messageId: string | undefined,
-): Record<string, unknown> {
-  const continued = messages.find((message) => message.id === messageId && message.role === 'assistant');
-  const sent = continued ?? messages.at(-1);
-  return { id: where.session, userId: where.user, trigger, messageId, messages: sent ? [sent] : [] };
-}
 
 export class PrismTransport extends DefaultChatTransport<Message> {
   /** Whether the last attempt to resume found nothing running. */

@@ -1,5 +1,5 @@
 /** The film of a run in a component: loaded once, and grown while the run goes on. */
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { path } from '../app/base';
 import { explain, Problem } from '../app/problem';
 import { getJson } from '../app/request';
@@ -23,9 +23,12 @@ export function useFilm(run: string | null): FilmState {
     void follow(run, leaving.signal, (state) => setLoaded({ run, state }));
     return () => leaving.abort();
   }, [run]);
+  // Until the next run's film is there, the last one stays: a picture that flickers tells nothing.
+  const before = useMemo<FilmState>(() => ({ film: loaded.state.film, live: true, error: null }), [loaded]);
   const embedded = shared();
   if (embedded) return embeddedFilm(embedded.film);
-  return loaded.run === run ? loaded.state : NOTHING;
+  if (loaded.run === run) return loaded.state;
+  return run !== null && before.film ? before : NOTHING;
 }
 
 let read: { of: Film; state: FilmState } | null = null;

@@ -12,7 +12,7 @@ import './home.css';
 
 const SHOWN = 12;
 
-export function Home() {
+export default function Home() {
   const { apps, conversations, problem, refresh } = useCatalogue();
   return (
     <div className="home">

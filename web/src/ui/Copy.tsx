@@ -20,7 +20,7 @@ export function Copy({ text, label, children }: Props) {
   };
   const said = { none: label, copied: 'Copied', failed: 'Could not copy' }[result];
   return (
-    <button type="button" className="button" data-look="quiet" data-square={children ? undefined : ''} title={said} aria-label={said} onClick={copy}>
+    <button type="button" className="button" data-look="quiet" data-square={children ? undefined : ''} title={said} aria-label={children ? label : said} onClick={copy}>
       <Icon name={result === 'copied' ? 'check' : result === 'failed' ? 'cross' : 'copy'} />
       {children}
     </button>

@@ -14,7 +14,8 @@ import { curlOf, markdownOf } from '../chat/export';
 import { draftKey, restoreUnsent } from '../chat/draft';
 import { textOf, type Message } from '../chat/message';
 import { messagesOf } from '../chat/past';
-import { chatAddress, isLost, type Where } from '../chat/transport';
+import { chatAddress, type Where } from '../chat/requests';
+import { isLost } from '../chat/transport';
 import { conversationAt } from '../film/conversation';
 import { useFilm } from '../film/useFilm';
 import { Icon } from '../ui/Icon';
@@ -134,7 +135,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     stop: () => void (isBusy && conversation.stop()),
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
-  const failure = error && !isLost(error) ? reasonOf(error) : film?.run === run && film?.ended?.outcome === 'failed' && !isBusy ? `The run failed${film.ended.code ? ` (${film.ended.code})` : ''}.` : '';
+  const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
   const title = messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat';
   return (
     <ChatContext value={actions}>

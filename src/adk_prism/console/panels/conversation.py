@@ -41,8 +41,10 @@ def rows(item: Item) -> Iterator[Row]:
 
 def _words(item: Words) -> Iterator[Row]:
     thinks = item.kind == "reasoning"
-    yield Row(f"{one_line(item.speaker)}{' (thinking)' if thinks else ''}:", "title")
-    text = clean(item.text.rstrip()) + ("" if item.done else _UNFINISHED)
+    if not item.follows:
+        yield Row(f"{one_line(item.speaker)}{' (thinking)' if thinks else ''}:", "title")
+    said = item.text.removesuffix("\n") if item.goes_on else item.text.rstrip()
+    text = clean(said) + ("" if item.done else _UNFINISHED)
     if text:
         yield Row(text, "dim" if thinks else "")
 

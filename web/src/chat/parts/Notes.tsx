@@ -94,6 +94,15 @@ export function OutputNote({ data }: { data: PrismDataParts['output'] }) {
   );
 }
 
+/** How an approval stands, where no call's card tells it: in live runs of older clients. */
+export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'] }) {
+  return (
+    <Note kind="approval" word={`Approval ${data.state}`}>
+      {data.reason && <span className="quiet">{data.reason}</span>}
+    </Note>
+  );
+}
+
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
     <Note kind="error" word={data.code || 'Error'}>
