@@ -24,6 +24,7 @@ NAMES = (
     "stream_over_http",
     "long_runs",
     "viewers",
+    "live",
     "long_sessions",
     "start_up",
 )

@@ -54,6 +54,8 @@ async def test_session_uris(tmp_path: Path, uri: str, kind: str) -> None:
         (ServiceUris(sessions=f"postgresql+asyncpg://u:{SECRET}@h:x/d"), "cannot be used"),
         (ServiceUris(sessions="nonsense"), "'nonsense' cannot be used"),
         (ServiceUris(sessions="sqlite:////no/such/folder/a.db"), "a folder that does not exist"),
+        (ServiceUris(sessions=f"sqlite:///{__file__}"), "is not a SQLite database"),
+        (ServiceUris(sessions=f"sqlite:///{Path(__file__).parent}"), "is a folder"),
         (
             ServiceUris(sessions="memory:", artifacts="s3://bucket"),
             "artifact service 's3://bucket'",

@@ -173,5 +173,5 @@ class Teller:
         self._told |= {diagnostic.correlation} - {""}
         cause = diagnostic.cause.rstrip().rpartition("\n")[2]
         words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
-        line = ": ".join(word for word in words if word)
+        line = ": ".join(word.rstrip(".") for word in words if word)
         self._say("".join(c if c.isprintable() else " " for c in line))

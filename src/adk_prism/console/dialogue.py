@@ -53,11 +53,10 @@ class Dialogue:
         if isinstance(record, RunEnded):
             self._end()
 
-    def settle(self, end: Entry, entries: Sequence[Entry]) -> None:
-        """Take a run's end, and its recording in place of what was seen live."""
+    def settle(self, end: Entry, film: Film | None) -> None:
+        """Take a run's end, and the film of its recording in place of what was seen live."""
         self.feed(end)
-        if entries:
-            self.film = fold(entries)
+        self.film = film or self.film
 
     def replay(self, entries: Sequence[Entry]) -> None:
         """Take a run that is over, or as much of it as there is."""

@@ -6,6 +6,7 @@ from what the server says, so a panel that is opened later, or again, shows the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import datetime
@@ -22,6 +23,7 @@ from adk_prism.console.problems import Refused
 from adk_prism.console.wishes import Wishes
 from adk_prism.errors import NotFound
 from adk_prism.runlog.entry import Origin
+from adk_prism.view.film import fold
 
 SHOWN_RUNS = 30
 """Runs of an old session that are read back: what a person may want to scroll to."""
@@ -91,17 +93,19 @@ class Session:
         try:
             async with aclosing(exchange.news()) as news:
                 async for item in news:
-                    self._take(item)
+                    await self._take(item)
                     yield item
         finally:
             self._exchange = None
 
-    def _take(self, item: News) -> None:
+    async def _take(self, item: News) -> None:
         match item:
             case Told():
                 self.dialogue.feed(item.entry)
             case Settled():
-                self.dialogue.settle(item.end, item.entries)
+                # A long run takes its time, in which the keys go on working.
+                film = await asyncio.to_thread(fold, item.entries) if item.entries else None
+                self.dialogue.settle(item.end, film)
             case Accepted() | Lost() | Back():
                 pass  # of the connection, not of the dialogue
 

@@ -8,6 +8,7 @@ caller's error, told without its password.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _PASSWORD = re.compile(r"(?<=://)([^:/?#@]*):(.*)@")
 """Up to the last `@`: a password that was not escaped may hold anything."""
 _QUERY_VALUE = re.compile(r"([?&][^=&#]*)=([^&#]*)")
 _SQLITE_FILE = re.compile(r"sqlite(?:\+\w+)?:///([^?#]+).*")
+_SQLITE_BEGIN = b"SQLite format 3\0"
 _REGISTRATIONS = ("services.py", "services.yaml", "services.yml")
 
 
@@ -86,7 +88,7 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
     artifacts = uris.artifacts or f"file://{quote(str(data / 'artifacts'))}"
     if not uris.sessions:
         _make_folder(data)
-    _check_sqlite_folder(sessions)
+    _check_sqlite(sessions)
     return Services(
         sessions=keep_hot(
             _built(
@@ -156,11 +158,26 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _check_sqlite_folder(uri: str) -> None:
+def _check_sqlite(uri: str) -> None:
     """Find out now what SQLite would say at the first message, and without the reason."""
     match = _SQLITE_FILE.fullmatch(uri)
-    if match is not None and not Path(unquote(match[1])).parent.is_dir():
+    trouble = _sqlite_trouble(Path(unquote(match[1]))) if match is not None else ""
+    if trouble:
         raise UsageError(
-            f"The session database {safe_uri(uri)!r} lies in a folder that does not exist. "
-            "Make the folder first; a path after three slashes is relative, after four absolute."
+            f"The session database {safe_uri(uri)!r} {trouble}. Name a file in a writable folder; a path"
+            " after three slashes is relative, after four absolute."
         )
+
+
+def _sqlite_trouble(file: Path) -> str:
+    if not file.parent.is_dir():
+        return "lies in a folder that does not exist"
+    if not os.access(file if file.exists() else file.parent, os.R_OK | os.W_OK):
+        return "cannot be read and written"
+    if file.is_dir():
+        return "is a folder"
+    if not file.exists():
+        return ""
+    with file.open("rb") as opened:
+        begin = opened.read(len(_SQLITE_BEGIN))
+    return "" if begin in (b"", _SQLITE_BEGIN) else "is not a SQLite database"

@@ -189,17 +189,18 @@ export class Conversation {
     }
   }
 
+  /** Tell whether the session still is: with it, all of its runs are deleted. */
   private async isThere(): Promise<boolean> {
-    if (this.chat.messages.length === 0) return true;
-    const { app, user, session } = this.where;
+    if (!this.chat.messages.some((message) => message.role === 'assistant')) return true;
     try {
-      await getJson(`apps/${encodeURIComponent(app)}/users/${encodeURIComponent(user)}/sessions/${encodeURIComponent(session)}`);
-    } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 404) return true; // Sending will tell.
-      this.setLink({ kind: 'gone' });
-      return false;
+      const { app, user, session } = this.where;
+      const runs = await getJson<unknown[]>(`api/runs?${new URLSearchParams({ app, user, session })}`);
+      if (runs.length > 0) return true;
+    } catch {
+      return true; // Sending will tell.
     }
-    return true;
+    this.setLink({ kind: 'gone' });
+    return false;
   }
 }
 

@@ -118,8 +118,10 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
 function viewportFor(layout: Layout, width: number, height: number): { x: number; y: number; zoom: number } {
   const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, height / layout.height));
   const rest = { x: width - layout.width * zoom, y: height - layout.height * zoom };
-  const along = layout.direction === 'LR' ? 'x' : 'y';
-  const place = (axis: 'x' | 'y') => (rest[axis] >= 0 || axis !== along ? rest[axis] / 2 : 0);
+  const [first] = [...layout.places.values()];
+  const begin = { x: (first?.x ?? 0) * zoom, y: (first?.y ?? 0) * zoom };
+  const room = { x: width / 8, y: height / 3 };
+  const place = (axis: 'x' | 'y') => (rest[axis] >= 0 ? rest[axis] / 2 : Math.min(0, Math.max(rest[axis], room[axis] - begin[axis])));
   return { x: place('x'), y: place('y'), zoom };
 }
 

@@ -151,7 +151,7 @@ function KeyRow({ row, open, film, at, select, seek }: RowProps) {
         </span>
       </div>
       {row.change?.kind === 'changed' ? <Changes change={row.change} /> : null}
-      {row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' ? 0 : 1} />}
+      {row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' || isLarge(row.value) ? 0 : 1} />}
       {open && <Writes film={film} at={at} name={row.key} seek={seek} />}
     </li>
   );
@@ -171,6 +171,11 @@ function Changes({ change }: { change: KeyChange }) {
       {differences.length > MOST && <li className="muted">and more</li>}
     </ul>
   );
+}
+
+/** Of a large value only the beginning is seen at first, so that the keys can be looked over. */
+function isLarge(value: JsonValue): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 6;
 }
 
 const LONGEST = 400;
