@@ -17,6 +17,7 @@ NAMES = (
     "studio",
     "nodes",
     "view",
+    "film",
     "proof",
     "grounding",
     "library",

@@ -47,12 +47,18 @@ class Socket:
         while True:
             for found in self._frames():
                 return found
-            self._rest += self._connection.recv(CHUNK)
+            self._read()
 
     def ready(self) -> Iterator[tuple[int, bytes]]:
         """Read what has come, and yield its messages."""
-        self._rest += self._connection.recv(CHUNK)
+        self._read()
         yield from self._frames()
+
+    def _read(self) -> None:
+        piece = self._connection.recv(CHUNK)
+        if not piece:
+            raise RuntimeError("the server hung up")
+        self._rest += piece
 
     def _frames(self) -> Iterator[tuple[int, bytes]]:
         while len(self._rest) >= 2:
@@ -66,6 +72,8 @@ class Socket:
             data, self._rest = self._rest[at : at + size], self._rest[at + size :]
             if kind == PING:
                 self.send(data, 10)
+            elif kind == CLOSE:
+                raise RuntimeError(f"the server closed: {data[2:].decode()}")
             else:
                 yield kind, data
 

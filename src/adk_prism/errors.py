@@ -8,12 +8,15 @@
     │   ├── BadPosition       … not a position of this stream (400)
     │   ├── Gone              … it was there and has been trimmed (410)
     │   ├── TooLarge          … over a stated limit (413)
+    │   ├── Unauthorized      … by a caller who does not say who it is (401)
     │   ├── Forbidden         … not from this origin, not this state scope (403)
+    │   ├── TooMany           … more at a time than one caller may have (429)
     │   └── NotBuilt          … a named feature that this version does not have (501)
     ├── SourceError           what came from upstream cannot be read
     │   └── AppFailed         … an agent folder that does not import
     ├── LogError              the run log could not keep or give its entries
     │   └── Fenced            … another owner has taken the run over
+    ├── NoIdentity            who the caller is cannot be found out now (503)
     ├── Draining              the server is going down; ask again elsewhere (503)
     └── ProtocolError         we were about to emit something illegal: a bug
 
@@ -76,9 +79,29 @@ class TooLarge(UsageError):
     title = "Too large"
 
 
+class Unauthorized(UsageError):
+    status = 401
+    title = "Unauthorized"
+
+    def __init__(self, detail: str, challenge: str = "") -> None:
+        super().__init__(detail)
+        self.challenge = challenge
+        """How the caller is asked to say who it is; empty: by a bearer token."""
+
+
 class Forbidden(UsageError):
     status = 403
     title = "Forbidden"
+
+
+class TooMany(UsageError):
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, detail: str, retry_after: float) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+        """Seconds after which it is worth asking again."""
 
 
 class NotBuilt(UsageError):
@@ -103,6 +126,11 @@ class LogError(PrismError):
 
 class Fenced(LogError):
     title = "Run owned elsewhere"
+
+
+class NoIdentity(PrismError):
+    status = 503
+    title = "Identity provider unavailable"
 
 
 class Draining(PrismError):

@@ -110,6 +110,17 @@ def test_a_long_run_keeps_its_film_and_some_of_its_entries(monkeypatch: pytest.M
     assert 0 < len(data["entries"]) < data["film"]["last"] == len(load("long"))
 
 
+def test_the_files_of_a_run_are_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As data, under the place that the film names; one for which there is no room is left out."""
+    data = data_in(shared_file(load("image"), PAGE))
+    [shown] = [item for item in data["film"]["items"]["said"] if item["is"]["kind"] == "file"]
+    place = f"{shown['since']}/{shown['is']['part']}"
+    assert data["files"][place].startswith(f"data:{shown['is']['mediaType']};base64,")
+    base64.b64decode(data["files"][place].partition(",")[2], validate=True)
+    monkeypatch.setattr(share, "FILES", 10)
+    assert data_in(shared_file(load("image"), PAGE))["files"] == {}
+
+
 def test_a_page_that_is_not_built_says_how(tmp_path: Path) -> None:
     """In a checkout without Node."""
     with pytest.raises(NotBuilt, match="make serve"):

@@ -134,11 +134,13 @@ test('a failed run says so and can be tried again', async () => {
   await page.getByRole('alert').waitFor();
 });
 
-test('stop ends the run', async () => {
-  await ask(page, 'slow 60', { wait: false });
-  await page.getByText('I keep silent').waitFor();
-  await page.getByRole('button', { name: 'Stop' }).click();
-  await page.getByRole('button', { name: 'Send' }).waitFor();
+test('stop ends the run, by button and by key', async () => {
+  for (const stop of [() => page.getByRole('button', { name: 'Stop' }).click(), () => page.keyboard.press('Escape')]) {
+    await ask(page, 'slow 60', { wait: false });
+    await page.getByText('I keep silent').waitFor();
+    await stop();
+    await page.getByRole('button', { name: 'Send' }).waitFor();
+  }
 });
 
 test('regenerate and edit take back what came after', async () => {

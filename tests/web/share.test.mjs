@@ -70,6 +70,14 @@ test('what an agent said stays text', async () => {
   await close(page);
 });
 
+test('an image is in the file, and is shown', async () => {
+  const page = await openFile(await shareOf('image', 'tour'));
+  const image = page.getByRole('log').locator('img');
+  await image.waitFor();
+  assert.ok(await image.evaluate((shown) => shown.complete && shown.naturalWidth > 0));
+  await close(page);
+});
+
 test('a file of a newer version says so', async () => {
   const address = await shareOf('text', 'tour');
   const text = await (await import('node:fs/promises')).readFile(new URL(address), 'utf-8');

@@ -283,6 +283,14 @@ class Calls:
         """Tell whether there is a call or a question that somebody outside may still answer."""
         return bool(self._requests) or any(not call.delegates for call in self._open.values())
 
+    def owed(self) -> list[OpenCall]:
+        """Return the open calls whose answer is the run's own to give, but for agents at work."""
+        return [
+            call
+            for call in self._open.values()
+            if call.requested and not (call.awaits or call.delegates or call.provider)
+        ]
+
     def abandon(self, outcome: Outcome, *, all_of_them: bool = False) -> Iterator[OpenCall]:
         """Yield and forget the open calls that nobody will answer after such an end."""
         for call in list(self._open.values()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from adk_prism.facts.calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
 from adk_prism.facts.model import (
@@ -191,6 +192,16 @@ class Reader:
         facts = reader.read(cursor, bytes(record.event))
         nested: list[Fact] = [Nested(record.node, record.call, fact) for fact in facts]
         return [*nested, *self._proofs.feed(cursor, nested, None)]
+
+    @property
+    def owed(self) -> list[OpenCall]:
+        """The calls that whoever runs the agent has to answer: they have run, or run, or will."""
+        return self._events.calls.owed()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the run waits for somebody outside, and nothing else goes on in it."""
+        return self._events.calls.awaiting and not self._lanes and not self.owed
 
     def outcome(self) -> tuple[Outcome, str]:
         """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""

@@ -64,7 +64,7 @@ class Cut(Struct, frozen=True):
 
     def closed(self) -> list[Record]:
         """Return the records that end what was running at the cut, and the run itself."""
-        return [*_node_ends(self.entries), self.ended or RunEnded(outcome="cancelled")]
+        return [*node_ends(self.entries), self.ended or RunEnded(outcome="cancelled")]
 
     def continued(self, now: float) -> list[Entry]:
         """Return what counts as the beginning of a run that goes on now: its nodes are of the past.
@@ -74,7 +74,7 @@ class Cut(Struct, frozen=True):
         """
         moved = now - self.until
         past = [Entry(e.cursor, e.time + moved, _of_the_past(e.record)) for e in self.entries]
-        seam = [*_node_ends(past), RunTakenOver(epoch=0, in_doubt=_open_calls(past))]
+        seam = [*node_ends(past), RunTakenOver(epoch=0, in_doubt=_open_calls(past))]
         return [*past, *(Entry(0, now, record) for record in seam)]
 
 
@@ -182,7 +182,7 @@ def _is_piece_of_other(record: Record, whole: set[str]) -> bool:
     return bool(event.partial) and event.id not in whole
 
 
-def _node_ends(entries: Iterable[Entry]) -> list[Record]:
+def node_ends(entries: Iterable[Entry]) -> list[Record]:
     """Return an end for each node that has none, innermost first."""
     running: dict[str, None] = {}
     for entry in entries:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.errors import LogError, PrismError
+from adk_prism.errors import Fenced, LogError, PrismError
 from adk_prism.facts.adk_event import unknown_fields
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
+from adk_prism.runlog.leases import Lease
 from adk_prism.source.contract import EventSource
 
 STOPPED = "server_stopped"
@@ -25,29 +26,60 @@ OWNER_LOST = "owner_lost"
 _PARTIAL = b'"partial":true'
 
 
+class Past(NamedTuple):
+    """What there is of a run that somebody else began to record."""
+
+    head: RunStarted
+    reader: Reader
+    """Has read all of it."""
+
+
 class Recorder:
     """Records one run."""
 
-    def __init__(self, log: RunLog, run: RunId, source: EventSource, report: Report) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        run: RunId,
+        source: EventSource,
+        report: Report,
+        past: Past | None = None,
+    ) -> None:
+        """With a `past`, the source gives what comes after it."""
         self._log = log
         self._run = run
         self._source = source
         self._report = report
-        self._app = ""
-        self._reader = Reader()
-        self._state: Literal["before", "running", "over"] = "before"
-        self._stopping = False
+        self._reader = past.reader if past else Reader()
+        self._lease = Lease(run)
+        self._state: Literal["before", "running", "over"] = "running" if past else "before"
+        self._wish: Literal["none", "stop", "leave", "lost"] = "none"
         self._strangers: set[str] = set()
+        self.head: RunStarted | None = past.head if past else None
+        """How the run began, once it has."""
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the run is in the log and can be read; failed when it never began."""
+        if past:
+            self.started.set_result(None)
 
     def stop(self) -> None:
         """Ask the run to stop; what it says until then is recorded."""
-        self._stopping = True
+        if self._wish == "none":
+            self._wish = "stop"
         self._source.cancel()
 
-    async def record(self) -> None:
+    def leave(self) -> None:
+        """Have the run end here without an end: whoever cancels the recording hands it over."""
+        if self._wish == "none":
+            self._wish = "leave"
+
+    def lose(self) -> None:
+        """Note that somebody else has the run: it is to be cancelled, and nothing more be written."""
+        self._wish = "lost"
+
+    async def record(self, lease: Lease | None = None) -> None:
         """Write the run until it is over. Raise only `LogError`: then there is nowhere to write to."""
+        self._lease = lease or self._lease
         try:
             ended = await self._drain()
         except LogError as error:
@@ -55,12 +87,18 @@ class Recorder:
             self._fail_start(error)
             raise
         except (Exception, asyncio.CancelledError) as error:
+            if self._wish == "lost":
+                raise Fenced(f"Run {self._run!r} was taken over.") from error
             if self._state == "before":
                 self._fail_start(error)
                 return
+            if self._wish == "leave":
+                await self._log.commit(self._run)
+                return
             ended = self._failure(error)
         if self._state == "running":
-            await self._log.append(self._run, [ended])
+            await self._lease.sure()
+            await self._log.append(self._run, [ended], epoch=self._lease.epoch)
         await self._log.commit(self._run)
 
     async def _drain(self) -> RunEnded:
@@ -75,13 +113,16 @@ class Recorder:
         times = None
         if isinstance(record, Entry):
             times, record = [record.time], record.record
-        receipt = await self._log.append(self._run, [record], times=times)
+        lease = self._lease
+        if not lease.is_sure:
+            await lease.sure()  # Nothing is done, no tool called, while somebody else may own the run.
+        receipt = await self._log.append(self._run, [record], epoch=lease.epoch, times=times)
         self._reader.feed(Entry(receipt.cursor, 0.0, record))
         if type(record) is AgentEvent:
             if _PARTIAL not in record.event:
                 self._notice_strangers(record.event)
         elif isinstance(record, RunStarted):
-            self._app = record.origin.app
+            self.head = record
             self._state = "running"
             await self._log.commit(self._run)
             self.started.set_result(None)
@@ -94,7 +135,7 @@ class Recorder:
 
     def _failure(self, error: BaseException) -> RunEnded:
         outcome, code = self._reader.outcome()
-        if self._stopping or outcome == "cancelled":
+        if self._wish == "stop" or outcome == "cancelled":
             return RunEnded(outcome="cancelled")
         if isinstance(error, asyncio.CancelledError):
             return RunEnded(outcome="failed", code=STOPPED)
@@ -109,7 +150,7 @@ class Recorder:
                 detail=code,
                 correlation=correlation,
                 run=self._run,
-                app=self._app,
+                app=self.head.origin.app if self.head else "",
                 cause=cause_of(error) if error is not None else "",
             )
         )
@@ -125,5 +166,5 @@ class Recorder:
             self._strangers |= news
             names = ", ".join(sorted(news))
             self._report(
-                Diagnostic(kind="unknown field", detail=names, run=self._run, app=self._app)
+                Diagnostic(kind="unknown field", detail=names, run=self._run, app=self.head.origin.app if self.head else "")
             )

@@ -1,4 +1,4 @@
-"""The runs of this process: started, stopped, and brought to an end when the server goes down.
+"""The runs of this process: started, gone on with, stopped, and ended or handed over when it goes down.
 
 A run is a task of its own. It belongs to the server, not to the connection that asked for it: a client
 that leaves or reads slowly changes nothing. Stopping is an explicit request.
@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Draining, LogError
-from adk_prism.pipeline.gate import Gate, Policy
-from adk_prism.pipeline.record import OWNER_LOST, Recorder
+from adk_prism.errors import Draining, Fenced, LogError
+from adk_prism.pipeline.gate import LOOK, Gate, Policy
+from adk_prism.pipeline.record import Past, Recorder
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Origin, RunEnded, RunId
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 from adk_prism.source.contract import EventSource
 
 CANCEL_GRACE = 5.0
 """Seconds between asking a run to stop and stopping its task. ADK's own abort takes milliseconds; a tool
 that blocks its own cancellation gets this long."""
 
+REMOTE_CANCEL = 30.0
+"""Seconds for which a run that goes on elsewhere is asked to stop: a takeover may come first."""
+
 MakeSource = Callable[[RunId], EventSource]
+Adopt = Callable[[Lease], Awaitable[tuple[EventSource, Past]]]
+"""Reads what there is of a run that is owned now, and returns it with what is to come."""
 
 
 def new_run() -> RunId:
@@ -44,6 +51,16 @@ class _Active:
         self.recorder.stop()
         asyncio.get_running_loop().call_later(CANCEL_GRACE, self._insist)
 
+    def lose(self) -> None:
+        """Stop at once, and write nothing: somebody else has the run."""
+        self.recorder.lose()
+        self._insist()
+
+    def leave(self) -> None:
+        """Stop at once, for somebody else to go on."""
+        self.recorder.leave()
+        self._insist()
+
     def _insist(self) -> None:
         if self.task is not None and not self.task.done():
             self.task.cancel()
@@ -52,22 +69,18 @@ class _Active:
 class Runs:
     """Starts runs and keeps them."""
 
-    def __init__(self, log: RunLog, gate: Gate, report: Report) -> None:
+    def __init__(
+        self, log: RunLog, gate: Gate, report: Report, leases: Leases | None = None
+    ) -> None:
         self._log = log
         self._gate = gate
         self._report = report
+        self._leases: Leases = leases or LocalLeases()
+        self._leases.listen("cancel", self._hear_cancel)
         self._active: dict[RunId, _Active] = {}
         self._draining = False
-
-    async def recover(self) -> list[RunSummary]:
-        """End the runs that a dead process left open; return them."""
-        lost = list(await self._log.list(unended=True))
-        for summary in lost:
-            ended = RunEnded(outcome="failed", code=OWNER_LOST)
-            await self._log.append(summary.run, [ended], epoch=summary.epoch)
-            await self._log.commit(summary.run)
-            self._report(Diagnostic(kind="run lost", detail=OWNER_LOST, run=summary.run))
-        return lost
+        self.can_go_on: Callable[[RunStarted], bool] = lambda _: False
+        """Tells whether another process could go on with a run."""
 
     async def start(
         self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
@@ -82,31 +95,91 @@ class Runs:
         run = run or new_run()
         active = _Active(Recorder(self._log, run, make(run), self._report))
         await self._gate.enter(origin, policy, active.stop)
-        active.task = asyncio.create_task(self._keep(origin, run, active), name=f"record {run}")
-        self._active[run] = active
+        try:
+            lease = await self._leases.begin(run)
+        except BaseException:
+            await self._gate.leave(origin)
+            raise
+        self._keep(origin, run, active, lease)
         await asyncio.shield(active.recorder.started)
         return run
 
-    async def _keep(self, origin: Origin, run: RunId, active: _Active) -> None:
+    async def adopt(self, summary: RunSummary, make: Adopt) -> bool:
+        """Go on with a run that nobody owns; tell whether it was to be had. Raise `LogError`."""
+        run, origin = summary.run, summary.origin
+        owner = _Adopted()
+        if self._draining or run in self._active:
+            return False
+        if not await self._gate.try_enter(origin, owner.stop):
+            return False
+        lease: Lease | None = None
         try:
-            await active.recorder.record()
+            lease = await self._leases.claim(summary)
+            if lease is not None:
+                source, past = await make(lease)
+                active = _Active(Recorder(self._log, run, source, self._report, past))
+        except BaseException:
+            if lease is not None:
+                await self._leases.release(lease)
+            await self._gate.leave(origin)
+            raise
+        if lease is None:
+            await self._gate.leave(origin)
+            return False
+        owner.take(active)
+        self._keep(origin, run, active, lease)
+        return True
+
+    def _keep(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
+        self._active[run] = active
+        lease.on_lost = active.lose
+        recording = self._record(origin, run, active, lease)
+        active.task = asyncio.create_task(recording, name=f"record {run}")
+
+    async def _record(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
+        try:
+            await active.recorder.record(lease)
         except LogError as error:
-            self._report(
-                Diagnostic(
-                    kind="run not recorded", detail=error.detail, run=run, cause=cause_of(error)
-                )
-            )
+            kind = "run taken over" if isinstance(error, Fenced) else "run not recorded"
+            self._report(Diagnostic(kind=kind, detail=error.detail, run=run, cause=cause_of(error)))
         finally:
             self._active.pop(run, None)
-            self._gate.leave(origin)
+            try:
+                await self._leases.release(lease)
+            finally:
+                await self._gate.leave(origin)
+
+    def _hear_cancel(self, name: str) -> None:
+        active = self._active.get(RunId(name))
+        if active is not None:
+            active.stop()
 
     async def cancel(self, run: RunId) -> RunSummary:
-        """Ask a run to stop; one that is over stays as it is. Raise `NotFound` or `Gone`."""
+        """Ask a run to stop, wherever it goes on; one that is over stays as it is.
+
+        Raise `NotFound` or `Gone`.
+        """
         active = self._active.get(run)
         if active is not None and active.task is not None:
             active.stop()
             await asyncio.wait([active.task])
-        return await self._log.summary(run)
+        summary = await self._log.summary(run)
+        if self._leases.is_shared and summary.outcome is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REMOTE_CANCEL):
+                    await self._cancel_elsewhere(summary)
+            summary = await self._log.summary(run)
+        return summary
+
+    async def _cancel_elsewhere(self, summary: RunSummary) -> None:
+        """Ask until the run is over: whoever has it may just be taking it over."""
+        over = asyncio.create_task(_end_of(self._log, summary))
+        try:
+            while not over.done():
+                await self._leases.say("cancel", summary.run)
+                await asyncio.wait([over], timeout=LOOK)
+        finally:
+            over.cancel()
 
     async def wait(self, run: RunId) -> None:
         """Wait until a run that is recorded here is over."""
@@ -129,11 +202,47 @@ class Runs:
         if not tasks:
             return
         _, late = await asyncio.wait(tasks, timeout=grace)
-        for active in list(self._active.values()):
-            active.stop()
+        left = [run for run in list(self._active) if self._end_here(self._active[run])]
         if late:
             _, stuck = await asyncio.wait(late, timeout=min(grace, CANCEL_GRACE))
             for task in stuck:
                 task.cancel()
             if stuck:
                 await asyncio.wait(stuck)
+        for run in left:
+            await self._leases.say("left", run)
+
+    def _end_here(self, active: _Active) -> bool:
+        """Have a run stop, or be handed over where another process can go on; tell whether it is."""
+        head = active.recorder.head
+        if self._leases.is_shared and head is not None and self.can_go_on(head):
+            active.leave()
+            return True
+        active.stop()
+        return False
+
+
+class _Adopted:
+    """Whoever stops a run that is about to be gone on with."""
+
+    def __init__(self) -> None:
+        self._active: _Active | None = None
+        self._is_stopped = False
+
+    def take(self, active: _Active) -> None:
+        """Let the run be stopped; it is, if somebody has asked for that already."""
+        self._active = active
+        if self._is_stopped:
+            active.stop()
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        if self._active is not None:
+            self._active.stop()
+
+
+async def _end_of(log: RunLog, summary: RunSummary) -> None:
+    """Wait for a run's end."""
+    async with aclosing(log.read(summary.run, summary.cursor, follow=True)) as batches:
+        async for _ in batches:
+            pass

@@ -19,6 +19,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import NotBuilt
+from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.facts.model import FileShown, Nested
+from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.closeup import Lens
 from adk_prism.runlog.entry import Entry
 from adk_prism.version import VERSION
@@ -30,6 +33,12 @@ CLOSEUPS = 8 * 1024**2
 """Bytes of entries with their facts and frames in one file. A few thousand entries; of a longer run the
 rest are left out, and the page says so. The film itself is always whole."""
 
+FILES = 16 * 1024**2
+"""Characters of files in one file, so that it can still be sent to somebody. Others are only named."""
+
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
+_STANDARD = str.maketrans("-_", "+/")
+"""ADK writes base64 in the alphabet of addresses; data addresses use the other."""
 _LINE_ENDS = {"\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -55,22 +64,55 @@ def read_page(folder: Path = PAGE) -> Page:
 
 def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
     """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
-    film, lens = Film(), Lens()
-    closeups: dict[str, Raw] = {}
-    room = CLOSEUPS
+    film, closeups, files = Film(), _Closeups(), _Files()
     for entry in entries:
         film.feed(entry)
-        if room > 0:
-            row = lens.feed(entry)
-            room -= len(row)
-            closeups[str(entry.cursor)] = Raw(row)
+        closeups.feed(entry)
+        files.feed(entry)
     data = {
         "writer": VERSION,
         "film": Raw(encode(film)),
-        "entries": closeups,
+        "entries": closeups.kept,
+        "files": files.kept,
         "graph": Raw(graph),
     }
     return _document(_title(film), page, _data_block(data))
+
+
+class _Closeups:
+    """The first entries of a run, as far as there is room."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Raw] = {}
+        self._lens = Lens()
+        self._room = CLOSEUPS
+
+    def feed(self, entry: Entry) -> None:
+        if self._room > 0:
+            row = self._lens.feed(entry)
+            self._room -= len(row)
+            self.kept[str(entry.cursor)] = Raw(row)
+
+
+class _Files:
+    """The files that a run shows, by cursor and part; those for which there is room."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+        self._reader = Reader()
+        self._room = FILES
+
+    def feed(self, entry: Entry) -> None:
+        for found in self._reader.feed(entry):
+            fact = found.fact if isinstance(found, Nested) else found
+            if isinstance(fact, FileShown) and fact.data and len(fact.data) <= self._room:
+                self._room -= len(fact.data)
+                self.kept[f"{entry.cursor}/{fact.part}"] = _data_url(fact)
+
+
+def _data_url(file: FileShown) -> str:
+    media_type = file.media_type if _MEDIA_TYPE.fullmatch(file.media_type) else UNKNOWN_TYPE
+    return f"data:{media_type};base64,{file.data.translate(_STANDARD)}"
 
 
 def _title(film: Film) -> str:

@@ -32,14 +32,18 @@ class Uploads:
     def __init__(self, log: RunLog) -> None:
         self._log = log
 
-    async def store(self, file: BinaryIO, named: Callable[[Origin], Origin]) -> RunSummary:
+    async def store(
+        self, file: BinaryIO, named: Callable[[Origin], Origin], *, keeps_id: bool = True
+    ) -> RunSummary:
         """Store a recording or capture. `named` returns the origin with names that may be used here.
 
+        `keeps_id`: under the recording's own run id, if that is free. Whether it is free must not be
+        told to those who may not know of other users' runs.
         Raise `Unprocessable` for a file that cannot be read to its end, `LogError` if it cannot be
         stored; either way nothing of it is kept.
         """
         head = await self._checked(file)
-        run = await self._free(head.run)
+        run = await self._free(head.run) if keeps_id else new_run()
         where = named(head.origin)
         origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
         try:

@@ -48,6 +48,11 @@ class Bell:
     def __init__(self) -> None:
         self._waiters: set[asyncio.Future[None]] = set()
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiters)
+
     def ring(self) -> None:
         """Wake everyone."""
         for waiter in self._waiters:

@@ -161,6 +161,10 @@ class RedisLog:
             await writer.room()
             self._usable()
         live = self._owned.get(run)
+        if live is not None and epoch > live.epoch:
+            # Whoever wrote before in this process is no longer the owner: what Redis has counts.
+            writer.discard(self._owned.pop(run))
+            live = None
         if live is None:
             live = await self._own(run, records)
             self._usable()
@@ -394,7 +398,7 @@ class RedisLog:
     ) -> Sequence[RunSummary]:
         wanted = Origin(app=app, user=user, session=session)
         index = self._keys.unended if unended else self._keys.runs
-        if app and user and session and not unended:
+        if app and user and session:
             index = self._keys.session(wanted)
         found = await self._select(index)
         return [

@@ -61,6 +61,19 @@ class Keys(NamedTuple):
         tag = f"{self.prefix}:{{{run}}}"
         return RunKeys(f"{tag}:head", f"{tag}:entries", f"{tag}:gone")
 
+    def lease(self, run: RunId) -> str:
+        """Who owns a run; in the slot of its other keys."""
+        return f"{self.prefix}:{{{run}}}:lease"
+
+    def hold(self, name: str) -> str:
+        """Who holds something else: a session, an idempotency key."""
+        return f"{self.prefix}:hold:{{{hashlib.sha256(name.encode()).hexdigest()[:32]}}}"
+
+    @property
+    def words(self) -> str:
+        """The channel on which processes talk to each other."""
+        return f"{self.prefix}:words"
+
     def bell(self, run: RunId) -> str:
         """The channel that tells that a run has grown, or is gone."""
         return f"{self.prefix}:bell:{run}"

@@ -1,4 +1,4 @@
-"""What must happen at once in Redis: the two scripts of a run log, and how they are called.
+"""What must happen at once in Redis: the scripts of a run log and its leases, and how they are called.
 
 A script either makes all its changes or none: it looks first, and a Redis that is full refuses the first
 change of a script, never a later one. Scripts touch the keys of one run only.
@@ -50,6 +50,42 @@ redis.call('PUBLISH', ARGV[2], 'gone')
 return 1
 """
 """Removes a run, and remembers that it was there; also one whose start is still on its way."""
+
+
+CLAIM = """
+-- KEYS lease, head; ARGV token, milliseconds
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+local was = redis.call('HMGET', KEYS[2], 'epoch', 'outcome')
+if not was[1] or was[2] ~= '' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return redis.call('HINCRBY', KEYS[2], 'epoch', 1)
+"""
+"""Takes a run that nobody owns: with its new epoch, what the owner before may still send is refused."""
+
+RENEW = """
+-- KEYS lease, head of its run or the lease again; ARGV token, milliseconds, epoch or nothing
+local was = redis.call('GET', KEYS[1])
+if was == ARGV[1] then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return 1
+end
+if was then return 0 end
+if ARGV[3] ~= '' then
+  local epoch = redis.call('HGET', KEYS[2], 'epoch')
+  if epoch and epoch ~= ARGV[3] then return 0 end
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+"""Keeps a lease. One that has lapsed is taken again, if nobody had it in between."""
+
+RELEASE = """
+-- KEYS lease; ARGV token, channel, word
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return 1
+"""
+"""Gives a lease back, and tells who may wait for it."""
 
 
 class Script:

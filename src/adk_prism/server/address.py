@@ -11,6 +11,8 @@ import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _AUTHORITY = re.compile(
@@ -59,6 +61,14 @@ def origin_of_url(url: str) -> WebOrigin | None:
     except ValueError:
         return None
     return parse_origin(f"{parts.scheme}://{parts.netloc}")
+
+
+def parse_network(text: str) -> Network | None:
+    """Read an address or a network such as 10.0.0.0/8; return None for anything else."""
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        return None
 
 
 def is_loopback(host: str) -> bool:

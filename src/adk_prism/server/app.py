@@ -2,6 +2,7 @@
 
     Guard         who may call at all (Host, Origin, CORS)
     ProblemEdge   whatever is raised inside becomes a problem answer
+    Identify      who calls
     StartOnce     a mounted application starts with its first request
     BodyLimit     how much may be sent
     routes        what there is
@@ -40,6 +41,9 @@ from adk_prism.server.diagnostics_sink import sink
 from adk_prism.server.guard import Guard
 from adk_prism.server.housekeeping import trimming
 from adk_prism.server.idempotency import Idempotency
+from adk_prism.server.identity.build import build_identity
+from adk_prism.server.identity.callback import Authenticate
+from adk_prism.server.identity.identify import Identify
 from adk_prism.server.lifecycle import Hook, Lifecycle, StartOnce
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.routes import (
@@ -54,12 +58,16 @@ from adk_prism.server.routes import (
     recordings,
     run,
     runs,
+    share_links,
     socket,
     studio,
+    tickets,
     views,
 )
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
+from adk_prism.server.share_links import ShareLinks, file_of
 from adk_prism.server.sockets import Sockets
+from adk_prism.server.tickets import Tickets
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.services import ServiceUris, close_services, open_services
@@ -84,6 +92,8 @@ ROUTERS: Sequence[Routes] = (
     forks.routes,
     recordings.routes,
     studio.routes,
+    tickets.routes,
+    share_links.routes,
 )
 
 
@@ -92,11 +102,13 @@ def create_app(
     settings: Settings | None = None,
     *,
     report: Report | None = None,
+    authenticate: Authenticate | None = None,
 ) -> FastAPI:
     """Return an application that serves every ADK app of a folder, or the bundled ones.
 
     Without `settings` the environment and pyproject.toml decide, as for `adk-prism serve`. Nothing
-    is opened until the application starts. Raise `UsageError` for a folder or URI that cannot be.
+    is opened until the application starts. `authenticate` says who calls; then everybody has to be
+    known. Raise `UsageError` for a folder, file or URI that cannot be.
     """
     settings = settings or read_settings({}, os.environ, Path.cwd())
     report = report or sink(settings.log_format)
@@ -117,7 +129,7 @@ def create_app(
             await close_services(services)
 
     lifecycle.hold(served_apps)
-    return assemble(make_context(settings, apps, lifecycle, report))
+    return assemble(make_context(settings, apps, lifecycle, report, authenticate=authenticate))
 
 
 def make_context(
@@ -126,6 +138,8 @@ def make_context(
     lifecycle: Lifecycle,
     report: Report,
     log: RunLog | None = None,
+    *,
+    authenticate: Authenticate | None = None,
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     log = log or open_log(settings.log)
@@ -144,6 +158,8 @@ def make_context(
     sockets = Sockets()
     lifecycle.on_drain(live_runs.drain)
     lifecycle.on_drain(sockets.drain)
+    tickets, links = Tickets(), ShareLinks(file_of(settings.log, DATA_DIR))
+    lifecycle.hold(links.closing)
     return Context(
         settings=settings,
         apps=apps,
@@ -163,6 +179,9 @@ def make_context(
         report=report,
         lifecycle=lifecycle,
         sockets=sockets,
+        identity=build_identity(settings, tickets, links, authenticate),
+        tickets=tickets,
+        links=links,
     )
 
 
@@ -212,6 +231,7 @@ def assemble(context: Context) -> FastAPI:
     uploads = {recordings.PATH: ("--upload-limit", settings.upload_limit)}
     app.add_middleware(BodyLimit, limit=settings.body_limit, other=uploads)
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
+    app.add_middleware(Identify, identity=context.identity, links=context.links)
     app.add_middleware(ProblemEdge, report=context.report)
     app.add_middleware(Guard, settings=settings)
     return app

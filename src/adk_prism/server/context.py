@@ -22,9 +22,12 @@ from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.idempotency import Idempotency
+from adk_prism.server.identity.identity import Identity
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.settings import Settings
+from adk_prism.server.share_links import ShareLinks
 from adk_prism.server.sockets import Sockets
+from adk_prism.server.tickets import Tickets
 from adk_prism.source.apps import Apps
 
 
@@ -50,6 +53,9 @@ class Context:
     report: Report
     lifecycle: Lifecycle
     sockets: Sockets
+    identity: Identity
+    tickets: Tickets
+    links: ShareLinks
 
     @property
     def draining(self) -> bool:

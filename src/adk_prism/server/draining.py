@@ -15,6 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from adk_prism.server.context import Context
+from adk_prism.server.identity.proxy_header import NotePeer
 from adk_prism.server.lifecycle import Lifecycle
 
 PING_INTERVAL = 20.0
@@ -39,6 +40,9 @@ async def serve(app: ASGIApp, context: Context, listener: socket.socket) -> None
         root_path=context.settings.root_path,
         timeout_graceful_shutdown=LAST_SECONDS,
     )
+    config.load()
+    # Outermost: within, the address is what X-Forwarded-For says.
+    config.loaded_app = NotePeer(config.loaded_app)
     try:
         server = _DrainingServer(config, context.lifecycle, context.settings.grace)
         await server.serve(sockets=[listener])

@@ -144,6 +144,7 @@ def _in_units(value: float, units: Mapping[str, int]) -> str:
 TEXT = Kind("TEXT", "text", _read_text)
 URL = Kind("URL", "a URL", _read_text)
 FOLDER = Kind("FOLDER", "a folder", _read_text)
+FILE = Kind("FILE", "a file", _read_text)
 SIZE = Kind(
     "SIZE", "a size such as 8MiB, above 0", _read_size, show=lambda v: _in_units(v, _SIZE_UNITS)
 )

@@ -1,4 +1,7 @@
-"""Where a request's session is: the app, user and session of its path, checked, as one value."""
+"""Where a request's session is: the app, user and session of its path, checked, as one value.
+
+Another user's is not there.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from typing import Annotated
 from fastapi import Depends
 
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.names import AppName, SessionId, UserId
+from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.names import AppName, SessionId
 
 
-async def origin_of_path(app_name: AppName, user_id: UserId, session_id: SessionId) -> Origin:
+async def origin_of_path(app_name: AppName, user_id: PathUser, session_id: SessionId) -> Origin:
     """Return the origin that `/apps/{app_name}/users/{user_id}/sessions/{session_id}` names."""
     return Origin(app=app_name, user=user_id, session=session_id)
 

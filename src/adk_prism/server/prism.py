@@ -22,6 +22,7 @@ from adk_prism.diagnostics import Report
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.app import assemble, lifespan_of, make_context
 from adk_prism.server.diagnostics_sink import sink
+from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.source.apps import Apps
@@ -37,13 +38,19 @@ class Prism:
         *,
         log: RunLog | None = None,
         report: Report | None = None,
+        authenticate: Authenticate | None = None,
     ) -> None:
-        """Without `settings` the environment and pyproject.toml decide; `log` overrides theirs."""
+        """Without `settings` the environment and pyproject.toml decide; `log` overrides theirs.
+
+        `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
+        """
         settings = settings or read_settings({}, os.environ, Path.cwd())
         report = report or sink(settings.log_format)
         lifecycle = Lifecycle(report)
         apps = Apps.of_runners(runners, report=report)
-        self.context = make_context(settings, apps, lifecycle, report, log)
+        self.context = make_context(
+            settings, apps, lifecycle, report, log, authenticate=authenticate
+        )
         self._app = assemble(self.context)
         self._lifespan = lifespan_of(lifecycle)
 

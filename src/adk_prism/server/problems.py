@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from math import ceil
 from typing import Any, Final, Literal
 
 import msgspec
@@ -24,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
-from adk_prism.errors import Draining, NotBuilt, PrismError
+from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -168,17 +169,34 @@ def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Respo
     )
 
 
+CHALLENGE = 'Bearer realm="adk-prism"'
+"""What a caller without identity is asked for."""
+
+
+def headers_of(error: Exception) -> Mapping[str, str] | None:
+    """Return the headers that belong to an error's answer."""
+    if isinstance(error, HTTPException):
+        return error.headers
+    if isinstance(error, Unauthorized):
+        return {"www-authenticate": error.challenge or CHALLENGE}
+    if isinstance(error, TooMany):
+        return {"retry-after": str(max(1, ceil(error.retry_after)))}
+    return None
+
+
 async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request, or a WebSocket that was not accepted yet, with an error of the caller."""
     problem = Problem(
         type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
     )
-    await _answer(problem, scope, receive, send)
+    await _answer(respond(problem, headers_of(error)), problem, scope, receive, send)
 
 
-async def _answer(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+async def _answer(
+    response: Response, problem: Problem, scope: Scope, receive: Receive, send: Send
+) -> None:
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
-        await respond(problem)(scope, receive, send)
+        await response(scope, receive, send)
     else:
         # Closed before it is accepted: the server answers the handshake with a bare 403.
         await _close(problem, send)
@@ -195,8 +213,7 @@ def add_problems(app: FastAPI, report: Report) -> None:
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
-        headers = error.headers if isinstance(error, HTTPException) else None
-        return respond(problem_of(error, report), headers)
+        return respond(problem_of(error, report), headers_of(error))
 
     for kind in (PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
@@ -238,7 +255,8 @@ class ProblemEdge:
         except Exception as error:
             problem = problem_of(error, self._report)
             if said == "nothing":
-                await _answer(problem, scope, receive, send)
+                response = respond(problem, headers_of(error))
+                await _answer(response, problem, scope, receive, send)
             elif said == "accepted":
                 await _close(problem, send)
             # Else the headers are out and nothing can be said: the server cuts the connection.

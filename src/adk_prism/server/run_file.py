@@ -17,7 +17,7 @@ from adk_prism.errors import NotBuilt, NotFound
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, RunId
+from adk_prism.runlog.entry import AgentEvent, ChildEvent, RunId
 
 _PART = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}")
@@ -61,6 +61,8 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
             record = batch[0].record
             if isinstance(record, AgentEvent):
                 return read_event(record.event)
+            if isinstance(record, ChildEvent):
+                return read_event(bytes(record.event))
             break
     raise NotFound(f"Entry {cursor} holds no event.")
 

@@ -18,8 +18,15 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
-from adk_prism.server.address import is_loopback, origin_of_url, parse_authority, parse_origin
+from adk_prism.server.address import (
+    is_loopback,
+    origin_of_url,
+    parse_authority,
+    parse_network,
+    parse_origin,
+)
 from adk_prism.server.options import (
+    FILE,
     FLAG,
     FOLDER,
     SIZE,
@@ -43,6 +50,9 @@ LiveSound = Literal["keep", "drop"]
 
 DATA_DIR = Path(".adk-prism")
 """Where the defaults keep their files: beside the project that is served, out of its way."""
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
 
 LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
@@ -89,8 +99,43 @@ class Settings:
         ),
     ] = ()
     insecure: Annotated[
-        bool, Option(FLAG, "listen on a non-loopback address although there is no authentication")
+        bool, Option(FLAG, "listen on a non-loopback address although nobody has to say who it is")
     ] = False
+    tokens: Annotated[
+        str, Option(FILE, 'callers are known by a token: JSON, {"TOKEN": "USER", …}')
+    ] = ""
+    oidc_issuer: Annotated[
+        str, Option(URL, "callers are known by a JWT of this OpenID provider")
+    ] = ""
+    oidc_audience: Annotated[
+        tuple[str, ...],
+        Option(several("AUDIENCE", "names"), "audience that a JWT must be for; repeatable"),
+    ] = ()
+    oidc_jwks: Annotated[
+        str, Option(URL, "where the provider's keys are; without: as its discovery document says")
+    ] = ""
+    oidc_user_claim: Annotated[str, Option(TEXT, "claim of a JWT that names the user")] = "sub"
+    oidc_algorithm: Annotated[
+        tuple[str, ...],
+        Option(several("ALGORITHM", "names such as RS256"), "signature of a JWT; repeatable"),
+    ] = ("RS256", "ES256")
+    proxy_user_header: Annotated[
+        str, Option(TEXT, "callers are known by this header, which a trusted proxy sets")
+    ] = ""
+    trusted_proxy: Annotated[
+        tuple[str, ...],
+        Option(
+            several("ADDRESS", "addresses or networks such as 10.0.0.0/8"),
+            "address of a proxy whose user header is believed; repeatable",
+        ),
+    ] = ("127.0.0.1", "::1")
+    authenticate: Annotated[
+        str, Option(TEXT, "callers are known by a Python function: MODULE:FUNCTION")
+    ] = ""
+    admin: Annotated[
+        tuple[str, ...],
+        Option(several("USER", "users"), "user who may see and do what any may; repeatable"),
+    ] = ()
     workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
     upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
@@ -149,9 +194,21 @@ class Settings:
     ] = "text"
 
     def __post_init__(self) -> None:
-        for broken in (self._network_rule(), self._process_rule(), self._value_rule()):
+        rules = (
+            self._network_rule,
+            self._identity_rule,
+            self._process_rule,
+            self._value_rule,
+        )
+        for rule in rules:
+            broken = rule()
             if broken:
                 raise UsageError(broken)
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether callers have to say who they are."""
+        return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
 
     @property
     def retention(self) -> Retention:
@@ -159,11 +216,12 @@ class Settings:
         return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
 
     def _network_rule(self) -> str:
-        if not (self.insecure or is_loopback(self.host.strip("[]").lower())):
+        is_local = is_loopback(self.host.strip("[]").lower())
+        if not (is_local or self.has_identity or self.insecure):
             return (
-                f"Host {self.host!r} is reachable from other machines and there is no"
-                " authentication yet; use 127.0.0.1, or --insecure if something in front of the"
-                " server protects it."
+                f"Host {self.host!r} is reachable from other machines, and nobody would have to say"
+                " who it is; use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
+                " --authenticate, or --insecure if something in front of the server protects it."
             )
         for text in self.allow_origin:
             if parse_origin(text) is None:
@@ -171,6 +229,21 @@ class Settings:
         for text in self.allow_host:
             if parse_authority(text) is None:
                 return f"Host {text!r} is not a host name; expected e.g. agents.example.com."
+        return ""
+
+    def _identity_rule(self) -> str:
+        if self.oidc_issuer and not self.oidc_audience:
+            return "An OpenID provider's tokens are for many; say with --oidc-audience which are yours."
+        if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
+            return "--oidc-audience and --oidc-jwks mean nothing without --oidc-issuer."
+        for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
+            origin = origin_of_url(url)
+            if origin is None or (origin.scheme != "https" and not is_loopback(origin.host)):
+                return f"{url!r} is not an https URL, which an OpenID provider's has to be."
+        if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
+            return f"Algorithm {unknown[0]!r} is not one of {', '.join(ALGORITHMS)}."
+        if unknown := [text for text in self.trusted_proxy if parse_network(text) is None]:
+            return f"Trusted proxy {unknown[0]!r} is no address or network, such as 10.0.0.0/8."
         return ""
 
     def _process_rule(self) -> str:
@@ -243,9 +316,9 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
         for key, value in section.items()
     }
-    if "agents_dir" in values:
+    for name in values.keys() & {"agents_dir", "tokens"}:
         # A path in a file means what it means to a reader of that file, wherever one stands.
-        values["agents_dir"] = str(file.parent / values["agents_dir"])
+        values[name] = str(file.parent / values[name])
     return values
 
 

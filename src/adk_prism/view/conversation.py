@@ -169,7 +169,7 @@ class ConversationFilm:
                 request = _plain(item.request)
                 self._note(cursor, kind=f"{item.kind} request", call=item.call, request=request)
             case fact.FileShown():
-                self._note(cursor, kind="file", mediaType=item.media_type, uri=item.uri)
+                self._note(cursor, **_file(item))
             case fact.AgentTransferred():
                 self._note(cursor, kind="transfer", to=item.to)
             case fact.ErrorRaised():
@@ -195,6 +195,18 @@ class ConversationFilm:
     def at(self, cursor: int) -> list[dict[str, Any]]:
         """Return what had been said at a cursor."""
         return [item.at(cursor) for item in self._items if item.since <= cursor]
+
+
+def _file(item: fact.FileShown) -> dict[str, Any]:
+    """Return what is known of a file but its bytes, which stay in the log at this cursor and part."""
+    return {
+        "kind": "file",
+        "speaker": item.speaker.author,
+        "mediaType": item.media_type,
+        "uri": item.uri,
+        "name": item.name,
+        "part": item.part,
+    }
 
 
 def _plain(raw: Raw) -> Any:

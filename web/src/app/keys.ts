@@ -44,7 +44,10 @@ export function useKeys(handlers: Handlers): void {
       const target = event.target instanceof Element ? event.target : null;
       if (document.querySelector('dialog[open]')) return;
       if (target?.closest(TYPING)) {
-        if (event.key === 'Escape') leave(target);
+        if (event.key === 'Escape') {
+          leave(target);
+          latest.current.stop?.();
+        }
         return;
       }
       const action = KEYS[event.key];

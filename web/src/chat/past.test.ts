@@ -12,7 +12,7 @@ const SAID: Said[] = [
 ];
 
 test('what was said becomes messages of the same parts', () => {
-  const messages = messagesOf(SAID);
+  const messages = messagesOf(SAID, 'run-1');
   expect(messages.map((message) => message.role)).toEqual(['user', 'assistant']);
   expect(messages[1]?.parts.map((part) => part.type)).toEqual(['reasoning', 'dynamic-tool', 'text', 'data-unrecognised']);
   expect(messages[1]?.parts[2]).toMatchObject({ text: 'wor', state: 'streaming' });
@@ -26,6 +26,6 @@ test.each([
   ['abandoned', 'output-error'],
   ['awaiting approval', 'approval-requested'],
 ])('a call that is %s', (status, state) => {
-  const [message] = messagesOf([{ kind: 'call', since: 1, call: 'c', name: 'n', input: {}, status }]);
+  const [message] = messagesOf([{ kind: 'call', since: 1, call: 'c', name: 'n', input: {}, status }], 'run-1');
   expect(message?.parts[0]).toMatchObject({ state });
 });

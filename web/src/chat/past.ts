@@ -1,17 +1,23 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
-import { once } from '../film/film';
+import { fileAddress } from '../film/files';
 import type { Message, Part } from './message';
 
 /** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
-const partOf = once((item: Said): Part | null => makePart(item));
+const known = new WeakMap<Said, { part: Part | null }>();
+
+function partOf(item: Said, run: string): Part | null {
+  let found = known.get(item);
+  if (!found) known.set(item, (found = { part: makePart(item, run) }));
+  return found.part;
+}
 
 /** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
-export function messagesOf(said: readonly Said[]): Message[] {
+export function messagesOf(said: readonly Said[], run: string): Message[] {
   const messages: Message[] = [];
   for (const item of said) {
     const role = item.kind === 'user' ? 'user' : 'assistant';
-    const part = partOf(item);
+    const part = partOf(item, run);
     if (!part) continue;
     const last = messages.at(-1);
     if (last?.role === role && role === 'assistant') last.parts.push(part);
@@ -20,7 +26,8 @@ export function messagesOf(said: readonly Said[]): Message[] {
   return messages;
 }
 
-function makePart(item: Said): Part | null {
+function makePart(item: Said, run: string): Part | null {
+  if (item.kind === 'file') return file(item, run);
   const make = Object.hasOwn(MAKERS, item.kind) ? MAKERS[item.kind] : undefined;
   if (make) return make(item);
   const { kind, ...raw } = item;
@@ -33,7 +40,6 @@ const MAKERS: Readonly<Record<string, (item: Said) => Part | null>> = {
   transcript: words('text'),
   reasoning: words('reasoning'),
   call,
-  file: (item) => ({ type: 'file', mediaType: text(item.mediaType), url: text(item.uri) }),
   transfer: (item) => ({ type: 'data-transfer', data: { to: text(item.to) } }),
   error: (item) => ({ type: 'data-error', data: { code: text(item.code), author: text(item.speaker), path: '', message: text(item.text) } }),
   'input request': (item) => ({ type: 'data-input-request', data: { id: text(item.call), request: item.request ?? null } }),
@@ -46,8 +52,18 @@ function words(type: 'text' | 'reasoning'): (item: Said) => Part {
     type,
     text: text(item.text),
     state: item.complete ? 'done' : 'streaming',
-    providerMetadata: { adk: { author: text(item.speaker) } },
+    providerMetadata: { adk: { author: authorOf(item) } },
   });
+}
+
+/** Who speaks; of an agent inside a tool that is said, for its words are no part of the answer. */
+function authorOf(item: Said): string {
+  return item.within === undefined ? text(item.speaker) : `${text(item.speaker)}, inside a tool`;
+}
+
+function file(item: Said, run: string): Part {
+  const about = { mediaType: text(item.mediaType), providerMetadata: { adk: { author: authorOf(item) } } };
+  return { type: 'file', ...about, ...(item.name ? { filename: text(item.name) } : {}), url: fileAddress(run, item) };
 }
 
 function call(item: Said): Part {
@@ -56,7 +72,7 @@ function call(item: Said): Part {
     toolName: text(item.name),
     toolCallId: text(item.call),
     input: item.input,
-    callProviderMetadata: { adk: { author: text(item.speaker) } },
+    callProviderMetadata: { adk: { author: authorOf(item) } },
   };
   switch (item.status) {
     case 'answered':

@@ -12,6 +12,8 @@ export type Shared = {
   film: Document;
   /** By cursor; of a long run, only some. */
   entries: Record<string, Closeup>;
+  /** Files as data addresses, by cursor and part; those that are large are left out. */
+  files: Record<string, string>;
   graph: AppGraph | null;
 };
 

@@ -111,10 +111,10 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     if (!playhead.isPast || !film) return messages;
     const earlier = messages.filter((message) => message.metadata?.runId !== film.run);
     const user = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
-    return [...user, ...messagesOf(conversationAt(film, saidAt))];
+    return [...user, ...messagesOf(conversationAt(film, saidAt), film.run)];
   }, [messages, film, playhead.isPast, saidAt]);
 
-  const blocked = playhead.isPast ? 'You are looking at the past. Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const blocked = playhead.isPast ? 'Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
   const actions = useMemo<ChatActions>(
     () => ({
       ...where,

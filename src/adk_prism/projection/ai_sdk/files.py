@@ -14,7 +14,13 @@ INLINE_LIMIT = 64 * 1024
 later request of the chat, since clients send their whole history."""
 
 _URLSAFE = str.maketrans("-_", "+/")
+"""ADK writes base64 for URLs, which a browser's `atob` refuses."""
 _WEB = ("http://", "https://")
+
+
+def plain_base64(data: str) -> str:
+    """Return base64 as every client reads it."""
+    return data.translate(_URLSAFE)
 
 
 class FileLinks(Struct, frozen=True):
@@ -28,7 +34,7 @@ class FileLinks(Struct, frozen=True):
         if data or not uri:
             if self.base and len(data) > INLINE_LIMIT:
                 return self._link(run, cursor, part)
-            return f"data:{media_type};base64,{data.translate(_URLSAFE)}"
+            return f"data:{media_type};base64,{plain_base64(data)}"
         if uri.startswith(_WEB):
             return uri
         return self._link(run, cursor, part) if self.base else ""

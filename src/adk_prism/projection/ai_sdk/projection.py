@@ -22,7 +22,7 @@ from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strict_json import repair
 from adk_prism.projection.ai_sdk.dialects import DEFAULT, Dialect, dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.files import FileLinks, plain_base64
 from adk_prism.projection.ai_sdk.finish import finish_reason
 from adk_prism.projection.ai_sdk.frames import (
     Abort,
@@ -359,7 +359,7 @@ class AiSdkProjection:
         if not item.data:
             return  # the log did not keep it
         sound = {
-            "content": item.data,
+            "content": plain_base64(item.data),
             "sampleRate": item.sample_rate,
             "channels": item.channels,
             "bitDepth": item.bit_depth,

@@ -29,6 +29,7 @@ from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.outbox import Outbox
 from adk_prism.server.live.pace import Pace
 from adk_prism.server.names import check_session, check_user
@@ -188,7 +189,8 @@ class Exchange:
         return await self._context.idempotency.once(key, scope, said, begin)
 
     def _origin(self, user: str, chat: str) -> Origin:
-        return Origin(app=self._app, user=check_user(user), session=check_session(chat))
+        acting = spoken_user(caller_of(self._socket), check_user(user))
+        return Origin(app=self._app, user=acting, session=check_session(chat))
 
     async def _running(self, frame: Resume) -> Turn | None:
         user = (frame.body or {}).get("userId", "user")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-PER_SECOND = 400.0
-"""Messages: a microphone in pieces of 5 ms, twice over."""
-BURST = 800.0
+PER_SECOND = 100.0
+"""Messages, sound apart: more than a person or a page has to say."""
+BURST = 500.0
 
 
 class Pace:

@@ -26,7 +26,14 @@ import msgspec
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from adk_prism.errors import BadPosition, Conflict, PrismError, Unprocessable, UsageError
+from adk_prism.errors import (
+    BadPosition,
+    Conflict,
+    LogError,
+    PrismError,
+    Unprocessable,
+    UsageError,
+)
 from adk_prism.pipeline.live import Line, LiveRuns, Why
 from adk_prism.pipeline.placed_frames import check_position, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
@@ -94,7 +101,7 @@ class Talk:
         self._live = live
         self._log = log
         self._out = Outbox(socket)
-        self._pace = Pace(asyncio.get_running_loop().time())
+        self._pace = Pace(self._now())
         self._line: Line | None = None
         self._telling: asyncio.Task[None] | None = None
         self._position = BEGINNING
@@ -128,32 +135,36 @@ class Talk:
     async def _listen(self) -> None:
         if self._wishes.session:
             await self._rejoin()
-        loop = asyncio.get_running_loop()
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
                 return
-            if not self._pace.allows(loop.time()):
-                self._out.close(1008, "too many messages")
-                return
-            if not await self._take_message(message):
-                self._out.close(1008, "nothing but mistakes")
+            if why := await self._take_message(message):
+                self._out.close(1008, why)
                 return
 
-    async def _take_message(self, message: Any) -> bool:
-        """Take a message; tell whether the client is still worth listening to."""
+    async def _take_message(self, message: Any) -> str:
+        """Take a message; return why the client is not listened to any more, if it is not."""
         try:
             data = message.get("bytes")
             if data is not None:
                 await self._hear(check_sound(data))
             else:
-                await self._take(read_frame(message["text"]))
+                frame = read_frame(message["text"])
+                # Sound has its own bound, in the queue up to the model.
+                if not isinstance(frame, AudioChunk) and not self._pace.allows(self._now()):
+                    return "too many messages"
+                await self._take(frame)
         except UsageError as error:
             self._mistakes += 1
             await self._tell_error(error)
         else:
             self._mistakes = 0
-        return self._mistakes < MOST_MISTAKES
+        return "" if self._mistakes < MOST_MISTAKES else "nothing but mistakes"
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
 
     async def _tell_error(self, error: PrismError) -> None:
         told = {"type": "error", "code": error.kind, "errorText": error.detail}
@@ -209,6 +220,12 @@ class Talk:
 
     async def _tell(self, line: Line, after: Position) -> None:
         """Send what the run says, until it is over."""
+        try:
+            await self._tell_all(line, after)
+        except LogError:  # the operator is told where the run is recorded
+            self._out.close(1011, "the run log failed")
+
+    async def _tell_all(self, line: Line, after: Position) -> None:
         spec = protocol("ai-sdk", self._wishes.dialect, self._wishes.files)
         async with aclosing(placed_frames(self._log, line.run, spec, after)) as frames:
             async for position, payload in frames:
@@ -281,9 +298,8 @@ class Talk:
         if not self._is_on:
             raise Unprocessable("The microphone is off; send audio_control, action start, first.")
         line = await self._on_line()
-        now = asyncio.get_running_loop().time()
-        if not line.source.hear(pcm) and now - self._dropped_at > 1:
-            self._dropped_at = now
+        if not line.source.hear(pcm) and self._now() - self._dropped_at > 1:
+            self._dropped_at = self._now()
             raise Conflict("The model does not keep up: sound is dropped.")
 
     async def _switch(self, frame: AudioControl) -> None:

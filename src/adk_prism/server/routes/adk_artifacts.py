@@ -24,7 +24,8 @@ from adk_prism.errors import NotFound, UsageError
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk_models import SaveArtifact, UpdateMemory
 from adk_prism.server.context import Context
-from adk_prism.server.names import USER_SCOPE, AppName, ArtifactName, UserId
+from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.names import USER_SCOPE, AppName, ArtifactName
 from adk_prism.server.origins import PathOrigin
 from adk_prism.server.strict_body import StrictRoute
 
@@ -139,7 +140,7 @@ class _ArtifactRoutes:
             await self._service(place.origin).delete_artifact(**place.keys())
 
     async def add_to_memory(
-        self, app_name: AppName, user_id: UserId, request: UpdateMemory
+        self, app_name: AppName, user_id: PathUser, request: UpdateMemory
     ) -> None:
         """Let the memory service remember a session."""
         memory = self._context.apps.runner(app_name).memory_service

@@ -22,7 +22,8 @@ from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk_models import CreateSession, RewindSession, UpdateSession
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
-from adk_prism.server.names import AppName, UserId
+from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.names import AppName
 from adk_prism.server.origins import PathOrigin
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.seeded_events import check_events
@@ -54,14 +55,14 @@ class _SessionRoutes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def list_sessions(self, app_name: AppName, user_id: UserId) -> Response:
+    async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
         sessions = await self._context.apps.sessions(app_name).list(app_name, user_id)
         shown = [session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
         return _json(b"[" + b",".join(shown) + b"]")
 
     async def create_session(
-        self, app_name: AppName, user_id: UserId, request: CreateSession | None = None
+        self, app_name: AppName, user_id: PathUser, request: CreateSession | None = None
     ) -> Response:
         """Create a session, with a state and events if they are given."""
         request = request or CreateSession()

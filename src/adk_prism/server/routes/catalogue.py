@@ -25,6 +25,8 @@ from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import RunStarted
 from adk_prism.server.app_info import folder_of, root_of
 from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import listed_user
+from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.apps import BUNDLED
 
 LONGEST_TITLE = 120
@@ -73,12 +75,13 @@ class _Catalogue:
 
     async def conversations(
         self,
+        caller: CallerOf,
         app: str = "",
         limit: Annotated[int, Query(ge=1, le=200)] = 40,
     ) -> list[dict[str, Any]]:
-        """Return the conversations that were active last, newest first, uploaded recordings among them."""
+        """Return the caller's latest conversations, newest first, uploaded recordings among them."""
         by_session: dict[tuple[str, str, str], list[RunSummary]] = {}
-        for summary in await self._context.log.list(app=app):
+        for summary in await self._context.log.list(app=app, user=listed_user(caller, "")):
             origin = summary.origin
             by_session.setdefault((origin.app, origin.user, origin.session), []).append(summary)
         latest = sorted(by_session.values(), key=lambda runs: runs[-1].started, reverse=True)

@@ -32,12 +32,13 @@ from adk_prism.server.base_url import base_url
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
-from adk_prism.server.names import AppName, SessionId, UserId, check_session, check_user
+from adk_prism.server.identity.caller import caller_of, spoken_user
+from adk_prism.server.identity.parameters import QueryUser
+from adk_prism.server.names import AppName, SessionId, check_session, check_user
 from adk_prism.server.routes.run import RUN_HEADER, Key
 from adk_prism.server.strict_body import StrictRoute
 
 Dialect = Annotated[str, Query(description="AI SDK version: 6 or 7")]
-User = Annotated[UserId, Query(alias="userId")]
 
 
 def routes(context: Context) -> APIRouter:
@@ -82,9 +83,8 @@ class _ChatRoutes:
         find_dialect(dialect)
         self._context.apps.runner(app_name)
         asked = read_request(body)
-        origin = Origin(
-            app=app_name, user=check_user(asked.user), session=check_session(asked.chat)
-        )
+        user = spoken_user(caller_of(request), check_user(asked.user))
+        origin = Origin(app=app_name, user=user, session=check_session(asked.chat))
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
         check_state(self._context, app_name, delta or {})
 
@@ -113,8 +113,8 @@ class _ChatRoutes:
         request: Request,
         app_name: AppName,
         chat_id: SessionId,
+        user: QueryUser,
         dialect: Dialect = "",
-        user: User = "user",
     ) -> Response:
         """Stream the message that is running, from its beginning; 204 when nothing runs."""
         find_dialect(dialect)
@@ -133,8 +133,8 @@ class _ChatRoutes:
         request: Request,
         app_name: AppName,
         chat_id: SessionId,
+        user: QueryUser,
         dialect: Dialect = "",
-        user: User = "user",
     ) -> Response:
         """Return the chat's UI messages, without the one that is still streaming."""
         find_dialect(dialect)
@@ -159,9 +159,7 @@ class _ChatRoutes:
                 )
         return Response(msgspec.json.encode(found), media_type="application/json")
 
-    async def stop(
-        self, app_name: AppName, chat_id: SessionId, user: User = "user"
-    ) -> dict[str, Any]:
+    async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)

@@ -17,7 +17,7 @@ from adk_prism.pipeline.share import read_page, shared_file
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
 from adk_prism.server.context import Context
-from adk_prism.server.routes.runs import Run
+from adk_prism.server.identity.parameters import Run
 from adk_prism.server.routes.views import cursor_of
 from adk_prism.view.document import VERSION, encode
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Query, WebSocket
+from fastapi import APIRouter, WebSocket
 from msgspec import structs
 
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
@@ -12,8 +12,9 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.base_url import page_url
 from adk_prism.server.context import Context
+from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.live.talk import Wishes, talk
-from adk_prism.server.names import AppName, UserId, check_session
+from adk_prism.server.names import AppName, check_session
 
 DIALECT = "7"
 """Without another wish: a question and its answer are in one stream here, which a v6 client cannot hold."""
@@ -27,8 +28,8 @@ def routes(context: Context) -> APIRouter:
     async def live(
         socket: WebSocket,
         app_name: AppName,
+        user: QueryUser,
         session: str = "",
-        user: Annotated[UserId, Query(alias="userId")] = "user",
         dialect: str = DIALECT,
         after: str = "",
         audio: Literal["json", "binary"] = "json",

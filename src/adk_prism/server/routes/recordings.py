@@ -8,15 +8,18 @@ of its own; only then it is read. A body of a type that a foreign web page could
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from tempfile import TemporaryFile
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import PrismError
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.names import check_app, check_user
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.routes.runs import shown_run
@@ -43,7 +46,10 @@ def routes(context: Context) -> APIRouter:
         with TemporaryFile() as file:
             async for chunk in request.stream():
                 file.write(chunk)
-            summary = await context.uploads.store(file, _named)
+            caller = caller_of(request)
+            summary = await context.uploads.store(
+                file, _naming(caller), keeps_id=not isinstance(caller, Principal)
+            )
         response.headers[RUN_HEADER] = summary.run
         response.headers["location"] = (
             f"{request.scope.get('root_path', '')}/api/runs/{summary.run}"
@@ -63,6 +69,13 @@ def _check_type(request: Request) -> None:
         raise HTTPException(
             415, f"The body is {ascii(given)[:60]}; expected Content-Type: one of {known}."
         )
+
+
+def _naming(caller: Caller) -> Callable[[Origin], Origin]:
+    """Return how an upload is named: whoever is known owns what it sends, whatever the file says."""
+    if not isinstance(caller, Principal):
+        return _named
+    return lambda origin: replace(_named(origin), user=caller.user)
 
 
 def _named(origin: Origin) -> Origin:

@@ -23,6 +23,7 @@ from adk_prism.runlog.entry import NOTHING, Origin, RunId, to_raw
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.identity.caller import Caller, acting_user, caller_of
 from adk_prism.server.names import check_app, check_session, check_user
 from adk_prism.server.strict_body import StrictRoute
 
@@ -88,7 +89,7 @@ class _RunRoutes:
         self, request: Request, asked: RunAgent, key: str, *, streaming: bool
     ) -> RunId:
         self._context.lifecycle.check_open()
-        origin = self._origin(asked)
+        origin = self._origin(asked, caller_of(request))
         delta = asked.state_delta or {}
         check_state(self._context, origin.app, delta)
         if not await self._context.apps.sessions(origin.app).exists(origin):
@@ -113,7 +114,7 @@ class _RunRoutes:
         scope = f"adk {origin.app} {origin.user} {origin.session}"
         return await self._context.idempotency.once(key, scope, await request.body(), begin)
 
-    def _origin(self, asked: RunAgent) -> Origin:
+    def _origin(self, asked: RunAgent, caller: Caller) -> Origin:
         name = asked.app_name
         if not name:
             names = self._context.apps.names()
@@ -122,9 +123,8 @@ class _RunRoutes:
             name = names[0]
         app = check_app(name)
         self._context.apps.runner(app)
-        return Origin(
-            app=app, user=check_user(asked.user_id), session=check_session(asked.session_id)
-        )
+        user = acting_user(caller, check_user(asked.user_id))
+        return Origin(app=app, user=user, session=check_session(asked.session_id))
 
 
 def _message(asked: RunAgent) -> tuple[Raw, bool]:

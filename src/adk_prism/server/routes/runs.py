@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from adk_prism.errors import BadPosition
@@ -17,11 +17,11 @@ from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.identity.caller import listed_user
+from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.run_file import file_response
 from adk_prism.source.recording import write_run
-
-Run = Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 
 
 def routes(context: Context) -> APIRouter:
@@ -41,9 +41,12 @@ class _RunsRoutes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def list_runs(self, app: str = "", user: str = "", session: str = "") -> list[Any]:
-        """Return runs, oldest first; each filter may be left out."""
-        found = await self._context.log.list(app=app, user=user, session=session)
+    async def list_runs(
+        self, caller: CallerOf, app: str = "", user: str = "", session: str = ""
+    ) -> list[Any]:
+        """Return the runs that the caller may see, oldest first; each filter may be left out."""
+        owner = listed_user(caller, user)
+        found = await self._context.log.list(app=app, user=owner, session=session)
         return [shown_run(summary) for summary in found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:

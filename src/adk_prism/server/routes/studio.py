@@ -36,6 +36,8 @@ from adk_prism.runlog.entry import (
 from adk_prism.server.context import Context
 from adk_prism.server.cross_site import refuse_cross_site
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.identity.caller import Caller, caller_of, spoken_user
+from adk_prism.server.identity.parameters import CallerOf, check_run
 from adk_prism.server.names import AppName, check_session, check_user
 from adk_prism.server.routes.run import RUN_HEADER, Key
 from adk_prism.server.strict_body import StrictRoute
@@ -73,34 +75,39 @@ class _StudioRoutes:
         if "\0" in input:
             raise UsageError("`input` has a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
-        return await self._answer(app_name, body, key, last_event_id)
+        return await self._answer(app_name, body, key, last_event_id, caller_of(request))
 
     async def post(
         self,
+        caller: CallerOf,
         app_name: AppName,
         body: dict[str, Any],
         key: Key = "",
         last_event_id: LastSeen = "",
     ) -> Response:
         """Say something, or answer, and stream the run; or go on with one after `Last-Event-ID`."""
-        return await self._answer(app_name, body, key, last_event_id)
+        return await self._answer(app_name, body, key, last_event_id, caller)
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
         graph = self._context.apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
-    async def _answer(self, app: str, body: dict[str, Any], key: str, last: str) -> Response:
+    async def _answer(
+        self, app: str, body: dict[str, Any], key: str, last: str, caller: Caller
+    ) -> Response:
         self._context.apps.runner(app)
         if last:
-            return await self._go_on(app, last)
+            return await self._go_on(app, last, caller)
         asked = read_request(body)
-        run = await self._begin(app, asked, key, msgspec.json.encode(body))
+        user = spoken_user(caller, check_user(asked.user))
+        origin = Origin(app=app, user=user, session=_session(asked))
+        run = await self._begin(origin, asked, key, msgspec.json.encode(body))
         return await self._stream(run, BEGINNING)
 
-    async def _go_on(self, app: str, last: str) -> Response:
+    async def _go_on(self, app: str, last: str, caller: Caller) -> Response:
         run = run_of_position(last)
-        summary = await self._context.log.summary(run)
+        summary = await check_run(self._context.log, caller, run)
         if summary.origin.app != app:
             raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
         return await self._stream(run, parse_position(last))
@@ -112,11 +119,7 @@ class _StudioRoutes:
             return Response(status_code=204)
         return EventStream(view, self._spec, self._context, {RUN_HEADER: run})
 
-    async def _begin(self, app: str, asked: StudioRequest, key: str, body: bytes) -> RunId:
-        user = check_user(asked.user)
-        session = check_session(asked.session) if asked.session else f"studio-{uuid4()}"
-        origin = Origin(app=app, user=user, session=session)
-
+    async def _begin(self, origin: Origin, asked: StudioRequest, key: str, body: bytes) -> RunId:
         async def begin(run: RunId | None, digest: str) -> RunId:
             policy = self._context.settings.chat_busy
             start = Start(origin=origin, policy=policy, run=run, digest=digest)
@@ -124,8 +127,12 @@ class _StudioRoutes:
                 return await self._context.conversations.answer(start, _answers(asked))
             return await self._context.conversations.submit(start, _message(asked))
 
-        scope = f"studio {app} {user} {asked.session}"
+        scope = f"studio {origin.app} {origin.user} {asked.session}"
         return await self._context.idempotency.once(key, scope, body, begin)
+
+
+def _session(asked: StudioRequest) -> str:
+    return check_session(asked.session) if asked.session else f"studio-{uuid4()}"
 
 
 def _message(asked: StudioRequest) -> NewMessage:

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Response
 from adk_prism.errors import BadPosition
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.context import Context
-from adk_prism.server.routes.runs import Run
+from adk_prism.server.identity.parameters import Run
 
 At = Annotated[str, Query(description="cursor of the playhead; without: the last entry")]
 Panel = Annotated[str, Query(description="timeline, state, graph or conversation; without: all")]

@@ -78,7 +78,7 @@ class LiveSource:
         self._records: asyncio.Queue[Record | None] = asyncio.Queue(MOST_UNWRITTEN)
         board = live_plugin(runner, report).board
         self._desk = Desk(call.invocation, call.options, board, self._records.put)
-        self._sound = SoundLog(call.options.sound_kept)
+        self._sound = SoundLog(call.options.sound_kept, self._serialiser.event)
         self._driver: asyncio.Task[None] | None = None
         self._is_speaking = False
         self._is_muted = False
@@ -193,12 +193,12 @@ class LiveSource:
                 self.listener(piece)
         whole = self._sound.add(event, pieces)
         if whole is not None:
-            await self._records.put(AgentEvent(self._serialiser.event(whole)))
+            await self._records.put(AgentEvent(whole))
 
     async def _put_sound(self) -> None:
         whole = self._sound.flush()
         if whole is not None:
-            await self._records.put(AgentEvent(self._serialiser.event(whole)))
+            await self._records.put(AgentEvent(whole))
 
     # ------------------------------------------------------------------ what a client may do
 

@@ -47,7 +47,9 @@ function Elsewhere({ url, name }: { url: string; name: string }) {
 export function isHere(url: string): boolean {
   if (url.startsWith('data:') || url.startsWith('blob:')) return true;
   try {
-    return new URL(url, document.baseURI).origin === location.origin;
+    const { protocol, origin } = new URL(url, document.baseURI);
+    // From a disk, the origin of everything that is no web address is the same: null.
+    return /^https?:$/.test(protocol) && origin === location.origin;
   } catch {
     return false;
   }

@@ -84,8 +84,8 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
   const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected), [film, at, drawing, moment, layout, selected]);
   const edges = useMemo(
-    () => edgesOf(film, drawing, moment, lit, setHovered, (key) => select(selectionOf(key))),
-    [film, drawing, moment, lit, select],
+    () => edgesOf(film, drawing, moment, layout, lit, setHovered, (key) => select(selectionOf(key))),
+    [film, drawing, moment, layout, lit, select],
   );
   const { setViewport } = useReactFlow();
   useEffect(() => void setViewport(viewportFor(layout, width, height)), [setViewport, layout, width, height]);
@@ -150,7 +150,7 @@ function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, { pla
   });
 }
 
-function edgesOf(film: Film, drawing: Drawing, moment: Moment, lit: string | null, hover: (key: string | null) => void, pick: (key: string) => void): PassageEdgeType[] {
+function edgesOf(film: Film, drawing: Drawing, moment: Moment, { ways }: Layout, lit: string | null, hover: (key: string | null) => void, pick: (key: string) => void): PassageEdgeType[] {
   const names = new Map(drawing.vertices.map(({ id, name }) => [id, name]));
   return drawing.links.map(({ id, from, to, kind }) => {
     const traffic = moment.traffic.get(id);
@@ -164,7 +164,7 @@ function edgesOf(film: Film, drawing: Drawing, moment: Moment, lit: string | nul
       type: 'passage',
       className: [kind, traffic ? 'seen' : 'declared', running ? 'running' : '', lit !== null && keys.includes(lit) ? 'lit' : ''].join(' '),
       markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: 'var(--line-strong)' },
-      data: { kind, count: traffic?.count ?? 0, keys, running, lit, hover, pick },
+      data: { kind, way: ways.get(id) ?? [], count: traffic?.count ?? 0, keys, running, lit, hover, pick },
     };
   });
 }

@@ -5,7 +5,15 @@ import type { Drawing, Vertex } from './drawing';
 
 export type Place = { x: number; y: number; width: number; height: number };
 export type Direction = 'LR' | 'TB';
-export type Layout = { direction: Direction; width: number; height: number; places: Map<string, Place> };
+export type Point = { x: number; y: number };
+export type Layout = {
+  direction: Direction;
+  width: number;
+  height: number;
+  places: Map<string, Place>;
+  /** The way of each link around the vertices, by its id. */
+  ways: Map<string, Point[]>;
+};
 
 const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = {
   start: [64, 26],
@@ -13,6 +21,18 @@ const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = 
   tool: [156, 42],
 };
 const SIZE: [number, number] = [164, 48];
+
+const LOOP = 36; // How far the way from a vertex to itself goes out to the right.
+
+function loopAt({ x, y, width, height }: Place): Point[] {
+  const right = x + width;
+  return [
+    { x: right, y: y + height * 0.3 },
+    { x: right + LOOP, y: y + height * 0.1 },
+    { x: right + LOOP, y: y + height * 0.9 },
+    { x: right, y: y + height * 0.7 },
+  ];
+}
 
 /** Return the layout that is seen larger in a room of this shape. */
 export function layoutFor(drawing: Drawing, room: { width: number; height: number }): Layout {
@@ -29,7 +49,7 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
     const [width, height] = SIZES[kind] ?? SIZE;
     graph.setNode(id, { width, height });
   }
-  for (const { id, from, to } of links) graph.setEdge(from, to, { weight: to === END ? 0 : 2 }, id);
+  for (const { id, from, to } of links) if (from !== to) graph.setEdge(from, to, { weight: to === END ? 0 : 2 }, id);
   // The end comes after everything, in the middle, whatever leads to it.
   if (graph.hasNode(END)) {
     for (const { id } of vertices) if (id !== END && !graph.outEdges(id)?.length) graph.setEdge(id, END, { weight: 1 }, `${id} to the end`);
@@ -40,5 +60,10 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
     const { x, y, width, height } = graph.node(id) as Place;
     return [id, { x: x - width / 2, y: y - height / 2, width, height }];
   });
-  return { direction, width, height, places: new Map(places) };
+  const placeOf = new Map(places);
+  const ways = links.map(({ id, from, to }): [string, Point[]] => [
+    id,
+    from === to ? loopAt(placeOf.get(from)!) : (graph.edge(from, to, id) as { points: Point[] }).points,
+  ]);
+  return { direction, width: width + LOOP, height, places: placeOf, ways: new Map(ways) };
 }

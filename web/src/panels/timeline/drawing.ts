@@ -140,11 +140,13 @@ function drawTicks(context: CanvasRenderingContext2D, plan: Plan, look: Look, pa
   }
 }
 
+const SMALLEST_TICK = 0.001; // Seconds: times are said in whole milliseconds.
+
 /** Return a step of 1, 2 or 5 times a power of ten that is not below a least one. */
 export function niceStep(least: number, whole: boolean): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-6)));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= least) ?? 10 * power;
-  return whole ? Math.max(1, Math.round(step)) : step;
+  return whole ? Math.max(1, Math.round(step)) : Math.max(SMALLEST_TICK, step);
 }
 
 function drawWaits(context: CanvasRenderingContext2D, plan: Plan, palette: Palette): void {

@@ -84,6 +84,7 @@ test.each([
   [1, false, 1],
   [7, false, 10],
   [0.2, true, 1],
+  [0.0002, false, 0.001],
   [130, true, 200],
 ])('a step of at least %d is nice', (least, whole, step) => {
   expect(niceStep(least, whole)).toBeCloseTo(step);

@@ -1,0 +1,328 @@
+"""Runs whose process died: found, and gone on with where the app can, or brought to an end.
+
+Follows what google-adk 2.13 does when an invocation is resumed. Whoever takes over owns the run first, with
+a new epoch, so that nothing more comes from the owner before. Then the log is brought up to what the session
+has, nodes that ran are ended, and `RunTakenOver` says where the next attempt begins; what ADK says again
+after it is for the readers to recognise (`facts`). Tools run at least once: calls without an answer are
+named there as in doubt.
+
+A run whose app cannot resume, or that was taken over too often, fails with `owner_lost`; one that only
+waited for somebody goes on waiting. So every run ends, and no viewer waits for a dead process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import Gone, LogError, NotFound, PrismError, UsageError
+from adk_prism.facts.adk_event import read_event
+from adk_prism.facts.reader import Reader
+from adk_prism.pipeline.answers import answers_of
+from adk_prism.pipeline.cut import node_ends
+from adk_prism.pipeline.record import OWNER_LOST, Past
+from adk_prism.pipeline.runs import Runs
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    Entry,
+    Origin,
+    Record,
+    RunEnded,
+    RunId,
+    RunStarted,
+    RunTakenOver,
+    is_absent,
+)
+from adk_prism.runlog.head import Bell
+from adk_prism.runlog.leases import Lease, Leases
+from adk_prism.source.apps import Apps
+from adk_prism.source.contract import Emit, EventSource
+from adk_prism.source.doubt import InDoubt
+from adk_prism.source.request import RunRequest, read_content
+from adk_prism.source.runner import RunnerSource
+from adk_prism.source.stored import Stored, stored_events
+
+INTERVAL = 0.8
+"""Seconds between two looks for runs without an owner: with the lease before it, a takeover begins within
+the lease and a second."""
+
+AT_ONCE = 8
+"""Runs that one process takes over in one look: the rest is for the others, or for the next look."""
+
+MOST = 5
+"""Takeovers of one run: a run that brings down whoever runs it must not bring down everybody, for ever."""
+
+
+class Takeovers:
+    """Goes on with the runs that dead processes left."""
+
+    def __init__(
+        self, log: RunLog, apps: Apps, runs: Runs, leases: Leases, report: Report, doubt: InDoubt
+    ) -> None:
+        self._log = log
+        self._apps = apps
+        self._runs = runs
+        self._leases = leases
+        self._report = report
+        self._doubt = doubt
+        self._left = Bell()
+        leases.listen("left", lambda _: self._left.ring())
+
+    # ------------------------------------------------------------------ finding
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Take over what is there now, and, where processes share a log, whatever is left later."""
+        await self.look(most=None)
+        if not self._leases.is_shared:
+            yield
+            return
+        task = asyncio.create_task(self._watch(), name="adk-prism takeovers")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                # Not all at the same moment: the first to look takes what it can.
+                async with asyncio.timeout(INTERVAL * random.uniform(0.6, 1.0)):
+                    await self._left.wait()
+            try:
+                await self.look()
+            except LogError as error:
+                self._report(Diagnostic(kind="takeover failed", cause=cause_of(error)))
+
+    async def look(self, most: int | None = AT_ONCE) -> list[RunId]:
+        """Take over runs without an owner; return which. Raise `LogError`."""
+        taken: list[RunId] = []
+        found = list(await self._leases.ownerless(self._log))
+        if self._leases.is_shared:
+            random.shuffle(found)
+        for run in found:
+            if most is not None and len(taken) >= most:
+                break
+            with suppress(NotFound, Gone):
+                if await self._take_over(await self._log.summary(run)):
+                    taken.append(run)
+        return taken
+
+    async def _take_over(self, summary: RunSummary) -> bool:
+        if summary.outcome is not None:
+            return False
+
+        async def make(lease: Lease) -> tuple[EventSource, Past]:
+            return await self._rest(summary, lease)
+
+        if not await self._runs.adopt(summary, make):
+            return False
+        self._report(Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app))
+        return True
+
+    async def settle(self, origin: Origin, ends: bool) -> bool:
+        """See to runs without an owner in a session that is held; tell whether the session is free.
+
+        With `ends`, whoever holds it does not want them to go on. Else somebody takes them over, once the
+        session is let go. Raise `LogError`.
+        """
+        open_runs = await self._log.list(
+            app=origin.app, user=origin.user, session=origin.session, unended=True
+        )
+        for summary in open_runs:
+            lease = await self._leases.claim(summary) if ends else None
+            if lease is None:
+                return False
+            try:
+                ended = RunEnded(outcome="cancelled")
+                await self._log.append(summary.run, [ended], epoch=lease.epoch)
+                await self._log.commit(summary.run)
+            finally:
+                await self._leases.release(lease)
+        return True
+
+    # ------------------------------------------------------------------ going on
+
+    def can_go_on(self, head: RunStarted) -> bool:
+        """Tell whether a run can be gone on with by another process."""
+        if head.live or head.uploaded or head.kind != "turn":
+            return False
+        try:
+            return self._apps.resumable(head.origin.app)
+        except PrismError:
+            return False  # The app is not there, or does not load: the operator has been told.
+
+    async def _rest(self, summary: RunSummary, lease: Lease) -> tuple[EventSource, Past]:
+        """Read what there is of a run; return what is left of it."""
+        entries = await self._entries(summary.run)
+        reader = Reader()
+        for entry in entries:
+            reader.feed(entry)
+        head = entries[0].record
+        assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+        known = await self._known(summary)
+        rest = _Rest(self, entries, Past(head, reader), lease, known)
+        return rest, Past(head, reader)
+
+    async def _entries(self, run: RunId) -> list[Entry]:
+        found: list[Entry] = []
+        async with aclosing(self._log.read(run)) as batches:
+            async for batch in batches:
+                found += batch
+        return found
+
+    async def _known(self, summary: RunSummary) -> set[str]:
+        """Return the ids of the whole events of a run's invocation, which may span several runs."""
+        origin, known = summary.origin, set[str]()
+        runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        for run in runs:
+            if run.invocation == summary.invocation:
+                known.update(_whole_events(await self._entries(run.run)))
+        return known
+
+    async def stored(self, past: Past, entries: Sequence[Entry], known: set[str]) -> Stored:
+        """Read what the session has of a run."""
+        head = past.head
+        return await stored_events(
+            self._apps.sessions(head.origin.app),
+            head.origin,
+            head.invocation,
+            since=entries[0].time,
+            known=known,
+            report=self._report,
+            run=head.run,
+        )
+
+    def source(self, past: Past, stored: Stored, lease: Lease) -> EventSource:
+        """Return the run of the app that goes on with an invocation."""
+        head, app = past.head, past.head.origin.app
+        return RunnerSource(
+            self._apps.runner(app),
+            _request(head, stored),
+            agents=self._apps.agents(app),
+            report=self._report,
+            nodes=True,
+            attempt=lease.epoch,
+            doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
+        )
+
+
+class _Rest:
+    """What is left of a run, as a source: what the log lacks, the seam, and what happens after it."""
+
+    def __init__(
+        self,
+        takeovers: Takeovers,
+        entries: Sequence[Entry],
+        past: Past,
+        lease: Lease,
+        known: set[str],
+    ) -> None:
+        self._takeovers = takeovers
+        self._entries = entries
+        self._past = past
+        self._lease = lease
+        self._known = known
+        self._inner: EventSource | None = None
+        self._cancelled = False
+
+    @property
+    def correlation(self) -> str:
+        return self._inner.correlation if self._inner is not None else ""
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._inner is not None:
+            self._inner.cancel()
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
+        """Yield what is left. Raise what ended it badly."""
+        stored = Stored(False, [])
+        if self._past.head.kind == "turn":
+            with suppress(NotFound):  # Of a session that is gone nothing is known.
+                stored = await self._takeovers.stored(self._past, self._entries, self._known)
+        for event in stored.missing:
+            yield event
+        for end in node_ends(self._entries):
+            yield end
+        ended = self._end()
+        if ended is not None:
+            yield ended
+            return
+        async for record in self._go_on(emit, stored):
+            yield record
+
+    def _end(self) -> RunEnded | None:
+        """Return the end of a run that cannot or need not be gone on with."""
+        head, reader = self._past.head, self._past.reader
+        outcome, code = reader.outcome()
+        if self._cancelled or outcome == "cancelled":
+            return RunEnded(outcome="cancelled")
+        if reader.is_paused or (head.continues is not None and head.continues.held):
+            return RunEnded(outcome=outcome, code=code)
+        if self._lease.epoch > MOST or not self._takeovers.can_go_on(head):
+            return RunEnded(outcome="failed", code=OWNER_LOST)
+        return None
+
+    async def _go_on(
+        self, emit: Emit | None, stored: Stored
+    ) -> AsyncGenerator[Record | Entry, None]:
+        doubtful = [call.call for call in self._past.reader.owed]
+        self._inner = self._takeovers.source(self._past, stored, self._lease)
+        async with aclosing(self._inner.records(emit)) as records:
+            try:
+                await anext(records)  # how the run began is told
+            except UsageError:
+                yield RunEnded(outcome="failed", code=OWNER_LOST)
+                return
+            yield RunTakenOver(epoch=self._lease.epoch, in_doubt=doubtful)
+            if self._cancelled:
+                self._inner.cancel()
+            async for record in records:
+                yield record
+
+
+def _request(head: RunStarted, stored: Stored) -> RunRequest:
+    """Return what the app is asked: to resume, or, if it never heard of it, all that was asked."""
+    asked = RunRequest(
+        run=head.run,
+        origin=head.origin,
+        invocation=head.invocation,
+        streaming=head.streaming,
+        continues=head.continues,
+    )
+    if stored.is_asked:
+        return asked
+    replace: Callable[..., RunRequest] = RunRequest
+    del replace
+    if head.continues is not None:
+        answers, decisions = answers_of(head.continues)
+        return RunRequest(
+            run=head.run,
+            origin=head.origin,
+            streaming=head.streaming,
+            continues=head.continues,
+            answers=answers,
+            decisions=decisions,
+        )
+    if is_absent(head.message):
+        return asked
+    return RunRequest(
+        run=head.run,
+        origin=head.origin,
+        invocation=head.invocation,
+        message=read_content(head.message),
+        streaming=head.streaming,
+    )
+
+
+def _whole_events(entries: Sequence[Entry]) -> set[str]:
+    """Return the ids of events that are no pieces: a piece has the id of its whole."""
+    events = (read_event(e.record.event) for e in entries if isinstance(e.record, AgentEvent))
+    return {event.id for event in events if not event.partial}

@@ -1,0 +1,258 @@
+"""Leases in Redis: for any number of processes that share a run log there.
+
+A lease is a key that expires; Redis measures its time, so no clock of a machine matters. One task of the
+process renews all of its leases in one round trip, three times in the life of a lease. While Redis is away
+nothing is sure, and nothing is lost: nobody else can take anything either.
+
+Processes talk on one channel. A word can be lost with a connection, so whoever waits for something also
+looks by itself, and whoever asks for something asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+from redis import exceptions
+from redis.asyncio import Redis
+
+from adk_prism.errors import Conflict, LogError
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.head import Bell
+from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
+from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, RENEW, Script
+from adk_prism.runlog.redis_writer import describe
+
+_RENEWALS = 3
+"""In the life of a lease: two may fail."""
+
+_RETRY = 0.2
+"""Seconds until a renewal or a connection that failed is tried again."""
+
+_AT_A_TIME = 500
+"""Leases in one round trip."""
+
+_FREE = "free"
+
+_STORE_ERRORS = (exceptions.RedisError, OSError)
+
+_Answer = TypeVar("_Answer")
+
+
+class RedisLeases:
+    """The leases of one process, kept in Redis."""
+
+    is_shared = True
+
+    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX, ttl: float = DEFAULT_TTL) -> None:
+        self._redis: Redis = Redis.from_url(
+            url, socket_connect_timeout=5, socket_timeout=ttl, health_check_interval=15
+        )
+        # A listener waits for as long as nothing is said.
+        self._ear: Redis = Redis.from_url(url, socket_connect_timeout=5, health_check_interval=15)
+        self._keys = Keys(prefix)
+        self._ttl = ttl
+        self._process = uuid.uuid4().hex
+        self._claim, self._renew, self._release = Script(CLAIM), Script(RENEW), Script(RELEASE)
+        self._leases: dict[str, Lease] = {}
+        """By token."""
+        self._bells: dict[str, Bell] = {}
+        """Of those who wait for something, by its name."""
+        self._hears: dict[str, list[Hear]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # ----------------------------------------------------------------------- opening and closing
+
+    async def open(self) -> None:
+        try:
+            for script in (self._claim, self._renew, self._release):
+                await script.ready(self._redis)
+            channel = self._ear.pubsub(ignore_subscribe_messages=True)
+            await channel.subscribe(self._keys.words)
+        except _STORE_ERRORS as error:
+            await self._disconnect()
+            raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
+        self._tasks = [
+            asyncio.create_task(self._renew_forever(), name="adk-prism leases"),
+            asyncio.create_task(self._listen(channel), name="adk-prism words"),
+        ]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        for lease in list(self._leases.values()):
+            await self.release(lease)
+        await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        for redis in (self._redis, self._ear):
+            with suppress(*_STORE_ERRORS):
+                await redis.aclose()
+
+    # ----------------------------------------------------------------------- taking and giving back
+
+    async def begin(self, run: RunId) -> Lease:
+        lease = self._new(run, is_of_a_run=True)
+        if not await self._set(self._keys.lease(run), lease):
+            raise Conflict(f"Run {run[:60]!r} is being started or goes on elsewhere.")
+        return lease
+
+    async def hold(self, name: str) -> Lease | None:
+        lease = self._new(name)
+        return lease if await self._set(self._keys.hold(name), lease) else None
+
+    async def claim(self, summary: RunSummary) -> Lease | None:
+        run = summary.run
+        lease = self._new(run, is_of_a_run=True)
+        keys = (self._keys.lease(run), self._keys.run(run).head)
+        arguments = [lease.token, self._milliseconds]
+        epoch = int(await self._ask(lambda: self._claim.call(self._redis, keys, arguments)))
+        if not epoch:
+            return None
+        lease.epoch = epoch
+        self._leases[lease.token] = lease
+        return lease
+
+    async def is_held(self, name: str) -> bool:
+        key = self._keys.hold(name)
+        return bool(await self._ask(lambda: self._redis.exists(key)))
+
+    async def ownerless(self, log: RunLog) -> Sequence[RunId]:
+        del log  # its index of runs that go on is in Redis too
+        return await self._ask(self._ownerless)
+
+    async def _ownerless(self) -> list[RunId]:
+        names: Any = await self._redis.zrange(self._keys.unended, 0, -1)
+        runs = [RunId(name.decode()) for name in names]
+        found: list[RunId] = []
+        for start in range(0, len(runs), _AT_A_TIME):
+            found += await self._without_owner(runs[start : start + _AT_A_TIME])
+        return found
+
+    async def _without_owner(self, runs: Sequence[RunId]) -> list[RunId]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for run in runs:
+                pipeline.exists(self._keys.lease(run))
+                pipeline.exists(self._keys.run(run).head)
+            there = await pipeline.execute()
+        left = [(run, at) for at, run in enumerate(runs) if not there[2 * at]]
+        never_began = [run for run, at in left if not there[2 * at + 1]]
+        if never_began:
+            await self._redis.zrem(self._keys.unended, *never_began)
+        return [run for run, at in left if there[2 * at + 1]]
+
+    async def release(self, lease: Lease) -> None:
+        if self._leases.pop(lease.token, None) is None:
+            return
+        word = msgspec.json.encode([_FREE, lease.name])
+        arguments = [lease.token, self._keys.words, word]
+        with suppress(*_STORE_ERRORS):  # Then it lapses.
+            await self._release.call(self._redis, (self._key(lease),), arguments)
+
+    def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:
+        token = f"{self._process}:{uuid.uuid4().hex}"
+        until = time.monotonic() + self._ttl
+        return Lease(name, token=token, is_of_a_run=is_of_a_run, until=until)
+
+    async def _set(self, key: str, lease: Lease) -> bool:
+        taken = await self._ask(
+            lambda: self._redis.set(key, lease.token, px=self._milliseconds, nx=True)
+        )
+        if taken:
+            self._leases[lease.token] = lease
+        return bool(taken)
+
+    def _key(self, lease: Lease) -> str:
+        if lease.is_of_a_run:
+            return self._keys.lease(RunId(lease.name))
+        return self._keys.hold(lease.name)
+
+    @property
+    def _milliseconds(self) -> int:
+        return int(self._ttl * 1000)
+
+    async def _ask(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        try:
+            return await ask()
+        except _STORE_ERRORS as error:
+            raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
+
+    # ----------------------------------------------------------------------- renewing
+
+    async def _renew_forever(self) -> None:
+        while True:
+            try:
+                await self._renew_all()
+            except _STORE_ERRORS:
+                await asyncio.sleep(_RETRY)
+                with suppress(*_STORE_ERRORS):
+                    await self._renew.ready(self._redis)
+            else:
+                await asyncio.sleep(self._ttl / _RENEWALS)
+
+    async def _renew_all(self) -> None:
+        leases = list(self._leases.values())
+        for start in range(0, len(leases), _AT_A_TIME):
+            some = leases[start : start + _AT_A_TIME]
+            until = time.monotonic() + self._ttl
+            for lease, kept in zip(some, await self._keep(some), strict=True):
+                if kept:
+                    lease.extend(until)
+                elif self._leases.pop(lease.token, None) is not None:
+                    lease.lose()
+
+    async def _keep(self, leases: Sequence[Lease]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for lease in leases:
+                key = self._key(lease)
+                head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
+                epoch = lease.epoch if lease.is_of_a_run else ""
+                arguments = [lease.token, self._milliseconds, epoch]
+                self._renew.queue(pipeline, (key, head), arguments)
+            return list(await pipeline.execute())
+
+    # ----------------------------------------------------------------------- talking
+
+    def listen(self, word: Word, hear: Hear) -> None:
+        self._hears.setdefault(word, []).append(hear)
+
+    async def say(self, word: Word, name: str) -> None:
+        with suppress(*_STORE_ERRORS):
+            await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
+
+    async def freed(self, name: str, seconds: float) -> None:
+        bell = self._bells.setdefault(name, Bell())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await bell.wait()
+        if not bell.is_awaited:
+            self._bells.pop(name, None)
+
+    async def _listen(self, channel: Any) -> None:
+        while True:
+            try:
+                message = await channel.get_message(timeout=None)
+            except _STORE_ERRORS:
+                await asyncio.sleep(_RETRY)
+                continue
+            if message is not None:
+                self._hear(message["data"])
+
+    def _hear(self, data: bytes) -> None:
+        try:
+            word, name = msgspec.json.decode(data, type=tuple[str, str])
+        except msgspec.MsgspecError:
+            return  # of a newer version
+        if word == _FREE and name in self._bells:
+            self._bells[name].ring()
+        for hear in self._hears.get(word, ()):
+            hear(name)

@@ -1,0 +1,53 @@
+"""The identity that the settings ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from adk_prism.errors import UsageError
+from adk_prism.server.address import parse_network
+from adk_prism.server.identity.callback import Authenticate, Callback, load
+from adk_prism.server.identity.identity import Identity
+from adk_prism.server.identity.method import Method
+from adk_prism.server.identity.proxy_header import ProxyHeader
+from adk_prism.server.identity.token_file import TokenFile
+from adk_prism.server.settings import Settings
+from adk_prism.server.share_links import ShareLinks
+from adk_prism.server.tickets import Tickets
+
+
+def build_identity(
+    settings: Settings, tickets: Tickets, links: ShareLinks, authenticate: Authenticate | None
+) -> Identity:
+    """Return who may be known, and how. Raise `UsageError` for a file or function that is no good."""
+    methods: list[Method] = []
+    if authenticate is not None:
+        methods.append(Callback(authenticate))
+    if settings.authenticate:
+        methods.append(Callback(load(settings.authenticate)))
+    if settings.proxy_user_header:
+        trusted = [network for text in settings.trusted_proxy if (network := parse_network(text))]
+        methods.append(ProxyHeader(settings.proxy_user_header, trusted))
+    if settings.tokens:
+        methods.append(TokenFile(Path(settings.tokens)))
+    if settings.oidc_issuer:
+        methods.append(_web_tokens(settings))
+    return Identity(methods, tickets, links, settings.admin)
+
+
+def _web_tokens(settings: Settings) -> Method:
+    try:
+        # Comes with ADK, by way of authlib, which may choose another library one day.
+        from adk_prism.server.identity.key_set import ProviderKeys
+        from adk_prism.server.identity.web_token import Rules, WebTokens
+    except ImportError as error:
+        raise UsageError(
+            "Tokens of an OpenID provider need joserfc, which is not installed: pip install joserfc."
+        ) from error
+    rules = Rules(
+        issuer=settings.oidc_issuer,
+        audiences=settings.oidc_audience,
+        algorithms=settings.oidc_algorithm,
+        user_claim=settings.oidc_user_claim,
+    )
+    return WebTokens(rules, ProviderKeys(settings.oidc_issuer, settings.oidc_jwks))

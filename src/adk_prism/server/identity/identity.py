@@ -1,0 +1,119 @@
+"""Who a request is from: by any of the ways that the operator has set up, a ticket, or a share link.
+
+Without any way there is no identity, and everybody is anyone. With one, whoever cannot say who it is gets
+401, but for the few routes that tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from urllib.parse import parse_qsl, urlencode
+
+from msgspec import structs
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
+
+from adk_prism.errors import NotFound, Unauthorized
+from adk_prism.server.identity.caller import Anyone, Caller, Guest, Principal
+from adk_prism.server.identity.method import Method
+from adk_prism.server.share_links import ShareLinks
+from adk_prism.server.tickets import Tickets, place_of
+
+TICKET, SHARE = "ticket", "share"
+"""Query parameters; taken off before anything else sees the URL."""
+
+OPEN_PATHS = frozenset({"/health", "/ready", "/prism.svg"})
+OPEN_FOLDERS = ("/assets/",)
+"""What anybody may ask for: whether the server is well, and the code of its page."""
+
+BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
+"""Lets a browser ask its person for a token, when it is the page that is opened."""
+
+
+class Identity:
+    """The ways to be known to one server."""
+
+    def __init__(
+        self,
+        methods: Sequence[Method],
+        tickets: Tickets,
+        links: ShareLinks,
+        admins: Collection[str] = (),
+    ) -> None:
+        self._methods = methods
+        self._tickets = tickets
+        self._links = links
+        self._admins = frozenset(admins)
+
+    @property
+    def required(self) -> bool:
+        """Whether callers have to say who they are."""
+        return bool(self._methods)
+
+    async def identify(self, scope: Scope) -> Caller:
+        """Return who calls; take what proved it off the URL. Raise `Unauthorized` or `NotFound`."""
+        if not self._methods:
+            return Anyone(_address(scope))
+        credentials = _take_credentials(scope)
+        path = path_of(scope)
+        if ticket := credentials.get(TICKET):
+            return self._by_ticket(ticket, path, scope)
+        if link := credentials.get(SHARE):
+            return await self._by_link(link, path, scope)
+        connection = HTTPConnection(scope)
+        for method in self._methods:
+            principal = await method(connection)
+            if principal is not None:
+                return self._with_rights(principal)
+        if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
+            return Anyone(_address(scope))
+        raise Unauthorized(
+            "This server has to know who you are: send Authorization: Bearer TOKEN.",
+            BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
+        )
+
+    def _with_rights(self, principal: Principal) -> Principal:
+        if principal.user in self._admins:
+            return structs.replace(principal, admin=True)
+        return principal
+
+    def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
+        place = place_of(path, scope["query_string"].decode("latin-1"))
+        caller = self._tickets.redeem(ticket, place)
+        # A ticket is for what cannot send a header, which is never a request that sends a body.
+        if caller is None or scope.get("method", "GET") != "GET":
+            raise Unauthorized("The ticket is unknown, used, too old, or for another URL.")
+        return caller
+
+    async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
+        guest = await self._links.guest(token)
+        if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            raise NotFound("The link is unknown, expired or revoked, or is not for this.")
+        run = f"/api/runs/{guest.run}"
+        if path != run and not path.startswith(f"{run}/"):
+            raise NotFound("The link is unknown, expired or revoked, or is not for this.")
+        return guest
+
+
+def path_of(scope: Scope) -> str:
+    """Return a request's path, without the prefix that the server is mounted under."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
+def _take_credentials(scope: Scope) -> dict[str, str]:
+    """Take tickets and links out of a scope's query, so that nothing further on can keep them."""
+    raw: bytes = scope.get("query_string", b"")
+    if TICKET.encode() not in raw and SHARE.encode() not in raw:
+        return {}
+    pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
+    found = {name: value for name, value in pairs if name in (TICKET, SHARE)}
+    if found:
+        rest = [(name, value) for name, value in pairs if name not in found]
+        scope["query_string"] = urlencode(rest).encode("latin-1")
+    return found
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else ""

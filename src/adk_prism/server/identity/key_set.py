@@ -1,0 +1,111 @@
+"""The public keys of an OpenID provider, fetched when they are needed and kept.
+
+Asked for again when they are old, or when a token names a key that is not among them (keys rotate), but
+not more often than every so many seconds: a stranger's tokens must not make this server hammer the
+provider. While the provider is down, the keys that are known go on being used for a while. Only keys
+that can verify and cannot sign are taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgspec
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from adk_prism.errors import NoIdentity
+
+FRESH = 600.0
+"""Seconds for which keys are taken as they are: how long a withdrawn key is still accepted."""
+SHORTEST = 30.0
+"""Seconds between two fetches, whoever asks."""
+STALE = 24 * 3600.0
+"""Seconds for which keys serve while the provider does not answer."""
+PATIENCE = 5.0
+LARGEST = 1024 * 1024
+"""Bytes of a document of the provider; a set of keys has a few thousand."""
+
+_ASYMMETRIC = ("RSA", "EC", "OKP")
+
+
+class ProviderKeys:
+    """The key set of one issuer."""
+
+    def __init__(
+        self, issuer: str, url: str = "", *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`url`: where the keys are; without, the issuer's discovery document says it."""
+        self._issuer = issuer
+        self._url = url
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._keys: KeySet | None = None
+        self._fetched = self._tried = float("-inf")
+
+    async def get(self, kid: str | None) -> KeySet:
+        """Return keys among which `kid` should be. Raise `NoIdentity` where none can be had."""
+        if not self._wants(kid, self._clock()):
+            return self._known()
+        async with self._turn:
+            now = self._clock()
+            if self._wants(kid, now):
+                self._tried = now
+                await self._refresh(now)
+        return self._known()
+
+    def _wants(self, kid: str | None, now: float) -> bool:
+        if now - self._tried < SHORTEST:
+            return False
+        if self._keys is None or now - self._fetched >= FRESH:
+            return True
+        return kid is not None and all(key.kid != kid for key in self._keys)
+
+    def _known(self) -> KeySet:
+        if self._keys is None or self._clock() - self._fetched > STALE:
+            raise NoIdentity("The identity provider's keys cannot be had; try again shortly.")
+        return self._keys
+
+    async def _refresh(self, now: float) -> None:
+        try:
+            self._keys, self._fetched = await self._fetch(), now
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError, JoseError) as error:
+            if self._keys is None or now - self._fetched > STALE:
+                raise NoIdentity(
+                    "The identity provider's keys cannot be had; try again shortly."
+                ) from error
+
+    async def _fetch(self) -> KeySet:
+        async with httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False) as client:
+            if not self._url:
+                base = self._issuer.rstrip("/")
+                found = await _get(client, f"{base}/.well-known/openid-configuration")
+                if found.get("issuer") != self._issuer:
+                    raise ValueError("the discovery document is another issuer's")
+                self._url = str(found["jwks_uri"])
+            document = await _get(client, self._url)
+        keys = [key for key in document.get("keys", ()) if key.get("kty") in _ASYMMETRIC]
+        public = [{name: key[name] for name in key if name not in _PRIVATE} for key in keys]
+        return KeySet.import_key_set({"keys": public})
+
+
+_PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+
+
+async def _get(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
+    async with asyncio.timeout(PATIENCE), client.stream("GET", url) as answer:
+        if answer.status_code != httpx.codes.OK:
+            raise ValueError(f"the provider answered {answer.status_code}")
+        body = b""
+        async for piece in answer.aiter_bytes():
+            body += piece
+            if len(body) > LARGEST:
+                raise ValueError("the provider's document is too large")
+    found = msgspec.json.decode(body)
+    if not isinstance(found, dict):
+        raise ValueError("the provider's document is no object")
+    return found

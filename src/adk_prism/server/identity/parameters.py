@@ -1,0 +1,70 @@
+"""Users and runs as requests name them, checked against the caller: the parameters that routes take.
+
+Every route that takes a user or a run takes it from here, so that none can forget to ask whose it is.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query
+from starlette.requests import HTTPConnection
+
+from adk_prism.errors import NotFound
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import RunId
+from adk_prism.server.identity.caller import (
+    DEFAULT_USER,
+    Anyone,
+    Caller,
+    acting_user,
+    caller_of,
+    may_see,
+    spoken_user,
+)
+from adk_prism.server.names import UserId
+
+
+async def _caller(connection: HTTPConnection) -> Caller:
+    return caller_of(connection)
+
+
+CallerOf = Annotated[Caller, Depends(_caller)]
+"""Who calls."""
+
+
+async def _path_user(caller: CallerOf, user_id: UserId) -> str:
+    return acting_user(caller, user_id)
+
+
+async def _query_user(
+    caller: CallerOf, user: Annotated[UserId, Query(alias="userId")] = DEFAULT_USER
+) -> str:
+    return spoken_user(caller, user)
+
+
+PathUser = Annotated[str, Depends(_path_user)]
+"""`{user_id}` of a path."""
+QueryUser = Annotated[str, Depends(_query_user)]
+"""`userId` of a query, which may be left out."""
+
+
+async def _owned_run(
+    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+) -> RunId:
+    caller = caller_of(connection)
+    if not isinstance(caller, Anyone):
+        await check_run(connection.app.state.context.log, caller, run)
+    return run
+
+
+Run = Annotated[RunId, Depends(_owned_run)]
+"""`{run}` of a path."""
+
+
+async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:
+    """Return a run that the caller may look at. Raise `NotFound` for another's, as for none."""
+    summary = await log.summary(run)
+    if not may_see(caller, run, summary.origin.user):
+        raise NotFound(f"There is no run {run[:60]!r}.")
+    return summary

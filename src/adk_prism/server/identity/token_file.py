@@ -1,0 +1,121 @@
+"""Static tokens: a JSON file that says which token is whose.
+
+    {"a-long-random-token": "ann", "another": {"user": "operator", "scopes": ["admin"]}}
+
+The file is read again when it changes, so a token is revoked by taking it out. Only digests are kept,
+and a token is found by its digest: how long that takes says nothing about the tokens there are. A
+change that cannot be read leaves nobody in, and says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.requests import HTTPConnection
+
+from adk_prism.errors import NoIdentity, PrismError, UsageError
+from adk_prism.server.identity.caller import Principal
+from adk_prism.server.identity.method import LONGEST, bearer
+from adk_prism.server.names import check_user
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at the file's time."""
+
+SCOPES = frozenset({"admin"})
+
+_Stamp = tuple[int, int, int]
+
+
+class TokenFile:
+    """The tokens of one file."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the file. Raise `UsageError` for one that is not as it should be."""
+        self._path = path
+        self._stamp = _stamp(path)
+        self._owners = _read(path)
+        self._looked = time.monotonic()
+
+    async def __call__(self, connection: HTTPConnection) -> Principal | None:
+        """Return whose token a request has; None for one that is not in the file."""
+        token = bearer(connection)
+        if not token:
+            return None
+        self._refresh()
+        return self._owners.get(_digest(token))
+
+    def _refresh(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < LOOK_EVERY:
+            return
+        try:
+            stamp = _stamp(self._path)
+            if stamp != self._stamp:
+                self._owners, self._stamp = _read(self._path), stamp
+        except UsageError as error:
+            # Not remembered as looked at: the next request looks again.
+            raise NoIdentity("The tokens of this server cannot be read.") from error
+        self._looked = now
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise UsageError(f"The tokens file {str(path)!r} cannot be read: {_why(error)}.") from error
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _read(path: Path) -> dict[bytes, Principal]:
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"The tokens file {str(path)!r} cannot be read: {_why(error)}.") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise UsageError(f"The tokens file {str(path)!r} is not JSON.") from None
+    if not isinstance(document, dict) or not document:
+        raise UsageError(
+            f'The tokens file {str(path)!r} should be an object: {{"TOKEN": "USER", …}}.'
+        )
+    return {
+        _digest(_token(token, place)): _principal(owner, place)
+        for place, (token, owner) in enumerate(document.items(), 1)
+    }
+
+
+def _token(token: str, place: int) -> str:
+    if not token or len(token) > LONGEST or not token.isascii() or " " in token:
+        # Its place, not its text: what is said here ends up in logs.
+        raise UsageError(f"Token {place} of the tokens file is empty, too long, or not plain text.")
+    return token
+
+
+def _principal(owner: Any, place: int) -> Principal:
+    fields: Mapping[str, Any] = owner if isinstance(owner, dict) else {"user": owner}
+    user, scopes = fields.get("user"), fields.get("scopes", [])
+    if not isinstance(user, str) or set(fields) - {"user", "scopes"}:
+        raise UsageError(
+            f"Token {place} of the tokens file names no user; expected USER or {_FORM}."
+        )
+    if not isinstance(scopes, list) or not SCOPES.issuperset(map(str, scopes)):
+        raise UsageError(f"Token {place} of the tokens file has a scope that is not admin.")
+    try:
+        return Principal(check_user(user), admin="admin" in scopes)
+    except PrismError as error:
+        raise UsageError(f"Token {place} of the tokens file: {error.detail}") from None
+
+
+_FORM = '{"user": USER, "scopes": ["admin"]}'
+
+
+def _why(error: OSError) -> str:
+    return error.strerror or type(error).__name__

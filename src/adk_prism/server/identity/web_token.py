@@ -1,0 +1,97 @@
+"""JSON Web Tokens of an OpenID provider (RFC 7519, 8725): signature, issuer, audience, time, user.
+
+Algorithms come from the operator's list, never from the token, and none is symmetric: a public key must
+not pass for a shared secret. Expiry is required. What is wrong with a token is told to the operator of
+the client in one sentence that names the claim and not its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from joserfc import jws, jwt
+from joserfc.errors import ClaimError, ExpiredTokenError, JoseError
+from msgspec import Struct
+from starlette.requests import HTTPConnection
+
+from adk_prism.errors import PrismError, Unauthorized
+from adk_prism.server.identity.caller import Principal
+from adk_prism.server.identity.key_set import ProviderKeys
+from adk_prism.server.identity.method import bearer
+from adk_prism.server.names import check_user
+
+LEEWAY = 60
+"""Seconds by which the provider's clock and ours may differ."""
+
+ADMIN_SCOPE = "prism:admin"
+_SCOPE_CLAIMS = ("scope", "scp", "scopes", "roles")
+
+
+class Rules(Struct, frozen=True, kw_only=True):
+    """What a token has to be."""
+
+    issuer: str
+    audiences: Sequence[str]
+    algorithms: Sequence[str]
+    user_claim: str = "sub"
+
+
+class WebTokens:
+    """Tokens of one issuer."""
+
+    def __init__(self, rules: Rules, keys: ProviderKeys) -> None:
+        self._rules = rules
+        self._keys = keys
+        self._registry = jws.JWSRegistry(algorithms=list(rules.algorithms))
+        self._claims = jwt.JWTClaimsRegistry(
+            leeway=LEEWAY,
+            iss={"essential": True, "value": rules.issuer},
+            aud={"essential": True, "values": list(rules.audiences)},
+            exp={"essential": True},
+        )
+
+    async def __call__(self, connection: HTTPConnection) -> Principal | None:
+        """Return whose token a request has; None if what it has is no JWT."""
+        token = bearer(connection)
+        if token.count(".") != 2:
+            return None
+        claims = await self._verified(token)
+        expires = float(claims["exp"]) + LEEWAY
+        return Principal(self._user(claims), admin=_is_admin(claims), expires=expires)
+
+    async def _verified(self, token: str) -> Mapping[str, Any]:
+        try:
+            header = jws.extract_compact(token.encode()).headers()
+            kid = header.get("kid")
+            keys = await self._keys.get(kid if isinstance(kid, str) else None)
+            found = jwt.decode(
+                token, keys, algorithms=list(self._rules.algorithms), registry=self._registry
+            )
+            self._claims.validate(found.claims)
+        except ExpiredTokenError:
+            raise Unauthorized("The token has expired.") from None
+        except ClaimError as error:
+            raise Unauthorized(f"The token's claim {error.claim!r} is not accepted here.") from None
+        except (JoseError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+            raise Unauthorized("The token cannot be verified.") from None
+        return found.claims
+
+    def _user(self, claims: Mapping[str, Any]) -> str:
+        user = claims.get(self._rules.user_claim)
+        try:
+            return check_user(user if isinstance(user, str) else "")
+        except PrismError:
+            raise Unauthorized(
+                f"The token's claim {self._rules.user_claim!r} is no name that a user can have here."
+            ) from None
+
+
+def _is_admin(claims: Mapping[str, Any]) -> bool:
+    for name in _SCOPE_CLAIMS:
+        given = claims.get(name, ())
+        words = given.split() if isinstance(given, str) else given
+        if isinstance(words, list) and ADMIN_SCOPE in words:
+            return True
+    return False

@@ -1,0 +1,81 @@
+"""Share links of a run: made, listed and revoked by whoever owns it.
+
+A link opens every read-only route of its run: `?share=TOKEN` on `/api/runs/{run}` and what lies below.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, Field
+
+from adk_prism.errors import Forbidden
+from adk_prism.server.base_url import base_url
+from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import Principal, caller_of
+from adk_prism.server.identity.parameters import Run
+from adk_prism.server.share_links import LIFETIME, LONGEST, ShareLink
+from adk_prism.server.strict_body import StrictRoute
+
+LinkId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
+
+
+class NewLink(BaseModel):
+    """What a link is like."""
+
+    expires_in: float = Field(
+        default=LIFETIME, alias="expiresIn", gt=0, le=LONGEST, description="Seconds."
+    )
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of share links."""
+    router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["identity"])
+    links = _LinkRoutes(context)
+    router.post("/{run}/links", status_code=201)(links.create)
+    router.get("/{run}/links")(links.list_links)
+    router.delete("/{run}/links/{link}", status_code=204)(links.revoke)
+    return router
+
+
+class _LinkRoutes:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def create(
+        self, request: Request, run: Run, asked: NewLink | None = None
+    ) -> dict[str, Any]:
+        """Make a link to a run; its token is told now and never again."""
+        owner = _owner(request)
+        lifetime = asked.expires_in if asked else LIFETIME
+        link, token = await self._context.links.create(run, owner.user, lifetime)
+        address = f"{base_url(request, self._context.settings)}/api/runs/{run}/share?share={token}"
+        return {**_shown(link), "token": token, "url": address}
+
+    async def list_links(self, request: Request, run: Run) -> list[dict[str, Any]]:
+        """Return the run's links that are good, without their tokens."""
+        _owner(request)
+        return [_shown(link) for link in await self._context.links.of_run(run)]
+
+    async def revoke(self, request: Request, run: Run, link: LinkId) -> None:
+        """Take a link back; what it has open is closed."""
+        _owner(request)
+        await self._context.links.revoke(run, link)
+
+
+def _owner(request: Request) -> Principal:
+    caller = caller_of(request)
+    if isinstance(caller, Principal):
+        return caller
+    raise Forbidden("Share links need callers who say who they are: see --tokens, --oidc-issuer.")
+
+
+def _shown(link: ShareLink) -> dict[str, Any]:
+    return {
+        "id": link.id,
+        "run": link.run,
+        "createdBy": link.creator,
+        "created": link.created,
+        "expires": link.expires,
+    }

@@ -1,0 +1,195 @@
+"""Share links: whoever holds one may look at one run, until it expires or is taken back.
+
+A link is a token of its own, read-only, bound to its run. Of the token only the digest is kept, in a small
+SQLite file beside the run log, so links outlive the server and can be listed and revoked, but not read
+back. What a guest has open when its link is revoked is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from msgspec import Struct
+
+from adk_prism.errors import LogError, NotFound, TooMany
+from adk_prism.runlog.entry import RunId
+from adk_prism.server.identity.caller import Guest
+
+LIFETIME = 7 * 24 * 3600.0
+"""Seconds, without another wish: a week, for what is sent to a colleague."""
+LONGEST = 90 * 24 * 3600.0
+MOST_OF_A_RUN = 50
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS links (
+    id TEXT PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    run TEXT NOT NULL,
+    creator TEXT NOT NULL,
+    created REAL NOT NULL,
+    expires REAL NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS links_of_run ON links (run);
+"""
+
+T = TypeVar("T")
+
+
+class ShareLink(Struct, frozen=True, kw_only=True):
+    """A link as its owner sees it."""
+
+    id: str
+    run: RunId
+    creator: str
+    created: float
+    expires: float
+
+
+class ShareLinks:
+    """The links of one server."""
+
+    def __init__(self, file: Path | None, clock: Callable[[], float] = time.time) -> None:
+        """`file`: where they are kept; without, in memory. It is made with the first link."""
+        self._file = file
+        self._clock = clock
+        self._store: sqlite3.Connection | None = None
+        self._lock = Lock()
+        self._open: dict[str, set[asyncio.Timeout]] = {}
+
+    @asynccontextmanager
+    async def closing(self) -> AsyncIterator[None]:
+        """Close the file when the block ends."""
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self._close)
+
+    async def create(self, run: RunId, creator: str, lifetime: float) -> tuple[ShareLink, str]:
+        """Return a new link and its token, which cannot be had again. Raise `TooMany`."""
+        token, now = secrets.token_urlsafe(32), self._clock()
+        link = ShareLink(
+            id=secrets.token_hex(8),
+            run=run,
+            creator=creator,
+            created=now,
+            expires=now + min(lifetime, LONGEST),
+        )
+        await asyncio.to_thread(self._insert, link, token)
+        return link, token
+
+    async def of_run(self, run: RunId) -> list[ShareLink]:
+        """Return a run's links that are good."""
+        if self._is_unused():
+            return []
+        return await asyncio.to_thread(self._of_run, run)
+
+    async def revoke(self, run: RunId, link: str) -> None:
+        """Take a link back and close what it has open. Raise `NotFound`."""
+        if self._is_unused() or not await asyncio.to_thread(self._delete, run, link):
+            raise NotFound("There is no such link of this run.")
+        for limit in self._open.pop(link, ()):
+            if not limit.expired():
+                limit.reschedule(asyncio.get_running_loop().time())
+
+    async def guest(self, token: str) -> Guest | None:
+        """Return who comes with a link's token; None if there is no such link, or no more."""
+        if self._is_unused():
+            return None
+        found = await asyncio.to_thread(self._find, token)
+        return found if found and found.expires > self._clock() else None
+
+    @contextmanager
+    def watching(self, guest: Guest, limit: asyncio.Timeout) -> Iterator[None]:
+        """Note what a guest has open: `limit` ends it when the link is revoked."""
+        opened = self._open.setdefault(guest.link, set())
+        opened.add(limit)
+        try:
+            yield
+        finally:
+            opened.discard(limit)
+            if not opened:
+                self._open.pop(guest.link, None)
+
+    # ------------------------------------------------------------------ the store, in a thread
+
+    def _is_unused(self) -> bool:
+        """Tell whether no link was ever made: then nothing is opened for it."""
+        return self._store is None and (self._file is None or not self._file.is_file())
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            with self._lock:
+                if self._store is None:
+                    self._store = self._connect()
+                with self._store:
+                    return work(self._store)
+        except (sqlite3.Error, OSError) as error:
+            raise LogError("The share links cannot be read or written.") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        store = sqlite3.connect(self._file or ":memory:", check_same_thread=False)
+        store.executescript(_SCHEMA)
+        return store
+
+    def _close(self) -> None:
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def _insert(self, link: ShareLink, token: str) -> None:
+        def work(store: sqlite3.Connection) -> None:
+            store.execute("DELETE FROM links WHERE expires <= ?", (link.created,))
+            (count,) = store.execute(
+                "SELECT count(*) FROM links WHERE run = ?", (link.run,)
+            ).fetchone()
+            if count >= MOST_OF_A_RUN:
+                raise TooMany("The run has too many share links; revoke some first.", 60)
+            row = (link.id, _digest(token), link.run, link.creator, link.created, link.expires)
+            store.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
+
+        self._do(work)
+
+    def _of_run(self, run: RunId) -> list[ShareLink]:
+        query = (
+            "SELECT id, run, creator, created, expires FROM links"
+            " WHERE run = ? AND expires > ? ORDER BY created"
+        )
+        rows = self._do(lambda store: store.execute(query, (run, self._clock())).fetchall())
+        names = ShareLink.__struct_fields__
+        return [ShareLink(**dict(zip(names, row, strict=True))) for row in rows]
+
+    def _delete(self, run: RunId, link: str) -> bool:
+        query = "DELETE FROM links WHERE run = ? AND id = ?"
+        return self._do(lambda store: store.execute(query, (run, link)).rowcount) > 0
+
+    def _find(self, token: str) -> Guest | None:
+        query = "SELECT run, id, expires FROM links WHERE digest = ?"
+        row = self._do(lambda store: store.execute(query, (_digest(token),)).fetchone())
+        return Guest(*row) if row else None
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def file_of(log: str, data_dir: Path) -> Path | None:
+    """Return where the links of a server with this run log are kept; None: in memory."""
+    scheme, _, rest = log.partition(":")
+    if scheme == "memory":
+        return None
+    if scheme == "sqlite":
+        path = Path(rest.partition("?")[0].removeprefix("///"))
+        return path.with_name(f"{path.stem}-links.db")
+    return data_dir / "links.db"
