@@ -52,7 +52,7 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
-bench: $(BENCH)/.installed  ## measure against peers, in one run
+bench: $(BENCH)/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
 dist: $(VENV)/.installed $(PAGE)  ## build the sdist and the wheel into dist/

@@ -18,6 +18,7 @@ NAMES = (
     "nodes",
     "view",
     "film",
+    "scrubbing",
     "proof",
     "grounding",
     "library",
@@ -28,6 +29,7 @@ NAMES = (
     "live",
     "long_sessions",
     "start_up",
+    "page",
 )
 
 

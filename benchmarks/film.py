@@ -33,7 +33,7 @@ PER_NODE = 10
 
 def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
-    long, short = fold(_entries(LONG)), fold(_entries(SHORT))
+    long, short = fold(entries(LONG)), fold(entries(SHORT))
     costs = take_turns(
         {
             "long": cpu_per_item(lambda: encode(long), LONG),
@@ -76,7 +76,8 @@ def rows(*, quick: bool) -> list[Row]:
     ]
 
 
-def _entries(events: int) -> list[Entry]:
+def entries(events: int) -> list[Entry]:
+    """Return a run of about so many events."""
     origin = Origin(app="app", user="user", session="session")
     records: list[Record] = [RunStarted(run="run-1", origin=origin)]
     records.append(NodeStarted(node="root", name="root", kind="agent"))

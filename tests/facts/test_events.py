@@ -360,6 +360,7 @@ ENDINGS = [
     ("an abort", [event(errorCode="INVOCATION_ABORTED")], ("cancelled", "")),
     ("an error last", [event(text("a")), event(errorCode="ValueError")], ("failed", "ValueError")),
     ("an error survived", [event(errorCode="ValueError"), event(text("a"))], ("finished", "")),
+    ("a node retried", [event(errorCode="ValueError"), event(output={"a": 1})], ("finished", "")),
     ("a finish reason as error code", [event(text("a"), errorCode="MAX_TOKENS")], ("finished", "")),
     (
         "a sub-agent's error survived by its parent",

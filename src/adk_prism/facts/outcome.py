@@ -1,14 +1,15 @@
 """How a run ended: one fold, for live runs and captures alike.
 
 An error event is not the end: a retried node or a sub-agent may fail and the run still succeed. The run
-failed if the Runner raised, or if the outermost speaker's last word is an error. A capture does not tell
-whether the Runner raised; there an error that nothing follows is taken for the end as well. A finish
-reason in `errorCode` (ADK puts MAX_TOKENS there) is no failure.
+failed if the Runner raised, or if the last that the outermost speaker said, or put out, is an error. A
+capture does not tell whether the Runner raised; there an error that nothing follows is taken for the end
+as well. A finish reason in `errorCode` (ADK puts MAX_TOKENS there) is no failure.
 """
 
 from __future__ import annotations
 
 from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent
+from adk_prism.facts.json_value import is_given
 from adk_prism.runlog.entry import Outcome
 
 _NO_DEPTH = 1 << 30
@@ -37,7 +38,7 @@ class Ending:
         if code == ABORTED:
             self.aborted = True
             return
-        if not code and event.content is None:
+        if not code and event.content is None and not is_given(event.output):
             return
         failed = code if code and not is_finish(code) else ""
         path = event.node_info.path if event.node_info else ""

@@ -46,13 +46,22 @@ class Start(Struct, frozen=True, kw_only=True):
 class Conversations:
     """All conversations of one server."""
 
-    def __init__(self, apps: Apps, runs: Runs, gate: Gate, chats: Chats, report: Report) -> None:
+    def __init__(
+        self,
+        apps: Apps,
+        runs: Runs,
+        gate: Gate,
+        chats: Chats,
+        report: Report,
+        deciding: Gate | None = None,
+    ) -> None:
+        """`deciding` keeps those apart who decide about one session, in all processes that serve it."""
         self._apps = apps
         self._runs = runs
         self._gate = gate
         self._chats = chats
         self._report = report
-        self._deciding = Gate()
+        self._deciding = deciding or Gate()
 
     def _alone(self, start: Start) -> AbstractAsyncContextManager[None]:
         if start.policy == "refuse" and self._gate.busy(start.origin):

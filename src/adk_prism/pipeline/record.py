@@ -115,7 +115,9 @@ class Recorder:
             times, record = [record.time], record.record
         lease = self._lease
         if not lease.is_sure:
-            await lease.sure()  # Nothing is done, no tool called, while somebody else may own the run.
+            await (
+                lease.sure()
+            )  # Nothing is done, no tool called, while somebody else may own the run.
         receipt = await self._log.append(self._run, [record], epoch=lease.epoch, times=times)
         self._reader.feed(Entry(receipt.cursor, 0.0, record))
         if type(record) is AgentEvent:
@@ -166,5 +168,10 @@ class Recorder:
             self._strangers |= news
             names = ", ".join(sorted(news))
             self._report(
-                Diagnostic(kind="unknown field", detail=names, run=self._run, app=self.head.origin.app if self.head else "")
+                Diagnostic(
+                    kind="unknown field",
+                    detail=names,
+                    run=self._run,
+                    app=self.head.origin.app if self.head else "",
+                )
             )

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
+
+from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, LogError, NotFound, PrismError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.reader import Reader
-from adk_prism.pipeline.answers import answers_of
 from adk_prism.pipeline.cut import node_ends
 from adk_prism.pipeline.record import OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
@@ -42,6 +43,7 @@ from adk_prism.runlog.leases import Lease, Leases
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.doubt import InDoubt
+from adk_prism.source.rebuilding import answers_of
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.stored import Stored, stored_events
@@ -290,7 +292,7 @@ class _Rest:
 
 def _request(head: RunStarted, stored: Stored) -> RunRequest:
     """Return what the app is asked: to resume, or, if it never heard of it, all that was asked."""
-    asked = RunRequest(
+    request = RunRequest(
         run=head.run,
         origin=head.origin,
         invocation=head.invocation,
@@ -298,28 +300,13 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
         continues=head.continues,
     )
     if stored.is_asked:
-        return asked
-    replace: Callable[..., RunRequest] = RunRequest
-    del replace
+        return request
     if head.continues is not None:
         answers, decisions = answers_of(head.continues)
-        return RunRequest(
-            run=head.run,
-            origin=head.origin,
-            streaming=head.streaming,
-            continues=head.continues,
-            answers=answers,
-            decisions=decisions,
-        )
+        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
     if is_absent(head.message):
-        return asked
-    return RunRequest(
-        run=head.run,
-        origin=head.origin,
-        invocation=head.invocation,
-        message=read_content(head.message),
-        streaming=head.streaming,
-    )
+        return request
+    return structs.replace(request, message=read_content(head.message))
 
 
 def _whole_events(entries: Sequence[Entry]) -> set[str]:

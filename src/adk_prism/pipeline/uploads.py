@@ -17,6 +17,7 @@ from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId, RunStarted
+from adk_prism.runlog.leases import Leases, LocalLeases
 from adk_prism.source.upload import as_upload, read_upload
 
 BATCH = 256
@@ -29,8 +30,9 @@ _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 class Uploads:
     """Takes uploaded runs."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, leases: Leases | None = None) -> None:
         self._log = log
+        self._leases: Leases = leases or LocalLeases()
 
     async def store(
         self, file: BinaryIO, named: Callable[[Origin], Origin], *, keeps_id: bool = True
@@ -46,12 +48,15 @@ class Uploads:
         run = await self._free(head.run) if keeps_id else new_run()
         where = named(head.origin)
         origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
+        lease = await self._leases.begin(run)  # Nobody takes it for a run that was left.
         try:
             await self._append(file, run, as_upload(head, run, origin))
             await self._log.commit(run)
         except BaseException:
             await asyncio.shield(self._log.delete_session(origin))
             raise
+        finally:
+            await self._leases.release(lease)
         return await self._log.summary(run)
 
     async def _checked(self, file: BinaryIO) -> RunStarted:

@@ -1,22 +1,33 @@
 """A run log from its URL: the one place that knows which backends there are.
 
 `memory:`; `sqlite:///FILE`, relative to the working directory, and `sqlite:////FILE`, absolute, as
-SQLAlchemy writes them, with `?synchronous=full` for a disk flush at each commit. A URL can hold a
-password, so no message repeats one.
+SQLAlchemy writes them, with `?synchronous=full` for a disk flush at each commit; `redis://HOST`, and
+`rediss://` for TLS, as redis-py takes them, with `?prefix=NAME` for several installations on one Redis. A
+URL can hold a password, so no message repeats one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from urllib.parse import parse_qs
+from importlib.util import find_spec
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
-from adk_prism.errors import NotBuilt, UsageError
+from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
 from adk_prism.runlog.sqlite import SqliteLog
 from adk_prism.runlog.sqlite_file import Synchronous
 
-_EXPECTED = "expected memory:, sqlite:///FILE or sqlite:////FILE (absolute)"
+SHARED_LOGS = frozenset(("redis", "rediss"))
+"""Kinds of logs that any number of processes can share."""
+
+_EXPECTED = (
+    "expected memory:, sqlite:///FILE, sqlite:////FILE (absolute) or redis://HOST:PORT/NUMBER"
+)
+_PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 _SYNCHRONOUS: dict[str, Synchronous] = {"normal": "normal", "full": "full"}
 
@@ -24,7 +35,7 @@ _SYNCHRONOUS: dict[str, Synchronous] = {"normal": "normal", "full": "full"}
 def open_log(url: str) -> RunLog:
     """Return the log that a URL names; it is not open yet.
 
-    Raise `UsageError` for a URL that names none, `NotBuilt` for a backend of a later version.
+    Raise `UsageError` for a URL that names none, or one whose package is not installed.
     """
     scheme, colon, rest = url.partition(":")
     make = _BACKENDS.get(scheme.lower()) if colon else None
@@ -53,16 +64,57 @@ def _sqlite(rest: str) -> RunLog:
     return SqliteLog(path.removeprefix("///"), synchronous=chosen)
 
 
-def _redis(rest: str) -> RunLog:
-    del rest
-    raise NotBuilt(
-        "Run logs in Redis are not in this version. Use sqlite:///FILE, with one process."
-    )
+def _redis(rest: str, scheme: str = "redis") -> RunLog:
+    url, prefix = _redis_address(f"{scheme}:{rest}")
+    from adk_prism.runlog.redis import RedisLog
+
+    return RedisLog(url, prefix=prefix)
+
+
+def _rediss(rest: str) -> RunLog:
+    return _redis(rest, "rediss")
+
+
+def _redis_address(url: str) -> tuple[str, str]:
+    """Return the URL that redis-py takes, and the prefix. Raise `UsageError` for one that it does not."""
+    if find_spec("redis") is None:
+        raise UsageError(
+            "A run log in Redis needs the package redis: install adk-prism with its extra, as in "
+            "pip install 'adk-prism[redis]'."
+        )
+    parts = urlsplit(url)
+    options = parse_qs(parts.query, keep_blank_values=True)
+    prefix = options.pop("prefix", [""])[-1] or DEFAULT_PREFIX
+    if not _PREFIX.fullmatch(prefix):
+        raise UsageError(
+            "The prefix of a run log in Redis has letters, digits, and _ . - (at most 64)."
+        )
+    bare = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
+    from redis.connection import parse_url
+
+    try:
+        parse_url(bare)  # type: ignore[no-untyped-call] # redis-py has no types for it
+        usable = bool(parts.hostname) and (parts.path.strip("/") or "0").isdigit()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise UsageError(f"The run log's URL names no Redis; {_EXPECTED}.")
+    return bare, prefix
+
+
+def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
+    """Return the leases for a log of this URL; they are not open yet. Raise `UsageError`."""
+    if url.partition(":")[0].lower() not in SHARED_LOGS:
+        return LocalLeases()
+    address, prefix = _redis_address(url)
+    from adk_prism.runlog.redis_leases import RedisLeases
+
+    return RedisLeases(address, prefix=prefix, ttl=ttl)
 
 
 _BACKENDS: dict[str, Callable[[str], RunLog]] = {
     "memory": _memory,
     "sqlite": _sqlite,
     "redis": _redis,
-    "rediss": _redis,
+    "rediss": _rediss,
 }

@@ -31,9 +31,11 @@ from adk_prism.pipeline.history import Histories
 from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.leases import Leases
+from adk_prism.runlog.open import open_leases, open_log
 from adk_prism.server import home, page
 from adk_prism.server.body_limit import BodyLimit
 from adk_prism.server.context import Context
@@ -143,9 +145,14 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     log = log or open_log(settings.log)
-    gate = Gate()
-    runs = Runs(log, gate, report)
-    lifecycle.hold(lambda: _opened(log, runs))
+    leases = open_leases(settings.log, settings.lease)
+    gate = Gate(leases)
+    runs = Runs(log, gate, report, leases)
+    takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
+    gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
+    lifecycle.hold(lambda: _opened(log))
+    lifecycle.hold(lambda: _opened(leases))
+    lifecycle.hold(takeovers.watching)
     lifecycle.hold(lambda: trimming(log, settings.retention, report))
     lifecycle.on_drain(runs.drain)
     follower = Follower(log, settings.keep_alive)
@@ -153,7 +160,7 @@ def make_context(
     for left in (follower, films):
         lifecycle.on_drain(_leaving(left))
     chats = Chats(log)
-    conversations = Conversations(apps, runs, gate, chats, report)
+    conversations = Conversations(apps, runs, gate, chats, report, Gate(leases, "deciding"))
     live_runs = _live_runs(settings, apps, runs, report)
     sockets = Sockets()
     lifecycle.on_drain(live_runs.drain)
@@ -174,8 +181,8 @@ def make_context(
         forks=Forks(log, apps, runs, gate, Histories(log, chats), conversations, report),
         films=films,
         closeups=Closeups(log),
-        uploads=Uploads(log),
-        idempotency=Idempotency(log),
+        uploads=Uploads(log, leases),
+        idempotency=Idempotency(log, Gate(leases, "key")),
         report=report,
         lifecycle=lifecycle,
         sockets=sockets,
@@ -254,10 +261,9 @@ def lifespan_of(
 
 
 @asynccontextmanager
-async def _opened(log: RunLog, runs: Runs) -> AsyncIterator[None]:
-    await log.open()
+async def _opened(part: RunLog | Leases) -> AsyncIterator[None]:
+    await part.open()
     try:
-        await runs.recover()
         yield
     finally:
-        await log.close()
+        await part.close()

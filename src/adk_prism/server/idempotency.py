@@ -24,9 +24,10 @@ Begin = Callable[[RunId | None, str], Awaitable[RunId]]
 class Idempotency:
     """Keys of one server."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, keys: Gate | None = None) -> None:
+        """`keys` keeps requests with one key apart, in all processes that share the log."""
         self._log = log
-        self._keys = Gate()
+        self._keys = keys or Gate()
 
     async def once(self, key: str, scope: str, body: bytes, begin: Begin) -> RunId:
         """Start a run, or return the one that this key started. Raise `Unprocessable` for another body."""

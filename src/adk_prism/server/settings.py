@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
+from adk_prism.runlog.leases import DEFAULT_TTL
+from adk_prism.runlog.open import SHARED_LOGS
 from adk_prism.server.address import (
     is_loopback,
     origin_of_url,
@@ -44,6 +46,7 @@ from adk_prism.server.options import (
 )
 
 Busy = Literal["interrupt", "refuse", "wait"]
+InDoubt = Literal["retry", "fail", "ask"]
 LogFormat = Literal["text", "json"]
 LiveBusy = Literal["takeover", "refuse"]
 LiveSound = Literal["keep", "drop"]
@@ -53,6 +56,10 @@ DATA_DIR = Path(".adk-prism")
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
+
+SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
+"""Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
+who waits for a takeover waits long."""
 
 LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
@@ -74,7 +81,7 @@ class Settings:
     port: Annotated[int, Option(count(0, 65535), "port to listen on; 0: any free one")] = 8000
     root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
     public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
-    log: Annotated[str, Option(URL, "run log: memory: or sqlite:///FILE")] = (
+    log: Annotated[str, Option(URL, "run log: memory:, sqlite:///FILE or redis://HOST")] = (
         f"sqlite:///{DATA_DIR}/runs.db"
     )
     sessions: Annotated[
@@ -137,6 +144,16 @@ class Settings:
         Option(several("USER", "users"), "user who may see and do what any may; repeatable"),
     ] = ()
     workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
+    lease: Annotated[
+        float, Option(SPAN, "how long a process that is not heard of keeps its runs (Redis)")
+    ] = DEFAULT_TTL
+    in_doubt: Annotated[
+        InDoubt,
+        Option(
+            choice("retry", "fail", "ask"),
+            "what becomes of a tool call that was under way when its process died",
+        ),
+    ] = "retry"
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
     upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
         64 * 1024**2
@@ -247,11 +264,22 @@ class Settings:
         return ""
 
     def _process_rule(self) -> str:
-        if self.workers > 1:
-            scheme = self.log.partition(":")[0]
+        scheme = self.log.partition(":")[0].lower()
+        if self.workers > 1 and scheme not in SHARED_LOGS:
             return (
                 f"{self.workers} workers cannot share a {scheme} run log, which belongs to one"
-                " process; use --workers 1."
+                " process; use --workers 1, or --log redis://HOST."
+            )
+        for name, uri in (("sessions", self.sessions), ("artifacts", self.artifacts)):
+            if self.workers > 1 and uri.startswith("memory:"):
+                return (
+                    f"{self.workers} workers cannot share {name} that are in the memory of one"
+                    f" process; use --workers 1, or another --{name}."
+                )
+        if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
+            return (
+                f"A lease of {self.lease:g}s is not possible; expected {SHORTEST_LEASE:g}s to"
+                f" {LONGEST_LEASE:g}s."
             )
         return ""
 

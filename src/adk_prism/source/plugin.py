@@ -23,10 +23,12 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
 from adk_prism.source import sightings
+from adk_prism.source.doubt import answer_denied, answer_in_doubt
 from adk_prism.source.node_signals import NodeSignals
 from adk_prism.source.tap import SCOPE, Tap
 
 NAME = "adk_prism_nodes"
+_NOT_CALLED = "The tool was not called: its start could not be recorded."
 
 
 def watch_nodes(runner: Runner) -> None:
@@ -74,9 +76,10 @@ class NodePlugin(BasePlugin):
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
-    ) -> None:
+    ) -> dict[str, Any] | None:
         del tool_args
         await _see(sightings.tool_started, tool, tool_context)
+        return _instead(tool, tool_context)
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
@@ -94,6 +97,19 @@ class NodePlugin(BasePlugin):
     ) -> None:
         del tool, tool_args
         await _see(sightings.tool_failed, tool_context, error)
+
+
+def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
+    """Return an answer in place of the tool's: where nothing may be done any more, or it is in doubt."""
+    scope = SCOPE.get()
+    if scope is None:
+        return None
+    if scope.tap.error is not None:
+        return {"error": _NOT_CALLED}
+    policy = scope.tap.doubts.pop(context.function_call_id or "", None)
+    if policy is None:
+        return answer_denied(context)
+    return answer_in_doubt(policy, tool, context)
 
 
 async def _see(look: Callable[..., None], *what: object) -> None:

@@ -15,7 +15,7 @@ Events are serialised on receipt: ADK goes on to change the objects it has yield
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from uuid import uuid4
 
@@ -34,6 +34,7 @@ from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.contract import Emit
+from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
 from adk_prism.source.plugin import watch_nodes
 from adk_prism.source.redaction import Serialiser, answer_json, content_json, state_json
@@ -80,17 +81,22 @@ class RunnerSource:
         agents: Sequence[Agent] | None = None,
         report: Report = ignore,
         nodes: bool = False,
+        attempt: int = 0,
+        doubts: Mapping[str, InDoubt] | None = None,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
         With `nodes`, whoever records the run also gets the starts and ends of its nodes, and the
-        events of agents that tools hide; the Runner gets a plugin for it.
+        events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
+        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer.
         """
         self._runner = runner
         self._request = request
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         self._report = report
         self._nodes = nodes
+        self._attempt = attempt
+        self._doubts = doubts
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -135,7 +141,15 @@ class RunnerSource:
 
     def _tap(self, emit: Emit, started: RunStarted) -> Tap:
         watch_nodes(self._runner)
-        return Tap(emit, started, self._serialiser, report=self._report, stop=self.cancel)
+        return Tap(
+            emit,
+            started,
+            self._serialiser,
+            report=self._report,
+            stop=self.cancel,
+            attempt=self._attempt,
+            doubts=self._doubts,
+        )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
         return self._runner.run_async(

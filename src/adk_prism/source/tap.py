@@ -33,6 +33,7 @@ from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
 from adk_prism.source.contract import Emit
+from adk_prism.source.doubt import InDoubt
 from adk_prism.source.nodes import Node, SeenRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
 
@@ -81,8 +82,11 @@ class Tap:
         *,
         report: Report,
         stop: Callable[[], None],
+        attempt: int = 0,
+        doubts: Mapping[str, InDoubt] | None = None,
     ) -> None:
-        """`stop` ends a run that cannot be recorded."""
+        """`stop` ends a run that cannot be recorded. `attempt` tells nodes from those of an earlier one;
+        `doubts` are the calls that it left without an answer."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
@@ -94,6 +98,9 @@ class Tap:
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
         self._starts = 0
+        self._nodes = f"n{attempt}-" if attempt else "n"
+        self.doubts = dict(doubts or {})
+        """Calls that may have run before, and what to do about them; each counts once."""
         self._failing: list[Node] = []
         """Nodes whose error is known, and whose end waits until the events before it are out."""
         self._runs: dict[str, SeenRun] = {}
@@ -170,7 +177,7 @@ class Tap:
     def begin(self, node: Node, state: Mapping[str, Any]) -> None:
         """Record a start. What is found out of the node before it is written is in it."""
         self._starts += 1
-        node.id = f"n{self._starts}"
+        node.id = f"{self._nodes}{self._starts}"
         node.found = self._differ(node.run, state)
         self._put(node)
 

@@ -19,7 +19,7 @@ from adk_prism.view.items import Item, Mark, written
 
 
 class _Text:
-    """A growing text, and its length after each growth."""
+    """A growing text, and the cursor of each growth."""
 
     def __init__(self, since: int, **about: Any) -> None:
         self.since = since
@@ -27,12 +27,16 @@ class _Text:
         self._about = about
         self._pieces: list[str] = []
         self._cursors: list[int] = []
-        self._lengths: list[int] = []
 
     def grow(self, cursor: int, text: str) -> None:
         self._pieces.append(text)
         self._cursors.append(cursor)
-        self._lengths.append((self._lengths[-1] if self._lengths else 0) + len(text))
+
+    @property
+    def touched(self) -> int:
+        if self.until is not None:
+            return self.until
+        return self._cursors[-1] if self._cursors else self.since
 
     def about(self) -> dict[str, Any]:
         return self._about
@@ -61,6 +65,10 @@ class _Call:
     def step(self, cursor: int, **news: Any) -> None:
         self._steps.append((cursor, news))
 
+    @property
+    def touched(self) -> int:
+        return self._steps[-1][0] if self._steps else self.since
+
     def about(self) -> dict[str, Any]:
         return {
             "kind": "call",
@@ -88,6 +96,10 @@ class _Note:
     def __init__(self, since: int, **shown: Any) -> None:
         self.since = since
         self._shown = shown
+
+    @property
+    def touched(self) -> int:
+        return self.since
 
     def about(self) -> dict[str, Any]:
         return self._shown

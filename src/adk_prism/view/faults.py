@@ -29,6 +29,10 @@ class _Fault(Struct, frozen=True):
     def since(self) -> int:
         return self.found[0][0]
 
+    @property
+    def touched(self) -> int:
+        return self.found[-1][0]
+
     def about(self) -> dict[str, Any]:
         return {"key": self.key}
 

@@ -34,6 +34,10 @@ class _Receipt(Struct, kw_only=True):
     since: int
     until: int | None = None
 
+    @property
+    def touched(self) -> int:
+        return self.since if self.until is None else self.until
+
     def about(self) -> dict[str, Any]:
         about = {"number": self.number, "receipt": self.raw}
         why = why_not_receipt(msgspec.json.decode(self.raw))

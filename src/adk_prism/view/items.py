@@ -25,6 +25,10 @@ class Kept(Protocol):
     def since(self) -> int:
         """Cursor of its first sight."""
 
+    @property
+    def touched(self) -> int:
+        """Cursor of its last mark, or of its first sight: what lies before need not be looked at."""
+
     def about(self) -> dict[str, Any]:
         """Return what never changes."""
 
@@ -46,9 +50,9 @@ class Item(Struct, frozen=True, kw_only=True, rename={"about": "is"}):
 def written(items: Iterable[Kept], after: int = 0) -> Iterator[Item]:
     """Yield what there is to write of some items after a cursor."""
     for index, item in enumerate(items):
-        marks = item.marks()
         if item.since > after:
-            yield Item(index=index, since=item.since, about=item.about(), marks=marks)
-        elif marks and marks[-1][0] > after:
+            yield Item(index=index, since=item.since, about=item.about(), marks=item.marks())
+        elif item.touched > after:
+            marks = item.marks()
             new = bisect_right(marks, after, key=itemgetter(0))
             yield Item(index=index, marks=marks[new:])

@@ -36,6 +36,10 @@ class _Known(Struct, frozen=True):
     def since(self) -> int:
         return self.history.cursors[0]
 
+    @property
+    def touched(self) -> int:
+        return self.history.cursors[-1]
+
     def about(self) -> dict[str, Any]:
         return {"id": self.name}
 
@@ -48,6 +52,10 @@ class _Source(Struct, frozen=True):
 
     since: int
     cited: fact.SourceCited
+
+    @property
+    def touched(self) -> int:
+        return self.since
 
     def about(self) -> dict[str, Any]:
         return {"source": self.cited.source, "title": self.cited.title, "uri": self.cited.uri}

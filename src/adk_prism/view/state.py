@@ -49,6 +49,10 @@ class _Key(Struct, frozen=True):
     def since(self) -> int:
         return self.history.cursors[0]
 
+    @property
+    def touched(self) -> int:
+        return self.history.cursors[-1]
+
     def about(self) -> dict[str, Any]:
         return {"key": self.key}
 

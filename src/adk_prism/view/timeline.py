@@ -67,6 +67,13 @@ class NodeSpan(Struct, kw_only=True):
     tokens: list[tuple[int, dict[str, int]]] = []
     """Cursor and counts of each of its model calls."""
 
+    @property
+    def touched(self) -> int:
+        """Cursor of its end, or of its last model call."""
+        if self.until is not None:
+            return self.until
+        return self.tokens[-1][0] if self.tokens else self.since
+
     def about(self) -> dict[str, Any]:
         """Return what is known from its start."""
         return {
@@ -102,6 +109,11 @@ class Wait(Struct, kw_only=True):
     started: int
     until: int | None = None
     ended: int | None = None
+
+    @property
+    def touched(self) -> int:
+        """Cursor of its end."""
+        return self.since if self.until is None else self.until
 
     def about(self) -> dict[str, Any]:
         """Return what is known from its start."""

@@ -163,6 +163,4 @@ class _ChatRoutes:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        busy = self._context.gate.busy(origin)
-        await self._context.gate.stop(origin)
-        return {"stopped": busy}
+        return {"stopped": await self._context.gate.stop(origin)}

@@ -1,0 +1,220 @@
+"""Every route there is, and what of a user's it can reach.
+
+A route that is not here fails `test_isolation`: whoever adds one says whose things it gives out, and how
+a request names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.routing import Route, WebSocketRoute
+from tests.security.people import SECRET, Belongings, said
+from tests.server.staged import APP
+
+from adk_prism.server.app import ROUTERS
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Open:
+    """Anybody may ask: it tells nothing of anyone."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Common:
+    """Whoever is known may ask: it is the same for everybody."""
+
+    path: str
+    body: Json | None = None
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Owned:
+    """It names something of one user's."""
+
+    path: str
+    body: Callable[[Belongings], Json] | None = None
+    headers: Callable[[Belongings], dict[str, str]] = field(default=lambda _: {})
+    status: tuple[int, ...] = (200,)
+    """What the owner gets."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list, of the caller's own things only."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """It takes something in, which is the caller's then."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Socket:
+    """A WebSocket; how it names a user is tested by itself."""
+
+    path: str
+
+
+Row = Open | Common | Owned | Listed | Taken | Socket
+
+_ADK = f"/apps/{APP}/users/{{user}}/sessions"
+_ONE = f"{_ADK}/{{session}}"
+_ART = f"{_ONE}/artifacts"
+_RUN = "/api/runs/{run}"
+
+
+def _chat(bobs: Belongings) -> Json:
+    message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+    return {"id": bobs.session, "userId": bobs.user, "messages": [message]}
+
+
+def _artifact(_: Belongings) -> Json:
+    return {"filename": "new.txt", "artifact": {"text": "new"}}
+
+
+ROUTES: dict[str, Row] = {
+    "GET /": Common("/"),
+    "GET /docs": Common("/docs"),
+    "GET /openapi.json": Common("/openapi.json"),
+    "GET /assets/{name}": Open("/assets/none.js"),
+    "GET /prism.svg": Open("/prism.svg"),
+    "GET /health": Open("/health"),
+    "GET /version": Common("/version"),
+    "GET /list-apps": Common("/list-apps"),
+    "GET /apps/{app_name}/app-info": Common(f"/apps/{APP}/app-info"),
+    "GET /api/apps": Common("/api/apps"),
+    "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
+    "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
+    "GET /api/conversations": Listed("/api/conversations"),
+    "GET /api/runs": Listed("/api/runs"),
+    "POST /api/recordings": Taken("/api/recordings"),
+    # sessions
+    "GET /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK),
+    "POST /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK, lambda _: {}),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}": Owned(_ONE),
+    "POST /apps/{app_name}/users/{user_id}/sessions/{session_id}": Owned(
+        f"{_ADK}/another", lambda _: {}
+    ),
+    "PATCH /apps/{app_name}/users/{user_id}/sessions/{session_id}": Owned(
+        _ONE, lambda _: {"stateDelta": {"mine": "changed"}}
+    ),
+    "DELETE /apps/{app_name}/users/{user_id}/sessions/{session_id}": Owned(_ONE),
+    "POST /apps/{app_name}/users/{user_id}/sessions/{session_id}/rewind": Owned(
+        f"{_ONE}/rewind", lambda bobs: {"invocationId": bobs.invocation}
+    ),
+    # artifacts and memory
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts": Owned(_ART),
+    "POST /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts": Owned(_ART, _artifact),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}": (
+        Owned(f"{_ART}/notes.txt")
+    ),
+    "DELETE /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}": (
+        Owned(f"{_ART}/notes.txt")
+    ),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}"
+    "/versions": Owned(f"{_ART}/notes.txt/versions"),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}"
+    "/versions/{version_id}": Owned(f"{_ART}/notes.txt/versions/0"),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}"
+    "/versions/metadata": Owned(f"{_ART}/notes.txt/versions/metadata"),
+    "GET /apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts/{artifact_name:path}"
+    "/versions/{version_id}/metadata": Owned(f"{_ART}/notes.txt/versions/0/metadata"),
+    "PATCH /apps/{app_name}/users/{user_id}/memory": Owned(
+        f"/apps/{APP}/users/{{user}}/memory",
+        lambda bobs: {"sessionId": bobs.session},
+        status=(200, 400),  # 400: this app has no memory service
+    ),
+    # runs in ADK's form, chats, Studio
+    "POST /run": Owned("/run", lambda bobs: said(bobs.user, "hello")),
+    "POST /run_sse": Owned("/run_sse", lambda bobs: said(bobs.user, "hello")),
+    "POST /api/chat/{app_name}": Owned(f"/api/chat/{APP}", _chat),
+    "GET /api/chat/{app_name}/{chat_id}/stream": Owned(
+        f"/api/chat/{APP}/{{session}}/stream?userId={{user}}", status=(200, 204)
+    ),
+    "GET /api/chat/{app_name}/{chat_id}/messages": Owned(
+        f"/api/chat/{APP}/{{session}}/messages?userId={{user}}"
+    ),
+    "POST /api/chat/{app_name}/{chat_id}/stop": Owned(
+        f"/api/chat/{APP}/{{session}}/stop?userId={{user}}"
+    ),
+    "GET /api/studio/{app_name}/stream": Owned(
+        f"/api/studio/{APP}/stream",
+        headers=lambda bobs: {"last-event-id": f"{bobs.run}:1.1"},
+        status=(200, 204, 400),
+    ),
+    "POST /api/studio/{app_name}/stream": Owned(
+        f"/api/studio/{APP}/stream",
+        lambda bobs: {"input": "hello", "user_id": bobs.user, "session_id": bobs.session},
+    ),
+    # runs
+    "GET /api/runs/{run}": Owned(_RUN),
+    "GET /api/runs/{run}/stream": Owned(f"{_RUN}/stream"),
+    "POST /api/runs/{run}/cancel": Owned(f"{_RUN}/cancel", lambda _: {}),
+    "GET /api/runs/{run}/recording": Owned(f"{_RUN}/recording"),
+    "GET /api/runs/{run}/files/{cursor}/{part}": Owned(f"{_RUN}/files/{{file}}/0"),
+    "GET /api/runs/{run}/view": Owned(f"{_RUN}/view"),
+    "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
+    "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
+    "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
+    "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
+    "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),
+    "GET /api/runs/{run}/links": Owned(f"{_RUN}/links"),
+    "DELETE /api/runs/{run}/links/{link}": Owned(f"{_RUN}/links/{{link}}", status=(204,)),
+    # sockets
+    "WS /api/chat/{app_name}/socket": Socket(f"/api/chat/{APP}/socket"),
+    "WS /api/live/{app_name}": Socket(f"/api/live/{APP}"),
+}
+
+GUESTS = (
+    "GET /api/runs/{run}",
+    "GET /api/runs/{run}/stream",
+    "GET /api/runs/{run}/recording",
+    "GET /api/runs/{run}/files/{cursor}/{part}",
+    "GET /api/runs/{run}/view",
+    "GET /api/runs/{run}/film",
+    "GET /api/runs/{run}/entries/{cursor}",
+    "GET /api/runs/{run}/share",
+)
+"""What a share link opens, and nothing else."""
+
+
+def of_app(app: FastAPI) -> Iterator[str]:
+    """Name every route of an application as the table does."""
+    extra = [route for route in app.routes if isinstance(route, Route | APIRoute | WebSocketRoute)]
+    others = len(app.routes) - len(extra)
+    assert others == len(ROUTERS), "routes came in by another way than ROUTERS"
+    for route in extra:
+        yield from _names(route)
+    for make in ROUTERS:
+        for route in make(app.state.context).routes:
+            yield from _names(route)
+
+
+def _names(route: Any) -> Iterator[str]:
+    if not hasattr(route, "methods"):
+        yield f"WS {route.path}"
+    else:
+        yield from (f"{method} {route.path}" for method in route.methods - {"HEAD"})
+
+
+def path_of(row: Row, bobs: Belongings) -> str:
+    """Return a row's path, naming Bob's things."""
+    names = {"user": bobs.user, "session": bobs.session, "run": bobs.run}
+    return row.path.format(**names, file=bobs.file, link=bobs.link)
+
+
+__all__ = ["GUESTS", "ROUTES", "SECRET", "of_app", "path_of"]

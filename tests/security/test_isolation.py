@@ -1,0 +1,177 @@
+"""What is one user's is not there for another: every route, every way to name a thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.security.people import ANN, BOB, ROOT, SECRET, House, headers, house
+from tests.security.route_table import GUESTS, ROUTES, Common, Listed, Open, Owned, of_app, path_of
+
+OWNED = [name for name, row in ROUTES.items() if isinstance(row, Owned)]
+HTTP = [name for name in ROUTES if not name.startswith("WS ")]
+
+
+async def ask(house: House, name: str, **more: Any) -> httpx.Response:
+    """Send a route's request, which names Bob's things."""
+    row, method = ROUTES[name], name.partition(" ")[0]
+    given = dict(more.pop("headers", {}))
+    body = None
+    if isinstance(row, Owned):
+        given |= row.headers(house.bobs)
+        body = row.body(house.bobs) if row.body else None
+    elif isinstance(row, Common):
+        body = row.body
+    return await house.client.request(
+        method, path_of(row, house.bobs), headers=given, json=body, **more
+    )
+
+
+async def test_every_route_is_in_the_table(tmp_path: Path) -> None:
+    """A new route has to say whose things it gives out."""
+    async with house(tmp_path) as made:
+        app = made.client._transport.app
+        assert sorted(of_app(app)) == sorted(ROUTES)
+
+
+@pytest.mark.parametrize("name", HTTP)
+async def test_nobody_gets_in_without_a_credential(name: str, tmp_path: Path) -> None:
+    """401 with a challenge, on all but the routes that tell nothing."""
+    async with house(tmp_path) as made:
+        answer = await ask(made, name)
+        if isinstance(ROUTES[name], Open):
+            assert answer.status_code in (200, 404)
+            return
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert answer.headers["content-type"] == "application/problem+json"
+        wrong = await ask(made, name, headers={"authorization": "Bearer wrong"})
+        assert wrong.status_code == 401
+
+
+@pytest.mark.parametrize("name", OWNED)
+async def test_anothers_things_are_not_there(name: str, tmp_path: Path) -> None:
+    """404 for Ann, and nothing has happened; what it should be for Bob, and for an administrator."""
+    async with house(tmp_path) as made:
+        before = await everything(made)
+        refused = await ask(made, name, headers=headers(ANN))
+        assert refused.status_code == 404, refused.text
+        assert SECRET not in refused.text
+        assert await everything(made) == before
+        row = ROUTES[name]
+        assert isinstance(row, Owned)
+        allowed = await ask(made, name, headers=headers(BOB))
+        assert allowed.status_code in row.status, allowed.text
+
+
+@pytest.mark.parametrize("name", OWNED)
+async def test_an_administrator_reaches_everything(name: str, tmp_path: Path) -> None:
+    """The scope is for those who look after all users."""
+    async with house(tmp_path) as made:
+        row = ROUTES[name]
+        assert isinstance(row, Owned)
+        answer = await ask(made, name, headers=headers(ROOT))
+        assert answer.status_code in row.status, answer.text
+
+
+@pytest.mark.parametrize("name", [n for n, row in ROUTES.items() if isinstance(row, Listed)])
+async def test_lists_hold_the_callers_own(name: str, tmp_path: Path) -> None:
+    """Bob's run is in Bob's list and the administrator's; Ann cannot ask for his."""
+    async with house(tmp_path) as made:
+        for user, sees in ((ANN, False), (BOB, True), (ROOT, True)):
+            answer = await ask(made, name, headers=headers(user))
+            assert answer.status_code == 200
+            assert (made.bobs.run in answer.text) is sees, user
+        if name == "GET /api/runs":
+            asked = await made.client.get("/api/runs", headers=headers(ANN), params={"user": BOB})
+            assert asked.status_code == 404
+
+
+@pytest.mark.parametrize("name", [n for n, row in ROUTES.items() if isinstance(row, Common)])
+async def test_what_is_common_is_the_same_for_all(name: str, tmp_path: Path) -> None:
+    """Apps, versions, pages: nothing of anybody's."""
+    async with house(tmp_path) as made:
+        answer = await ask(made, name, headers=headers(ANN))
+        assert answer.status_code == 200
+        assert SECRET not in answer.text
+
+
+async def test_what_is_uploaded_is_the_callers(tmp_path: Path) -> None:
+    """Whoever the file says it is of; and no upload finds out whether a run's id is taken."""
+    async with house(tmp_path) as made:
+        file = await made.client.get(f"/api/runs/{made.bobs.run}/recording", headers=headers(BOB))
+        for _ in range(2):
+            answer = await made.client.post(
+                "/api/recordings",
+                headers={**headers(ANN), "content-type": "application/jsonl"},
+                content=file.content,
+            )
+            assert answer.status_code == 201, answer.text
+            assert answer.json()["user"] == ANN
+            assert answer.json()["run"] != made.bobs.run
+        seen = await made.client.get(f"/api/runs/{answer.json()['run']}", headers=headers(BOB))
+        assert seen.status_code == 404
+
+
+async def test_a_chat_without_a_user_is_the_callers(tmp_path: Path) -> None:
+    """What chat clients send by default is whoever the token says."""
+    async with house(tmp_path) as made:
+        message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+        body = {"id": made.bobs.session, "messages": [message]}
+        answer = await made.client.post("/api/chat/app", headers=headers(ANN), json=body)
+        run = (
+            await made.client.get(
+                f"/api/runs/{answer.headers['x-prism-run']}", headers=headers(ANN)
+            )
+        ).json()
+        assert (run["user"], run["session"]) == (ANN, made.bobs.session)
+        history = await made.client.get(
+            f"/api/chat/app/{made.bobs.session}/messages", headers=headers(ANN)
+        )
+        assert SECRET not in history.text
+
+
+async def test_idempotency_keys_are_each_users_own(tmp_path: Path) -> None:
+    """Bob's key and body, sent by Ann, start a run of hers."""
+    async with house(tmp_path) as made:
+        message = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+        body = {"id": "same", "messages": [message]}
+        runs = set()
+        for user in (BOB, ANN, BOB):
+            given = {**headers(user), "idempotency-key": "one"}
+            answer = await made.client.post("/api/chat/app", headers=given, json=body)
+            runs.add(answer.headers["x-prism-run"])
+        assert len(runs) == 2
+
+
+@pytest.mark.parametrize("name", HTTP)
+async def test_a_share_link_opens_its_run_to_look_at(name: str, tmp_path: Path) -> None:
+    """What shows the run, and nothing else, of anyone's, Bob's included."""
+    async with house(tmp_path) as made:
+        made_link = await made.client.post(
+            f"/api/runs/{made.bobs.run}/links", headers=headers(BOB), json={}
+        )
+        token = made_link.json()["token"]
+        answer = await ask(made, name, params={"share": token, **_query(name, made)})
+        if name in GUESTS:
+            row = ROUTES[name]
+            assert isinstance(row, Owned)
+            assert answer.status_code in row.status, answer.text
+        else:
+            assert answer.status_code == 404, answer.text
+            assert SECRET not in answer.text
+
+
+def _query(name: str, made: House) -> dict[str, str]:
+    query = path_of(ROUTES[name], made.bobs).partition("?")[2]
+    return dict(httpx.QueryParams(query))
+
+
+async def everything(made: House) -> Any:
+    """Return what Bob has, as he sees it."""
+    client, bob, run = made.client, headers(BOB), made.bobs.run
+    base = f"/apps/app/users/{BOB}/sessions"
+    paths = [base, f"{base}/chat", f"{base}/chat/artifacts", "/api/runs", f"/api/runs/{run}/links"]
+    return [(await client.get(path, headers=bob)).json() for path in paths]
