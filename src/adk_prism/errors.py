@@ -33,9 +33,11 @@ class PrismError(Exception):
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal error"
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, *, correlation: str = "") -> None:
         super().__init__(detail)
         self.detail = detail
+        self.correlation = correlation
+        """Of the operator's line, where one has been written already."""
 
     @property
     def kind(self) -> str:

@@ -96,8 +96,8 @@ def problem_of(error: Exception, report: Report) -> Problem:
 
 
 def _of_ours(error: PrismError, report: Report) -> Problem:
-    correlation = ""
-    if error.status >= 500 and not isinstance(error, _NO_FAULT):
+    correlation = error.correlation
+    if not correlation and error.status >= 500 and not isinstance(error, _NO_FAULT):
         correlation = _told(error, report)
     return Problem(
         type=TYPE_PREFIX + error.kind,

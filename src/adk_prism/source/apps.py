@@ -50,7 +50,7 @@ class Apps:
         self._report = report
         self._allowed_state = allowed_state or {}
         self._runners: dict[str, Runner] = {}
-        self._failures: dict[str, str] = {}
+        self._failures: dict[str, AppFailed] = {}
         self._agents: dict[str, list[Agent]] = {}
         self._graphs: dict[str, Graph] = {}
         self._built: list[Runner] = []
@@ -119,7 +119,7 @@ class Apps:
         if (runner := self._runners.get(name)) is not None:
             return runner
         if (failure := self._failures.get(name)) is not None:
-            raise AppFailed(failure)
+            raise AppFailed(failure.detail, correlation=failure.correlation)
         if not _is_app_name(name) or name not in self._names():
             raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps names those there are.")
         return self._load(name)
@@ -128,13 +128,13 @@ class Apps:
         try:
             runner = self._build(name)
         except (Exception, SystemExit) as error:  # An app's module may raise anything; reported.
-            self._failures[name] = self._tell(name, error)
-            raise AppFailed(self._failures[name]) from None
+            failure = self._failures[name] = self._tell(name, error)
+            raise AppFailed(failure.detail, correlation=failure.correlation) from None
         self._runners[name] = runner
         self._built.append(runner)
         return runner
 
-    def _tell(self, name: str, error: BaseException) -> str:
+    def _tell(self, name: str, error: BaseException) -> AppFailed:
         """Tell the operator the cause; return what a client may know."""
         correlation = new_correlation()
         self._report(
@@ -146,9 +146,10 @@ class Apps:
                 cause=cause_of(error),
             )
         )
-        return (
+        return AppFailed(
             f"The app {name!r} could not be loaded ({type(error).__name__}). "
-            f"Reference: {correlation}."
+            f"Reference: {correlation}.",
+            correlation=correlation,
         )
 
     def sessions(self, name: str) -> Sessions:
