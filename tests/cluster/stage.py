@@ -15,15 +15,19 @@ from google.adk.runners import Runner
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import BaseNode
 from tests.redis_server import RedisServer
-from tests.server.staged import APP, Stage
+from tests.server.staged import APP, SESSION, USER, Stage
 
 from adk_prism.diagnostics import Diagnostic
+from adk_prism.runlog.entry import Origin, RunEnded, RunId, to_raw
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
+from adk_prism.source.contract import EventSource
 from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.request import RunRequest, read_content
 
 PATIENCE = 30.0
 LEASE = 1.0
+ORIGIN = Origin(app=APP, user=USER, session=SESSION)
 
 
 @asynccontextmanager
@@ -73,6 +77,23 @@ async def vanish(stage: Stage) -> None:
 async def ended(stage: Stage, run: str) -> str | None:
     """Wait until a run is over; return how it ended."""
     async with asyncio.timeout(PATIENCE):
-        await stage.entries(run)
-    found: str | None = (await stage.client.get(f"/api/runs/{run}")).json()["outcome"]
-    return found
+        entries = await stage.entries(run)
+    last = entries[-1].record
+    return last.outcome if isinstance(last, RunEnded) else None
+
+
+async def begin(stage: Stage, text: str = "hello") -> str:
+    """Say something as a chat client does, and leave; return the run, which goes on."""
+    await stage.context.apps.sessions(APP).ensure(ORIGIN)
+    content = to_raw({"role": "user", "parts": [{"text": text}]})
+
+    def make(run: RunId) -> EventSource:
+        request = RunRequest(run=run, origin=ORIGIN, message=read_content(content))
+        return stage.context.conversations.source(request)
+
+    return await stage.context.runs.start(ORIGIN, "refuse", make)
+
+
+def said(message: dict[str, Any]) -> list[str]:
+    """Return the texts of a UI message."""
+    return [part["text"] for part in message["parts"] if part["type"] == "text"]

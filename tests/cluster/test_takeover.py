@@ -7,68 +7,176 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.tools import FunctionTool, ToolContext
-from tests.cluster.stage import ended, replica, vanish
+from google.adk.tools import ToolContext
+from tests.cluster.stage import begin, ended, replica, said, vanish
 from tests.redis_server import RedisServer
-from tests.server.staged import APP, SESSION, USER, Stage, agent
+from tests.server.staged import agent
 from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import AgentEvent, RunTakenOver
+from adk_prism.runlog.entry import RunEnded, RunTakenOver
 from adk_prism.source.doubt import idempotency_key, idempotent
 
 Json = dict[str, Any]
-PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"
-
-
-async def begin(stage: Stage, text: str = "hello") -> str:
-    """Start a run and do not wait for its end; return it."""
-    await stage.client.post(PATH)
-    message = {"role": "user", "parts": [{"type": "text", "text": text}]}
-    run = await stage.context.runs.start(*_started(stage, message))
-    return str(run)
-
-
-def _started(stage: Stage, message: Json) -> Any:
-    from adk_prism.runlog.entry import Origin
-    from adk_prism.source.request import RunRequest, read_content
-
-    origin = Origin(app=APP, user=USER, session=SESSION)
-    content = read_content(b'{"role":"user","parts":[{"text":"hello"}]}')
-
-    def make(run: str) -> Any:
-        return stage.context.conversations.source(
-            RunRequest(run=run, origin=origin, message=content)
-        )
-
-    return origin, "refuse", make
-
-
-def texts(entries: Any) -> str:
-    """Return what the deltas of a stream say."""
-    return "".join(entries)
 
 
 async def test_a_text_goes_on(redis: RedisServer, tmp_path: Path) -> None:
-    """The model's call is made again; the run has one end, and its message is whole."""
-    reached = asyncio.Event()
-    dying, surviving = Scripted.saying(reached), Scripted.saying("Once upon a time.")
+    """The model is asked again; the run has one end, the message each word once, the session one answer."""
+    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time.")
     async with (
         replica(agent(dying), redis, tmp_path) as one,
         replica(agent(surviving), redis, tmp_path) as two,
     ):
         run = await begin(one)
-        await reached.wait()
+        await one.reaches(run, b"Once")
         await vanish(one)
-        result = await ended(two, run)
-        for e in await two.entries(run): print(e.cursor, e.record)
-        print(await two.context.log.summary(run), two.reports, one.reports)
-        assert result == "finished"
+        assert await ended(two, run) == "finished"
         entries = await two.entries(run)
-        assert [e.cursor for e in entries] == list(range(1, len(entries) + 1))
+        assert [entry.cursor for entry in entries] == list(range(1, len(entries) + 1))
         assert [e.record.epoch for e in entries if isinstance(e.record, RunTakenOver)] == [1]
-        [question, answer] = await two.messages()
-        said = [part["text"] for part in answer["parts"] if part["type"] == "text"]
-        assert said == ["Once upon a time. "] or said == ["Once upon a time."], answer
+        assert [e.cursor for e in entries if isinstance(e.record, RunEnded)] == [len(entries)]
+        question, answer = await two.messages()
         assert question["parts"] == [{"type": "text", "text": "hello"}]
+        assert said(answer) == ["Once upon a time. "]
         stored = (await two.session())["events"]
-        assert [event["author"] for event in stored] == ["user", "agent", "agent"][: len(stored)]
+        assert [e["author"] for e in stored if "content" in e] == ["user", "agent"]
+
+
+async def test_an_app_that_cannot_resume(redis: RedisServer, tmp_path: Path) -> None:
+    """The run fails, and says why; the conversation goes on."""
+    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Here I am.")
+    async with (
+        replica(agent(dying), redis, tmp_path, resumable=False) as one,
+        replica(agent(surviving), redis, tmp_path, resumable=False) as two,
+    ):
+        run = await begin(one)
+        await one.reaches(run, b"Once")
+        await vanish(one)
+        assert await ended(two, run) == "failed"
+        last = (await two.entries(run))[-1].record
+        assert isinstance(last, RunEnded)
+        assert last.code == "owner_lost"
+        assert await ended(two, await begin(two)) == "finished"
+
+
+class Counter:
+    """A tool that counts its calls, and can be cut off in one."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.reached = asyncio.Event()
+
+    def tools(self, *, marked: bool) -> list[Any]:
+        async def cut(tool_context: ToolContext) -> Json:
+            """Stand still."""
+            self.keys.append(idempotency_key(tool_context))
+            self.reached.set()
+            await asyncio.Event().wait()
+            return {}
+
+        async def whole(tool_context: ToolContext) -> Json:
+            """Count."""
+            self.keys.append(idempotency_key(tool_context))
+            return {"counted": True}
+
+        cut.__name__ = whole.__name__ = "work"
+        return [idempotent(cut), idempotent(whole)] if marked else [cut, whole]
+
+
+@pytest.mark.parametrize("marked", [False, True], ids=["plain", "idempotent"])
+@pytest.mark.parametrize("policy", ["retry", "fail", "ask"])
+async def test_a_call_in_doubt(
+    redis: RedisServer, tmp_path: Path, policy: str, marked: bool
+) -> None:
+    """It is named in the record, and repeated, answered with an error or asked about; one that says that
+    it may be repeated always is, with the same key."""
+    counter = Counter()
+    cut, whole = counter.tools(marked=marked)
+    dying, surviving = Scripted.saying(call("work", "c1")), Scripted.saying("Done.")
+    async with (
+        replica(agent(dying, tools=[cut]), redis, tmp_path, in_doubt=policy) as one,
+        replica(agent(surviving, tools=[whole]), redis, tmp_path, in_doubt=policy) as two,
+    ):
+        run = await begin(one)
+        await counter.reached.wait()
+        await vanish(one)
+        outcome = await ended(two, run)
+        entries = await two.entries(run)
+        [taken] = [e.record for e in entries if isinstance(e.record, RunTakenOver)]
+        assert taken.in_doubt == ["c1"]
+        answer = (await two.messages())[-1]
+        [part] = [part for part in answer["parts"] if "toolCallId" in part]
+        runs_again = marked or policy == "retry"
+        assert len(counter.keys) == 1 + runs_again
+        assert len(set(counter.keys)) == 1
+        if policy == "ask" and not marked:
+            assert (outcome, part["state"]) == ("waiting", "approval-requested")
+            approved = {**part["approval"], "approved": False}
+            answered = {**part, "state": "approval-responded", "approval": approved}
+            parts = [answered if p is part else p for p in answer["parts"]]
+            body = {"id": "chat", "messages": [{**answer, "parts": parts}]}
+            rest = await two.client.post("/api/chat/app", json=body)
+            assert (rest.status_code, len(counter.keys)) == (200, 1)
+        else:
+            state = "output-available" if runs_again else "output-error"
+            assert (outcome, part["state"]) == ("finished", state)
+
+
+async def test_a_run_that_only_waits_for_a_person(redis: RedisServer, tmp_path: Path) -> None:
+    """Nothing is asked twice: it waits on, and is answered at another replica."""
+
+    async def erase() -> Json:
+        """Erase it."""
+        return {"erased": True}
+
+    from google.adk.tools import FunctionTool
+
+    gated = FunctionTool(erase, require_confirmation=True)
+    model = Scripted.saying(call("erase", "c1"))
+    async with (
+        replica(agent(model, tools=[gated]), redis, tmp_path) as one,
+        replica(agent(Scripted.saying("Gone."), tools=[gated]), redis, tmp_path) as two,
+    ):
+        run = await begin(one)
+        assert await ended(one, run) == "waiting"
+        answer = (await two.messages())[-1]
+        [part] = [part for part in answer["parts"] if "toolCallId" in part]
+        approved = {**part["approval"], "approved": True}
+        answered = {**part, "state": "approval-responded", "approval": approved}
+        parts = [answered if p is part else p for p in answer["parts"]]
+        body = {"id": "chat", "messages": [{**answer, "parts": parts}]}
+        posts = [
+            two.client.post("/api/chat/app", json=body),
+            one.client.post("/api/chat/app", json=body),
+        ]
+        statuses = [answer.status_code for answer in await asyncio.gather(*posts)]
+        assert sorted(statuses) == [200, 409], "a question is answered once, wherever"
+
+
+async def test_a_run_that_brings_everybody_down(redis: RedisServer, tmp_path: Path) -> None:
+    """After some takeovers nobody tries again."""
+    async with replica(agent(Scripted.saying(asyncio.Event())), redis, tmp_path) as one:
+        run = await begin(one)
+        await one.reaches(run, b"Once")
+        await vanish(one)
+    for _ in range(5):
+        async with replica(agent(Scripted.saying(asyncio.Event())), redis, tmp_path) as next_one:
+            await next_one.reaches(run, b"Once")
+            while run not in next_one.context.runs._active:
+                await asyncio.sleep(0.01)
+            await vanish(next_one)
+    async with replica(agent(Scripted.saying("Never said.")), redis, tmp_path) as last:
+        assert await ended(last, run) == "failed"
+
+
+async def test_a_replica_that_goes_down_hands_over(redis: RedisServer, tmp_path: Path) -> None:
+    """What does not end in time goes on elsewhere, without an abort in its history."""
+    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time.")
+    async with (
+        replica(agent(dying), redis, tmp_path) as one,
+        replica(agent(surviving), redis, tmp_path) as two,
+    ):
+        run = await begin(one)
+        await one.reaches(run, b"Once")
+        await one.context.lifecycle.drain(0.2)
+        assert await ended(two, run) == "finished"
+        assert said((await two.messages())[-1]) == ["Once upon a time. "]

@@ -15,8 +15,9 @@ from adk_prism.runlog.entry import Origin, RunId
 
 WARM = 20
 CYCLES = 120
-GROWTH = 400
-"""Bytes a cycle may leave: far less than a run, more than the interpreter's own noise."""
+GROWTH = 1500
+"""Bytes a cycle may leave: the log remembers the names of removed runs, the client's libraries the last
+addresses. A run that is held is a hundred times as much."""
 
 
 async def vanish(server: Served, number: int) -> None:

@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
-from adk_prism.errors import NotBuilt, PrismError, UsageError
+from adk_prism.errors import PrismError, UsageError
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.leases import LocalLeases
+from adk_prism.runlog.open import open_leases, open_log
+from adk_prism.runlog.redis import RedisLog
+from adk_prism.runlog.redis_leases import RedisLeases
 from adk_prism.runlog.sqlite import SqliteLog
 
 
@@ -35,14 +38,40 @@ def test_sqlite(url: str, path: str) -> None:
     assert log._synchronous == ("full" if "full" in url else "normal")
 
 
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_redis(scheme: str) -> None:
+    """The prefix is ours, the rest redis-py's; the leases are where the log is."""
+    url = f"{scheme}://user:hunter2@host:1234/5?prefix=mine&socket_timeout=3"
+    log, leases = open_log(url), open_leases(url, 2.0)
+    assert isinstance(log, RedisLog)
+    assert isinstance(leases, RedisLeases)
+    assert (log._keys.prefix, leases._keys.prefix) == ("mine", "mine")
+    assert log._redis.connection_pool.connection_kwargs["socket_timeout"] == 3
+
+
+def test_a_prefix_that_is_none() -> None:
+    """Braces would put keys of one run into several slots of a cluster."""
+    with pytest.raises(UsageError, match="prefix"):
+        open_log("redis://host/0?prefix={a}")
+
+
+def test_leases_of_one_process() -> None:
+    """Logs that nobody shares have no leases to share."""
+    assert isinstance(open_leases("memory:"), LocalLeases)
+    assert isinstance(open_leases("sqlite:///runs.db"), LocalLeases)
+
+
 class Refused(NamedTuple):
     url: str
     error: type[PrismError]
 
 
 REFUSED = [
-    Refused("redis://user:hunter2@host/0", NotBuilt),
-    Refused("rediss://user:hunter2@host/0", NotBuilt),
+    Refused("redis://user:hunter2@host/names", UsageError),
+    Refused("redis://user:hunter2@host:port/0", UsageError),
+    Refused("redis://user:hunter2@host/0?socket_timeout=soon", UsageError),
+    Refused("rediss:hunter2", UsageError),
+    Refused("redis://", UsageError),
     Refused("postgresql://user:hunter2@host/db", UsageError),
     Refused("sqlite://user:hunter2@host/runs.db", UsageError),
     Refused("sqlite:///hunter2.db?mode=ro", UsageError),

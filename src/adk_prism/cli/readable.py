@@ -233,6 +233,10 @@ class Readable:
         yield from self._line(f"The run waits for {', '.join(asked) or 'an answer'}.", _BOLD)
         yield from self._line(self._advice)
 
+    def _taken_over(self, item: fact.TakenOver) -> Iterator[str]:
+        doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
+        yield from self._line(f"Another process goes on with the run.{doubt}")
+
     def _nothing(self, _: fact.Fact) -> Iterator[str]:
         """Not for a person's eyes here: what begins, counts, or is told elsewhere."""
         return _QUIET
@@ -284,6 +288,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.NodeOutput: _R._node_output,
     fact.ErrorRaised: _R._error_raised,
     fact.Unrecognised: _R._unrecognised,
+    fact.TakenOver: _R._taken_over,
     fact.RunOver: _R._run_over,
     **dict.fromkeys(
         (

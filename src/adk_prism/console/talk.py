@@ -213,6 +213,10 @@ class Talk:
     def _unrecognised(self, item: fact.Unrecognised) -> None:
         self.note("note", f"unknown {item.kind}: {_short(item.raw)}")
 
+    def _taken_over(self, item: fact.TakenOver) -> None:
+        doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
+        self.note("note", f"Another process goes on with the run.{doubt}")
+
     def _run_over(self, item: fact.RunOver) -> None:
         if item.outcome == "failed":
             reference = f" Reference: {item.correlation}." if item.correlation else ""
@@ -261,6 +265,7 @@ _SHOW: dict[type[Any], Callable[[Talk, Any], None]] = {
     fact.Interrupted: Talk._interrupted,
     fact.ErrorRaised: Talk._error_raised,
     fact.Unrecognised: Talk._unrecognised,
+    fact.TakenOver: Talk._taken_over,
     fact.RunOver: Talk._run_over,
 }
 """Facts that a conversation shows; the panels show the rest."""

@@ -140,6 +140,13 @@ class EventReader:
         self._calls.streamed.forget(call, out)
         self._lanes.pop(lane_of(speaker), None)
 
+    def tell_again(self, out: list[Fact]) -> None:
+        """Note that another process goes on: model calls in flight are made anew, and so are the calls
+        whose arguments they were writing."""
+        for call in self._lanes.values():
+            self._calls.streamed.forget(call, out)
+            call.tell_again()
+
     def unended(self) -> Iterator[Utterance]:
         """Yield what is being said, and was never said to its end."""
         for call in self._lanes.values():
@@ -184,7 +191,7 @@ class EventReader:
         else:
             kind = media.media_kind(part)
             shown = media.show(part, str(place[1]), call.speaker, call.name)
-            if kind is not None and shown is not None:
+            if kind is not None and shown is not None and not call.is_shown_again(kind):
                 call.preview(kind)
                 call.end_block(out)
                 out.append(shown)

@@ -5,6 +5,10 @@ every streamed text twice: as partial events, and whole in the non-partial event
 call. The totals of each kind are compared: what was streamed is a prefix of the whole, or the whole was
 rewritten (by a callback) and is shown again as a new block. Media and code are counted per kind; the
 first sight of each wins.
+
+A call that was cut off by the death of its process is told again from its beginning. What is told is then
+compared as it grows: as long as it is what was shown, there is nothing to show; what goes beyond it goes on
+in the same block; at the first difference that block is abandoned.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ class OpenBlock:
 class ModelCall:
     """The model call in flight in one lane."""
 
-    __slots__ = ("_previews", "_said", "block", "name", "sights", "speaker")
+    __slots__ = ("_previews", "_repeats", "_retold", "_said", "block", "name", "sights", "speaker")
 
     def __init__(self, name: str, speaker: Speaker) -> None:
         self.name: Final = name
@@ -53,6 +57,10 @@ class ModelCall:
         self._said: dict[BlockKind, list[str]] = {}
         self.sights: dict[MediaKind, int] = {}
         self._previews: dict[MediaKind, int] = {}
+        self._retold: dict[BlockKind, str] | None = None
+        """Of a call that is told again: what has come of it, as long as it is no news."""
+        self._repeats: dict[MediaKind, int] = {}
+        """Media that will be shown again."""
 
     def successor(self, name: str) -> ModelCall:
         """Return the call that goes on with what this one has said."""
@@ -84,11 +92,11 @@ class ModelCall:
         if self.block is not None and self.block.kind == kind:
             self.block.signature = signature
 
-    def end_block(self, out: list[Fact]) -> None:
+    def end_block(self, out: list[Fact], *, abandoned: bool = False) -> None:
         """Close the open block, if there is one."""
         if self.block is not None:
-            block = self.block
-            out.append(BlockEnded(block.block, block.kind, self.speaker, block.signature))
+            block, speaker = self.block, self.speaker
+            out.append(BlockEnded(block.block, block.kind, speaker, block.signature, abandoned))
             self.block = None
 
     # -------------------------------------------------------------- fragments and aggregate
@@ -106,16 +114,47 @@ class ModelCall:
         self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
     ) -> None:
         """Take a streamed fragment."""
+        if self._retold is not None:
+            text = self._news(self._retold, kind, text, out)
+            if not text:
+                return
         self._said.setdefault(kind, []).append(text)
         self.say(kind, text, signature, place, out)
+
+    def tell_again(self) -> None:
+        """Note that the call is made anew: what was shown of it will come again, or something else."""
+        self._retold, self._repeats = {}, dict(self._previews)
+
+    def _news(
+        self, retold: dict[BlockKind, str], kind: BlockKind, text: str, out: list[Fact]
+    ) -> str:
+        """Return what a fragment adds to what was shown; abandon the block that it contradicts."""
+        shown = "".join(self._said.get(kind, ()))
+        told = retold[kind] = retold.get(kind, "") + text
+        if shown.startswith(told):
+            return ""
+        self._retold = None
+        if told.startswith(shown) and (self.block is None or self.block.kind == kind):
+            return told[len(shown) :]
+        self.end_block(out, abandoned=True)
+        # Of the kinds that have come again, what was shown stands; the others are to come.
+        self._said = {other: said for other, said in self._said.items() if other in retold}
+        self._said.pop(kind, None)
+        return told
 
     def grow(self, kind: BlockKind, text: str) -> BlockGrew | None:
         """Take a fragment that only makes the open block longer; None where it would do more."""
         block, said = self.block, self._said.get(kind)
-        if block is None or block.kind != kind or said is None:
+        if block is None or block.kind != kind or said is None or self._retold is not None:
             return None
         said.append(text)
         return BlockGrew(block.block, kind, text)
+
+    def is_shown_again(self, kind: MediaKind) -> bool:
+        """Tell whether a preview of this kind was shown before its call was made anew."""
+        left = self._repeats.get(kind, 0)
+        self._repeats[kind] = max(left - 1, 0)
+        return left > 0
 
     def preview(self, kind: MediaKind) -> None:
         """Count media that a partial event has already shown."""
@@ -137,7 +176,7 @@ class ModelCall:
             if whole[kind].startswith(said):
                 skip[kind] = len(said)
             elif self.block is not None and self.block.kind == kind:
-                self.end_block(out)
+                self.end_block(out, abandoned=self._retold is not None)
         return Remainder(skip)
 
 

@@ -70,6 +70,16 @@ class MessageEnded(_Fact):
     """It waits for words or a value, and no call does: whoever answers does so in the next message."""
 
 
+class TakenOver(_Fact):
+    """Another process goes on with the run: what an agent had not finished it says or does again."""
+
+    epoch: int
+    superseded: list[str]
+    """Blocks that were ended, of agents that run again from their beginning."""
+    in_doubt: list[str]
+    """Calls that may have run, or not."""
+
+
 class RunOver(_Fact):
     outcome: Outcome
     code: str
@@ -99,6 +109,8 @@ class BlockEnded(_Fact):
     speaker: Speaker
     signature: str
     """A signature that came after the block began."""
+    abandoned: bool = False
+    """It is not the end of what was to be said: that is said anew, and otherwise."""
 
 
 class InputTranscribed(_Fact):
@@ -380,6 +392,7 @@ Fact = (
     RunBegan
     | MessageBegan
     | MessageEnded
+    | TakenOver
     | RunOver
     | BlockBegan
     | BlockGrew

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from adk_prism.facts.attempts import Attempts
 from adk_prism.facts.calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
@@ -23,6 +24,7 @@ from adk_prism.facts.model import (
     NodeFinished,
     RunBegan,
     RunOver,
+    TakenOver,
 )
 from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.open_nodes import OpenNodes
@@ -59,6 +61,7 @@ class Reader:
         """By the node, or the call, that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
         self._proofs = Proofs()
+        self._attempts = Attempts()
         self._turns: Turns | None = None
         """Of a live run; any other is one message."""
 
@@ -80,6 +83,7 @@ class Reader:
             case NodeStarted():
                 return self._begin_node(record)
             case NodeEnded():
+                self._attempts.end(record)
                 return self._nodes.feed([_finished(record)])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
@@ -98,7 +102,7 @@ class Reader:
         grown = next_delta(self._lanes, event)
         if grown is not None:
             return self._in_turn([grown])
-        facts = self._events.read(cursor, event)
+        facts = self._attempts.feed(self._events.read(cursor, event))
         proofs = self._proofs.feed(cursor, facts, self._events.said)
         return self._in_turn([*self._nodes.feed(facts), *proofs], self._events.sign)
 
@@ -176,11 +180,17 @@ class Reader:
 
     def _go_on(self, record: RunTakenOver) -> list[Fact]:
         """Somebody else goes on: what stopped the run before is not its end."""
+        out: list[Fact] = []
+        superseded = self._attempts.superseded(self._events.calls)
+        self._events.tell_again(out)
         self._events.calls.doubt(record.in_doubt)
         self._events.ending.aborted = False
-        return []
+        if record.epoch:  # without one, it is the seam of a fork
+            out.insert(0, TakenOver(record.epoch, superseded, list(record.in_doubt)))
+        return self._in_turn(self._nodes.feed(out))
 
     def _begin_node(self, record: NodeStarted) -> list[Fact]:
+        self._attempts.begin(record)
         inferred: list[Fact] = []
         if isinstance(self._nodes, DerivedNodes):
             inferred = self._nodes.end("finished")

@@ -114,6 +114,8 @@ class Recorder:
         if isinstance(record, Entry):
             times, record = [record.time], record.record
         lease = self._lease
+        if self._wish == "lost":
+            raise Fenced(f"Run {self._run!r} was taken over.")
         if not lease.is_sure:
             await (
                 lease.sure()

@@ -181,6 +181,9 @@ class _Message:
         self._step = 0
         return self._open_blocks()
 
+    def _reset_step(self, _: Chunk) -> str:
+        return self._open_blocks() if self._step else "outside a step"
+
     def _open_blocks(self) -> str:
         open_ones = ", ".join(sorted(f"{kind} {name}" for kind, name in self._blocks))
         return f"{open_ones} still open" if open_ones else ""
@@ -264,6 +267,7 @@ _RULES: dict[str, Callable[[_Message, Chunk], str]] = {
     "start": _Message._begin,
     "start-step": _Message._begin_step,
     "finish-step": _Message._end_step,
+    "reset-step": _Message._reset_step,
     "message-metadata": _Message._accept,
     "finish": _Message._end,
     "error": _Message._end,

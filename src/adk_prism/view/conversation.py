@@ -187,6 +187,8 @@ class ConversationFilm:
             case fact.ErrorRaised():
                 author = item.speaker.author
                 self._note(cursor, kind="error", speaker=author, code=item.code, text=item.message)
+            case fact.TakenOver():
+                self._note(cursor, kind="takeover", calls=item.in_doubt)
             case fact.RunOver():
                 self._note(cursor, kind="end", outcome=item.outcome, code=item.code)
             case _:

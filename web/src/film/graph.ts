@@ -3,9 +3,9 @@
  * The rules are those of `view/graph.py`.
  */
 import type { NodeKind } from './document';
-import type { Film } from './film';
+import { once, type Film } from './film';
 import { keysAt } from './state';
-import { endAt, nodeAt, nodesAt, timeAt, type NodeItem } from './timeline';
+import { endAt, endOf, nodeAt, nodesAt, timeAt, type NodeItem } from './timeline';
 
 export const START = 'START';
 export const END = 'END';
@@ -22,7 +22,7 @@ type Step = { from: string; to: string; kind: EdgeKind };
 
 export function graphAt(film: Film, at: number): GraphView {
   const nodes = nodesAt(film, at);
-  const steps = passages(nodes, at, film.ended?.outcome === 'finished' && film.ended.cursor <= at);
+  const steps = passages(film, nodes, at, film.ended?.outcome === 'finished' && film.ended.cursor <= at);
   const left = keysLeft(film, nodes, steps);
   const asItRan = steps.map((step) => ({ ...step, keys: carried(step, left) }));
   return { nodes: sumNodes(film, nodes, at), edges: sumEdges(nodes, asItRan), asItRan };
@@ -31,12 +31,13 @@ export function graphAt(film: Film, at: number): GraphView {
 /** The children of one node, in waves: those that ran side by side, and those that came before. */
 type Generation = { before: string[]; finished: string[] };
 
-function passages(nodes: NodeItem[], at: number, over: boolean): Step[] {
+function passages(film: Film, nodes: NodeItem[], at: number, over: boolean): Step[] {
   const callers = callersOf(nodes);
   const places = placesOf(nodes, at);
   const generations = new Map<string, Generation>();
   const steps: Step[] = [];
-  for (const { node, begins } of moments(nodes, at)) {
+  for (const { node, begins, cursor } of momentsOf(film)) {
+    if (cursor > at) break;
     const { node: id, parent, kind } = node.is;
     if (kind === 'tool') {
       if (begins && !callers.has(id)) steps.push({ from: parent || START, to: id, kind: 'tool' });
@@ -87,15 +88,16 @@ function callersOf(nodes: NodeItem[]): Map<string, string> {
 
 type Moment = { cursor: number; order: number; begins: boolean; node: NodeItem };
 
-function moments(nodes: NodeItem[], at: number): Moment[] {
+/** The starts and ends of all nodes, in order. */
+const momentsOf = once((film: Film): Moment[] => {
   const found: Moment[] = [];
-  nodes.forEach((node, order) => {
+  film.items.nodes.forEach((node, order) => {
     found.push({ cursor: node.since, order, begins: true, node });
-    const end = endAt(node, at);
+    const end = endOf(node);
     if (end) found.push({ cursor: end.cursor, order, begins: false, node });
   });
   return found.sort((a, b) => a.cursor - b.cursor || a.order - b.order || Number(a.begins) - Number(b.begins));
-}
+});
 
 /** Return the keys that each node left behind from which it goes on. */
 function keysLeft(film: Film, nodes: NodeItem[], steps: Step[]): Map<string, string[]> {
@@ -138,7 +140,7 @@ function sumEdges(nodes: NodeItem[], steps: Passage[]): GraphEdge[] {
   for (const step of steps) {
     const from = names.get(step.from) ?? step.from;
     const to = names.get(step.to) ?? step.to;
-    const id = JSON.stringify([from, to, step.kind]);
+    const id = `${from}\u0000${to}\u0000${step.kind}`;
     const known = summed.get(id) ?? { from, to, kind: step.kind, count: 0, keys: [], seen: new Set<string>() };
     known.count += 1;
     for (const key of step.keys) known.seen.add(key);

@@ -1,6 +1,6 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
 import type { Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
-import type { Film } from './film';
+import { once, type Film } from './film';
 import { present, upTo } from './marks';
 
 export const SECOND = 1_000_000;
@@ -32,10 +32,10 @@ export type TimelineView = {
 export type NodeEnd = { cursor: number; status: string; end: number; derived: boolean; error?: string };
 
 /** Return a node's end, whenever it is; null while it has none. */
-export function endOf(node: NodeItem): NodeEnd | null {
+export const endOf = once((node: NodeItem): NodeEnd | null => {
   const last = node.marks.at(-1);
   return last && 'status' in last[1] ? { cursor: last[0], ...last[1] } : null;
-}
+});
 
 /** Return a node's end if it is not past a cursor. */
 export function endAt(node: NodeItem, at: number): NodeEnd | null {

@@ -114,7 +114,9 @@ def voice(cue: Cue) -> Turn:
     """Say what was heard and give it back; asked in writing, say how to be heard."""
     heard = _HEARD.search(cue.conversation.prompt)
     if heard is None:
-        told = "Speak to me over `/api/live/tour`, and I give back the tone that I hear. This is mine:"
+        told = (
+            "Speak to me over `/api/live/tour`, and I give back the tone that I hear. This is mine:"
+        )
         return Turn((Say(told), Show(_inline(f"audio/pcm;rate={PCM_RATE}", pcm(0.05)))))
     seconds, pitch = min(float(heard[1]), _LONGEST_TONE), max(20, min(int(heard[2]), 4_000))
     tone = pcm(seconds, pitch=pitch)

@@ -33,6 +33,7 @@ MESSAGE: dict[str, Chunk] = {
     "start": emitted((fact.MessageBegan,), "messageId messageMetadata"),
     "start-step": emitted(_OUTPUT),
     "finish-step": emitted(_OUTPUT),
+    "reset-step": emitted((fact.BlockEnded,)),
     "message-metadata": emitted((fact.MessageBegan, fact.RunOver), "messageMetadata"),
     "finish": emitted((fact.RunOver, fact.MessageEnded), "finishReason messageMetadata"),
     "abort": emitted((fact.RunOver,), reason=_LATER),
@@ -145,6 +146,7 @@ SHOWN: dict[str, Chunk] = {
             fact.NodeOutput,
             fact.ErrorRaised,
             fact.ModelCallEnded,
+            fact.TakenOver,
             fact.Unrecognised,
         ),
         "data id transient",
@@ -154,7 +156,6 @@ SHOWN: dict[str, Chunk] = {
 NEVER: dict[str, Chunk] = {
     "custom": declined("ai 7 only; data parts say the same to every client"),
     "reasoning-file": declined("ai 7 only; a file that was thought of is a `file`"),
-    "reset-step": declined("ai 7 only; what has been shown is never taken back"),
     "steering-message": declined("ai 7 only; a second message is a run of its own"),
 }
 

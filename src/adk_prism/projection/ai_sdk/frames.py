@@ -32,6 +32,10 @@ class FinishStep(_Frame, tag="finish-step"):
     pass
 
 
+class ResetStep(_Frame, tag="reset-step"):
+    """Takes back every part of the step that is open."""
+
+
 class MessageMetadata(_Frame, tag="message-metadata"):
     message_metadata: dict[str, Any]
 
@@ -161,6 +165,7 @@ Frame = (
     Start
     | StartStep
     | FinishStep
+    | ResetStep
     | MessageMetadata
     | Finish
     | Abort

@@ -56,8 +56,15 @@ class _Builder:
             self._id = chunk["messageId"]
         elif kind == "start-step":
             self._parts.append({"type": "step-start"})
+        elif kind == "reset-step":
+            self._reset()
         elif kind in ("source-url", "source-document", "file"):
             self._parts.append(chunk)
+
+    def _reset(self) -> None:
+        """Take back every part of the last step."""
+        steps = [at for at, part in enumerate(self._parts) if part["type"] == "step-start"]
+        del self._parts[steps[-1] + 1 :]
 
     def _data(self, chunk: Json) -> None:
         if chunk.get("transient"):

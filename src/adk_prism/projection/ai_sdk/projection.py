@@ -53,10 +53,12 @@ from adk_prism.projection.ai_sdk.frames import (
     ToolOutputError,
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
+from adk_prism.projection.ai_sdk.step_parts import TAKEOVER, StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.runlog.entry import Decision, Entry, RunEnded
 
 _NULL = Raw(b"null")
+_DELTAS = (TextDelta, ReasoningDelta)
 _EMPTY_OBJECT = Raw(b"{}")
 UNANSWERED = "The run ended before this call was answered."
 
@@ -112,6 +114,7 @@ class AiSdkProjection:
         """Of a live run: the last message that began."""
         self._is_end = False
         """What is told is the run's end."""
+        self._parts = StepParts()
 
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
@@ -126,6 +129,8 @@ class AiSdkProjection:
                 self._show_live(item, out)
             else:
                 _SHOW[type(item)](self, item, out)
+        if self._dialect.resets and not (len(out) == 1 and type(out[0]) in _DELTAS):
+            self._parts.feed(out)
         return out
 
     def _show_live(self, item: fact.Fact, out: list[Frame]) -> None:
@@ -167,6 +172,11 @@ class AiSdkProjection:
         reason = finish_reason(item.finish, awaiting=False)
         out.append(Finish(reason, self._metadata.collected()))
         self._is_told = False
+
+    def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
+        told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
+        told |= {"inDoubt": item.in_doubt} if item.in_doubt else {}
+        out.append(Data(TAKEOVER, told, f"takeover-{item.epoch}"))
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         ended = self._ended
@@ -215,6 +225,12 @@ class AiSdkProjection:
         self._steps.block_ended()
         end = ReasoningEnd if item.kind == "reasoning" else TextEnd
         # What an end carries replaces what the start did, so it is said whole or not at all.
+        if item.abandoned:
+            prism: ProviderMetadata = {"prism": {"abandoned": True}}
+            out.append(end(item.block, _spoken_by(item.speaker, item.signature) | prism))
+            if self._dialect.resets:
+                out.extend(self._parts.taken_back(item.block))
+            return
         about = _spoken_by(item.speaker, item.signature) if item.signature else UNSET
         out.append(end(item.block, about))
 
@@ -497,6 +513,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.RunBegan: _P._run_began,
     fact.MessageBegan: _P._message_began,
     fact.MessageEnded: _P._message_ended,
+    fact.TakenOver: _P._taken_over,
     fact.RunOver: _P._run_over,
     fact.BlockBegan: _P._block_began,
     fact.BlockEnded: _P._block_ended,

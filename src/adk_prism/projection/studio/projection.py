@@ -282,6 +282,10 @@ class StudioProjection:
         text = ": ".join(filter(None, (item.code, item.message)))
         self._log(text or "error", item.speaker, out, "error")
 
+    def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
+        doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
+        self._log(f"Another process goes on with the run.{doubt}", None, out, "warn")
+
     def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
         self._log(f"Unrecognised {item.kind}", None, out, "warn")
 
@@ -333,6 +337,7 @@ _SHOW: dict[type[Any], _Show] = {
     fact.RunBegan: _P._run_began,
     fact.MessageBegan: _P._message_began,
     fact.MessageEnded: _P._nothing,
+    fact.TakenOver: _P._taken_over,
     fact.RunOver: _P._run_over,
     fact.BlockBegan: _P._block_began,
     fact.BlockEnded: _P._block_ended,

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
-from adk_prism.errors import Forbidden
+from adk_prism.errors import Forbidden, NotFound
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
-from adk_prism.server.identity.caller import Principal, caller_of
+from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.share_links import LIFETIME, LONGEST, ShareLink
 from adk_prism.server.strict_body import StrictRoute
@@ -68,6 +68,8 @@ def _owner(request: Request) -> Principal:
     caller = caller_of(request)
     if isinstance(caller, Principal):
         return caller
+    if isinstance(caller, Guest):
+        raise NotFound("A link to a run does not open its links.")
     raise Forbidden("Share links need callers who say who they are: see --tokens, --oidc-issuer.")
 
 

@@ -1,0 +1,66 @@
+"""What a run that was taken over says a second time.
+
+google-adk 2.13, resumed: agents below a call without an answer run again from their input, those that had
+finished too, so what they said before is superseded. A workflow says once more what its finished nodes gave,
+which is no news.
+"""
+
+from __future__ import annotations
+
+from adk_prism.facts.calls import Calls
+from adk_prism.facts.model import BlockEnded, Fact, NodeOutput, Speaker
+from adk_prism.runlog.entry import NodeEnded, NodeStarted
+
+
+class Attempts:
+    """Keeps what a later attempt may repeat."""
+
+    def __init__(self) -> None:
+        self._ended: dict[str, Speaker] = {}
+        """Blocks of agents that a call runs, by id."""
+        self._running: dict[str, str] = {}
+        """Nodes that run, and their paths."""
+        self._done: set[str] = set()
+        """Paths of nodes that have finished."""
+        self._told: set[str] = set()
+        """Those of them that may be told again, once."""
+
+    def begin(self, record: NodeStarted) -> None:
+        """Take the start of a node."""
+        if record.path:
+            self._running[record.node] = record.path
+
+    def end(self, record: NodeEnded) -> None:
+        """Take the end of a node."""
+        path = self._running.pop(record.node, "")
+        if path and record.status == "finished":
+            self._done.add(path)
+
+    def feed(self, facts: list[Fact]) -> list[Fact]:
+        """Take what an event means; return it without what was told before."""
+        if not facts:
+            return facts
+        repeats = False
+        for item in facts:
+            if type(item) is BlockEnded:
+                if item.speaker.branch or "/" in item.speaker.path:
+                    self._ended[item.block] = item.speaker
+            elif type(item) is NodeOutput:
+                path = item.speaker.path
+                repeats = repeats or path in self._told
+                self._done.add(path)
+        return [item for item in facts if not self._is_repeat(item)] if repeats else facts
+
+    def _is_repeat(self, item: Fact) -> bool:
+        if not isinstance(item, NodeOutput) or item.speaker.path not in self._told:
+            return False
+        self._told.discard(item.speaker.path)
+        return True
+
+    def superseded(self, calls: Calls) -> list[str]:
+        """Begin another attempt; return the blocks of agents that will say them anew."""
+        self._told = self._done - {""}
+        found = [block for block, who in self._ended.items() if any(calls.running(who))]
+        for block in found:
+            del self._ended[block]
+        return found

@@ -1,0 +1,119 @@
+"""One run per session and one per key, whichever replica is asked; and every replica can stop every run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.stage import begin, ended, replica, vanish
+from tests.redis_server import RedisServer
+from tests.server.staged import Stage, agent
+from tests.source.scripted import Scripted
+
+OUTCOMES = {
+    "interrupt": ["cancelled", "finished"],
+    "refuse": ["finished"],
+    "wait": ["finished", "finished"],
+}
+
+
+class Door:
+    """Where a tool stands until it is let through."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+
+    async def hold(self) -> dict[str, Any]:
+        """Stand still."""
+        self.reached.set()
+        await self.opened.wait()
+        return {"held": True}
+
+
+async def outcomes(stage: Stage) -> list[str | None]:
+    listed = await stage.context.log.list(app="app")
+    return [run.outcome for run in listed]
+
+
+def say(stage: Stage, text: str, **headers: str) -> Any:
+    message = {"role": "user", "parts": [{"type": "text", "text": text}]}
+    body = {"id": "chat", "messages": [message]}
+    return stage.client.post("/api/chat/app", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("policy", OUTCOMES)
+async def test_a_second_message_at_another_replica(
+    redis: RedisServer, tmp_path: Path, policy: str
+) -> None:
+    """The policy holds across replicas; never two runs at once, never a failure."""
+    from tests.source.scripted import call
+
+    door = Door()
+    first = Scripted.saying(call("hold", "c1"), "One.")
+    async with (
+        replica(agent(first, tools=[door.hold]), redis, tmp_path, chat_busy=policy) as one,
+        replica(agent(Scripted.saying("Two."), tools=[door.hold]), redis, tmp_path, chat_busy=policy) as two,
+    ):  # fmt: skip
+        run = await begin(one)
+        await door.reached.wait()
+        second = asyncio.create_task(say(two, "again"))
+        if policy == "wait":
+            await asyncio.wait([second], timeout=0.3)
+            assert not second.done()
+            door.opened.set()
+        answer = await second
+        assert answer.status_code == (409 if policy == "refuse" else 200)
+        door.opened.set()
+        await ended(one, run)
+        assert await outcomes(two) == OUTCOMES[policy]
+
+
+async def test_a_run_is_cancelled_from_anywhere(redis: RedisServer, tmp_path: Path) -> None:
+    """By its id, or by its chat."""
+    model = Scripted.saying(asyncio.Event(), asyncio.Event())
+    async with (
+        replica(agent(model), redis, tmp_path) as one,
+        replica(agent(Scripted.saying()), redis, tmp_path) as two,
+    ):
+        run = await begin(one)
+        await two.reaches(run, b"Once")
+        told = await two.client.post(f"/api/runs/{run}/cancel")
+        assert (told.status_code, told.json()["outcome"]) == (200, "cancelled")
+        again = await two.client.post(f"/api/runs/{run}/cancel")
+        assert again.json()["outcome"] == "cancelled"
+        run = await begin(one)
+        await two.reaches(run, b"Once")
+        assert (await two.client.post("/api/chat/app/chat/stop")).json() == {"stopped": True}
+        assert await ended(two, run) == "cancelled"
+        assert (await two.client.post("/api/chat/app/chat/stop")).json() == {"stopped": False}
+
+
+async def test_a_key_holds_everywhere(redis: RedisServer, tmp_path: Path) -> None:
+    """Twenty requests at two replicas are one run, and all get its stream."""
+    async with (
+        replica(agent(Scripted.saying("One.")), redis, tmp_path) as one,
+        replica(agent(Scripted.saying("One.")), redis, tmp_path) as two,
+    ):
+        posts = [say(stage, "hello", **{"idempotency-key": "k"}) for stage in (one, two) * 10]
+        answers = await asyncio.gather(*posts)
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.headers["x-prism-run"] for answer in answers}) == 1
+        assert len({answer.content for answer in answers}) == 1
+        other = await say(two, "other", **{"idempotency-key": "k"})
+        assert other.status_code == 422
+
+
+async def test_an_impatient_message_after_a_death(redis: RedisServer, tmp_path: Path) -> None:
+    """What a dead replica left in the session is stopped, as if it were alive."""
+    async with replica(agent(Scripted.saying(asyncio.Event())), redis, tmp_path) as one:
+        run = await begin(one)
+        await one.reaches(run, b"Once")
+        await vanish(one)
+        two_model = Scripted.saying("Two.", "Two.", "Two.")
+        async with replica(agent(two_model), redis, tmp_path, chat_busy="interrupt") as two:
+            answer = await say(two, "again")
+            assert answer.status_code == 200
+            assert await ended(two, run) in ("cancelled", "finished")
+            assert (await outcomes(two))[1] == "finished"

@@ -1,0 +1,181 @@
+"""Sockets and streams that can carry no header: refused, by ticket, closed when the right to them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.live.served import Served, served
+from tests.security.people import ANN, BOB, headers, said, token_file
+from tests.server.staged import agent
+from tests.source.scripted import Scripted
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+PATIENCE = 10
+SOCKETS = ("/api/chat/app/socket", "/api/live/app")
+
+
+@asynccontextmanager
+async def serving(folder: Path, *turns: Any) -> AsyncIterator[tuple[Served, httpx.AsyncClient]]:
+    """Serve one app to people who have to be known."""
+    runner = Runner(
+        app_name="app",
+        agent=agent(Scripted.saying(*turns)),
+        session_service=InMemorySessionService(),
+        artifact_service=InMemoryArtifactService(),
+    )
+    async with (
+        served(runner, tokens=token_file(folder)) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        yield server, client
+
+
+def address(server: Served, path: str) -> str:
+    return server.url.replace("http", "ws") + path
+
+
+async def status(url: str, **options: Any) -> int:
+    """Return what a handshake is answered; 101 if it succeeds."""
+    try:
+        async with connect(url, **options):
+            return 101
+    except InvalidStatus as refused:
+        return refused.response.status_code
+
+
+async def ticket(client: httpx.AsyncClient, url: str, user: str = BOB) -> str:
+    answer = await client.post("/api/tickets", json={"url": url}, headers=headers(user))
+    assert answer.status_code == 200, answer.text
+    found: str = answer.json()["ticket"]
+    return found
+
+
+async def start(client: httpx.AsyncClient) -> str:
+    """Let Bob have a run; return it."""
+    await client.post(f"/apps/app/users/{BOB}/sessions/chat", headers=headers(BOB))
+    answer = await client.post("/run_sse", json=said(BOB, "hello"), headers=headers(BOB))
+    assert answer.status_code == 200, answer.text
+    return answer.headers["x-prism-run"]
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+async def test_a_socket_needs_a_credential(path: str, tmp_path: Path) -> None:
+    """In a header, for those who can send one; else by ticket."""
+    async with serving(tmp_path) as (server, client):
+        url = address(server, path)
+        assert await status(url) == 401
+        assert await status(url, additional_headers={"authorization": "Bearer no"}) == 401
+        assert await status(url, additional_headers=headers(BOB)) == 101
+        assert await status(f"{url}?ticket={await ticket(client, path)}") == 101
+
+
+async def test_another_users_name_is_not_there_on_a_live_socket(tmp_path: Path) -> None:
+    """Before the socket is accepted."""
+    async with serving(tmp_path) as (server, _):
+        url = address(server, f"/api/live/app?userId={BOB}&session=chat")
+        assert await status(url, additional_headers=headers(ANN)) == 404
+        assert await status(url, additional_headers=headers(BOB)) == 101
+
+
+@pytest.mark.parametrize("kind", ["send", "resume"])
+async def test_another_users_name_is_not_there_in_a_chat_sockets_request(
+    kind: str, tmp_path: Path
+) -> None:
+    """One request is refused, and nothing was run."""
+    message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+    body = {"id": "chat", "messages": [message], "userId": BOB, "trigger": "submit-message"}
+    frames = {
+        "send": {"type": "send", "requestId": "r", "headers": {}, "body": body},
+        "resume": {"type": "resume", "requestId": "r", "id": "chat", "body": {"userId": BOB}},
+    }
+    async with serving(tmp_path) as (server, client):
+        url = address(server, SOCKETS[0])
+        async with connect(url, additional_headers=headers(ANN)) as socket:
+            await socket.send(json.dumps(_framed(frames[kind])))
+            async with asyncio.timeout(PATIENCE):
+                told = await socket.recv()
+        assert "under that user" in str(told)
+        runs = await client.get("/api/runs", headers=headers(BOB))
+        assert runs.json() == []
+
+
+def _framed(frame: dict[str, Any]) -> dict[str, Any]:
+    return {"version": "1.0", **frame}
+
+
+async def test_a_ticket_opens_its_url_once(tmp_path: Path) -> None:
+    """Not twice, not another URL, not for a request that changes something; spent by a wrong try."""
+    async with serving(tmp_path, "hello") as (_, client):
+        run = await start(client)
+        url = f"/api/runs/{run}/stream?as=studio"
+        good = await ticket(client, url)
+        first = await client.get(f"/api/runs/{run}/stream", params={"ticket": good, "as": "studio"})
+        assert first.status_code == 200
+        again = await client.get(f"/api/runs/{run}/stream", params={"as": "studio", "ticket": good})
+        assert again.status_code == 401
+        for path, params in [
+            (f"/api/runs/{run}/stream", {"as": "adk"}),
+            (f"/api/runs/{run}/recording", {}),
+        ]:
+            one = await ticket(client, url)
+            answer = await client.get(path, params={**params, "ticket": one})
+            assert answer.status_code == 401
+            spent = await client.get(url, params={"as": "studio", "ticket": one})
+            assert spent.status_code == 401
+        one = await ticket(client, f"/api/runs/{run}/cancel")
+        answer = await client.post(f"/api/runs/{run}/cancel", params={"ticket": one})
+        assert answer.status_code == 401
+
+
+async def test_a_ticket_is_as_good_as_who_asked_for_it(tmp_path: Path) -> None:
+    """Ann's ticket to Bob's run opens nothing."""
+    async with serving(tmp_path, "hello") as (_, client):
+        run = await start(client)
+        one = await ticket(client, f"/api/runs/{run}/stream", ANN)
+        answer = await client.get(f"/api/runs/{run}/stream", params={"ticket": one})
+        assert answer.status_code == 404
+
+
+async def test_a_revoked_link_closes_what_it_has_open(tmp_path: Path) -> None:
+    """A guest's stream of a run that goes on is cut, and does not open again."""
+    asked = asyncio.Event()
+    async with serving(tmp_path, asked) as (_, client):
+        await client.post(f"/apps/app/users/{BOB}/sessions/chat", headers=headers(BOB))
+        body = {**said(BOB, "hello"), "streaming": True}
+        async with client.stream("POST", "/run_sse", json=body, headers=headers(BOB)) as running:
+            run = running.headers["x-prism-run"]
+            link = await client.post(f"/api/runs/{run}/links", headers=headers(BOB))
+            path, params = f"/api/runs/{run}/stream", {"share": link.json()["token"]}
+            with pytest.raises(httpx.RemoteProtocolError):
+                async with client.stream("GET", path, params=params) as watched:
+                    pieces = watched.aiter_bytes()
+                    assert b"data: " in await anext(pieces)
+                    gone = await client.delete(
+                        f"/api/runs/{run}/links/{link.json()['id']}", headers=headers(BOB)
+                    )
+                    assert gone.status_code == 204
+                    async for _ in pieces:
+                        pass
+            assert (await client.get(path, params=params)).status_code == 404
+            await client.post(f"/api/runs/{run}/cancel", headers=headers(BOB))
+
+
+async def test_tickets_and_links_are_in_no_diagnostic(tmp_path: Path) -> None:
+    """Whatever is told of a request, what opened it is not in it."""
+    async with serving(tmp_path, "hello") as (server, client):
+        run = await start(client)
+        one = await ticket(client, f"/api/runs/{run}/stream")
+        await client.get(f"/api/runs/{run}/stream", params={"ticket": one})
+        await client.get(f"/api/runs/{run}/stream", params={"ticket": one})
+        assert one not in repr(server.reports)
