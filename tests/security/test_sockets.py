@@ -94,15 +94,12 @@ async def test_another_users_name_is_not_there_in_a_chat_sockets_request(
 ) -> None:
     """One request is refused, and nothing was run."""
     message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
-    body = {"id": "chat", "messages": [message], "userId": BOB, "trigger": "submit-message"}
-    frames = {
-        "send": {"type": "send", "requestId": "r", "headers": {}, "body": body},
-        "resume": {"type": "resume", "requestId": "r", "id": "chat", "body": {"userId": BOB}},
-    }
+    about = {"type": kind, "requestId": "r", "id": "chat", "body": {"userId": BOB}}
+    frame = about | ({"messages": [message]} if kind == "send" else {})
     async with serving(tmp_path) as (server, client):
         url = address(server, SOCKETS[0])
         async with connect(url, additional_headers=headers(ANN)) as socket:
-            await socket.send(json.dumps(_framed(frames[kind])))
+            await socket.send(json.dumps(frame))
             async with asyncio.timeout(PATIENCE):
                 told = await socket.recv()
         assert "under that user" in str(told)
@@ -110,8 +107,9 @@ async def test_another_users_name_is_not_there_in_a_chat_sockets_request(
         assert runs.json() == []
 
 
-def _framed(frame: dict[str, Any]) -> dict[str, Any]:
-    return {"version": "1.0", **frame}
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    async for _ in pieces:
+        pass
 
 
 async def test_a_ticket_opens_its_url_once(tmp_path: Path) -> None:
@@ -157,16 +155,13 @@ async def test_a_revoked_link_closes_what_it_has_open(tmp_path: Path) -> None:
             run = running.headers["x-prism-run"]
             link = await client.post(f"/api/runs/{run}/links", headers=headers(BOB))
             path, params = f"/api/runs/{run}/stream", {"share": link.json()["token"]}
-            with pytest.raises(httpx.RemoteProtocolError):
-                async with client.stream("GET", path, params=params) as watched:
-                    pieces = watched.aiter_bytes()
-                    assert b"data: " in await anext(pieces)
-                    gone = await client.delete(
-                        f"/api/runs/{run}/links/{link.json()['id']}", headers=headers(BOB)
-                    )
-                    assert gone.status_code == 204
-                    async for _ in pieces:
-                        pass
+            async with client.stream("GET", path, params=params) as watched:
+                pieces = watched.aiter_bytes()
+                assert b"data: " in await anext(pieces)
+                one = f"/api/runs/{run}/links/{link.json()['id']}"
+                assert (await client.delete(one, headers=headers(BOB))).status_code == 204
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await _drain(pieces)
             assert (await client.get(path, params=params)).status_code == 404
             await client.post(f"/api/runs/{run}/cancel", headers=headers(BOB))
 

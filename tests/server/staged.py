@@ -24,6 +24,7 @@ from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId
 from adk_prism.server.context import Context
+from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.source.denial import DenialPlugin
@@ -143,6 +144,7 @@ async def staging(
     resumable: bool = False,
     service: BaseSessionService | None = None,
     log: RunLog | None = None,
+    authenticate: Authenticate | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Serve one app."""
@@ -158,7 +160,13 @@ async def staging(
         artifact_service=InMemoryArtifactService(),
     )
     reports: list[Diagnostic] = []
-    prism = Prism({APP: runner}, replace(SETTINGS, **settings), log=log, report=reports.append)
+    prism = Prism(
+        {APP: runner},
+        replace(SETTINGS, **settings),
+        log=log,
+        report=reports.append,
+        authenticate=authenticate,
+    )
     transport = httpx.ASGITransport(prism.asgi())
     async with (
         prism.lifespan(None),

@@ -7,6 +7,7 @@ types that Gemini's live API sends (`audio/pcm;rate=24000`, one channel of 16 bi
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -76,19 +77,22 @@ def show(held: Part, part: str, speaker: Speaker, model_call: str) -> Fact | Non
     return None
 
 
+@lru_cache(64)  # a live run has a few, and says them fifty times a second
+def _pcm_form(media_type: str) -> tuple[int, int] | None:
+    """Return sample rate and channels of raw sound; None for any other media."""
+    if _PCM.match(media_type) is None:
+        return None
+    rate, channels = _RATE.search(media_type), _CHANNELS.search(media_type)
+    return int(rate[1]) if rate else _DEFAULT_RATE, int(channels[1]) if channels else 1
+
+
 def show_inline(blob: Blob, part: str, speaker: Speaker, model_call: str) -> Fact:
     """Return the fact for bytes that are in the event itself."""
     media_type = blob.mime_type or UNKNOWN_TYPE
     data = blob.data or ""
-    if _PCM.match(media_type):
-        rate, channels = _RATE.search(media_type), _CHANNELS.search(media_type)
-        return AudioHeard(
-            data,
-            int(rate[1]) if rate else _DEFAULT_RATE,
-            int(channels[1]) if channels else 1,
-            _BIT_DEPTH,
-            speaker,
-        )
+    form = _pcm_form(media_type)
+    if form is not None:
+        return AudioHeard(data, *form, _BIT_DEPTH, speaker)
     name = blob.display_name or ""
     return FileShown(media_type, data, "", name, part, speaker, model_call)
 

@@ -12,7 +12,7 @@ import '../panels.css';
 import type { PanelProps } from '../panel';
 import { keyOf, selectionOf } from '../selection';
 import { useSize } from '../useSize';
-import { ranDrawing, ranMoment, summedDrawing, summedMoment, writtenBy, type Drawing, type Moment } from './drawing';
+import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, writtenBy, type Drawing, type Moment } from './drawing';
 import './graph.css';
 import { GraphTable } from './GraphTable';
 import { layoutFor, type Layout } from './layout';
@@ -80,7 +80,10 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
   const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(box);
-  const layout = useMemo(() => layoutFor(drawing, { width: width || 800, height: height || 500 }), [drawing, width, height]);
+  const layout = useMemo(
+    () => layoutFor(drawing, { width: width || 800, height: height || 500 }, carrying(film)),
+    [film, drawing, width, height],
+  );
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
   const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected), [film, at, drawing, moment, layout, selected]);
   const edges = useMemo(
@@ -164,7 +167,7 @@ function edgesOf(film: Film, drawing: Drawing, moment: Moment, { ways }: Layout,
       type: 'passage',
       className: [kind, traffic ? 'seen' : 'declared', running ? 'running' : '', lit !== null && keys.includes(lit) ? 'lit' : ''].join(' '),
       markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: 'var(--line-strong)' },
-      data: { kind, way: ways.get(id) ?? [], count: traffic?.count ?? 0, keys, running, lit, hover, pick },
+      data: { kind, way: ways.get(id)!, count: traffic?.count ?? 0, keys, running, lit, hover, pick },
     };
   });
 }

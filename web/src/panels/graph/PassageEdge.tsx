@@ -2,11 +2,11 @@
 import { BaseEdge, EdgeLabelRenderer, type Edge, type EdgeProps } from '@xyflow/react';
 import { memo } from 'react';
 import type { EdgeKind } from '../../film/graph';
-import type { Point } from './layout';
+import type { Point, Way } from './layout';
 
 export type PassageData = {
   kind: EdgeKind;
-  way: Point[];
+  way: Way;
   count: number;
   /** Those that its source wrote come first. */
   keys: string[];
@@ -23,14 +23,14 @@ const SHOWN = 2;
 export const PassageEdge = memo(function PassageEdge(props: EdgeProps<PassageEdgeType>) {
   const { data, id, markerEnd } = props;
   if (!data) return null;
-  const { x, y } = middleOf(data.way);
+  const { x, y } = data.way.label;
   const { keys, lit } = data;
   const carries = lit !== null && keys.includes(lit);
   // What is lit is named, also where it is not among the first.
   const shown = carries && !keys.slice(0, SHOWN).includes(lit) ? [...keys.slice(0, SHOWN - 1), lit] : keys.slice(0, SHOWN);
   return (
     <>
-      <BaseEdge id={id} path={curveOf(data.way)} markerEnd={markerEnd} className="passage" interactionWidth={0} />
+      <BaseEdge id={id} path={curveOf(data.way.points)} markerEnd={markerEnd} className="passage" interactionWidth={0} />
       {keys.length > 0 && (
         <EdgeLabelRenderer>
           <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
@@ -66,10 +66,4 @@ export function curveOf(way: readonly Point[]): string {
     return `Q${point.x},${point.y} ${(point.x + next.x) / 2},${(point.y + next.y) / 2}`;
   });
   return [`M${first.x},${first.y}`, ...bends, `L${last.x},${last.y}`].join(' ');
-}
-
-function middleOf(way: readonly Point[]): Point {
-  const index = (way.length - 1) / 2;
-  const [a, b] = [way[Math.floor(index)], way[Math.ceil(index)]];
-  return a && b ? { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 } : { x: 0, y: 0 };
 }

@@ -6,13 +6,14 @@ import type { Drawing, Vertex } from './drawing';
 export type Place = { x: number; y: number; width: number; height: number };
 export type Direction = 'LR' | 'TB';
 export type Point = { x: number; y: number };
+export type Way = { points: Point[]; label: Point };
 export type Layout = {
   direction: Direction;
   width: number;
   height: number;
   places: Map<string, Place>;
-  /** The way of each link around the vertices, by its id. */
-  ways: Map<string, Point[]>;
+  /** The way of each link around the vertices, and where there is room for its label, by its id. */
+  ways: Map<string, Way>;
 };
 
 const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = {
@@ -24,24 +25,33 @@ const SIZE: [number, number] = [164, 48];
 
 const LOOP = 36; // How far the way from a vertex to itself goes out to the right.
 
-function loopAt({ x, y, width, height }: Place): Point[] {
+const LABEL = { width: 96, height: 36, labelpos: 'c' };
+
+/** Return the way of an edge; without a label, its middle is where one would be. */
+function wayOf({ points, x, y }: Partial<Point> & { points: Point[] }): Way {
+  const middle = points[points.length >> 1] ?? { x: 0, y: 0 };
+  return { points, label: { x: x ?? middle.x, y: y ?? middle.y } };
+}
+
+function loopAt({ x, y, width, height }: Place): Way {
   const right = x + width;
-  return [
+  const points = [
     { x: right, y: y + height * 0.3 },
     { x: right + LOOP, y: y + height * 0.1 },
     { x: right + LOOP, y: y + height * 0.9 },
     { x: right, y: y + height * 0.7 },
   ];
+  return { points, label: { x: right + LOOP, y: y + height / 2 } };
 }
 
 /** Return the layout that is seen larger in a room of this shape. */
-export function layoutFor(drawing: Drawing, room: { width: number; height: number }): Layout {
+export function layoutFor(drawing: Drawing, room: { width: number; height: number }, labelled: ReadonlySet<string> = new Set()): Layout {
   const scale = ({ width, height }: Layout) => Math.min(1, room.width / width, room.height / height);
-  const [across, down] = [layoutOf(drawing, 'LR'), layoutOf(drawing, 'TB')];
+  const [across, down] = [layoutOf(drawing, 'LR', labelled), layoutOf(drawing, 'TB', labelled)];
   return scale(down) > scale(across) ? down : across;
 }
 
-function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
+function layoutOf({ vertices, links }: Drawing, direction: Direction, labelled: ReadonlySet<string>): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -49,7 +59,7 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
     const [width, height] = SIZES[kind] ?? SIZE;
     graph.setNode(id, { width, height });
   }
-  for (const { id, from, to } of links) if (from !== to) graph.setEdge(from, to, { weight: to === END ? 0 : 2 }, id);
+  for (const { id, from, to } of links) if (from !== to) graph.setEdge(from, to, { weight: to === END ? 0 : 2, ...(labelled.has(id) ? LABEL : {}) }, id);
   // The end comes after everything, in the middle, whatever leads to it.
   if (graph.hasNode(END)) {
     for (const { id } of vertices) if (id !== END && !graph.outEdges(id)?.length) graph.setEdge(id, END, { weight: 1 }, `${id} to the end`);
@@ -61,9 +71,9 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction): Layout {
     return [id, { x: x - width / 2, y: y - height / 2, width, height }];
   });
   const placeOf = new Map(places);
-  const ways = links.map(({ id, from, to }): [string, Point[]] => [
+  const ways = links.map(({ id, from, to }): [string, Way] => [
     id,
-    from === to ? loopAt(placeOf.get(from)!) : (graph.edge(from, to, id) as { points: Point[] }).points,
+    from === to ? loopAt(placeOf.get(from)!) : wayOf(graph.edge(from, to, id) as Partial<Point> & { points: Point[] }),
   ]);
   return { direction, width: width + LOOP, height, places: placeOf, ways: new Map(ways) };
 }

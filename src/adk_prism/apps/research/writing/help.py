@@ -59,7 +59,7 @@ def help_text(failure: SearchFailure) -> str:
         "",
         f"{reason}{f' {detail}' if detail else ''}",
         "",
-        f"Evidence: {'; '.join(evidence)}." if evidence else "",
+        f"What was counted: {'; '.join(evidence)}." if evidence else "",
         "",
         *(
             f"{number}. [{_title(each.name)}] {each.label}"
