@@ -135,6 +135,9 @@ class _Session:
 
     def __init__(self, server: Child, number: int) -> None:
         self.socket = _start(server, "binary")
+        self.socket.send(SPOKEN)
+        while self.socket.receive()[0] != BINARY:
+            pass  # it has begun: how long that takes is no matter of sound
         self._offset = number * PACE / SESSIONS
         self._sent = 0
         self.heard = 0

@@ -4,7 +4,7 @@ process.env.PRISM_URL ??= 'http://127.0.0.1';
 const { launch } = await import('../tests/web/browser.mjs');
 import { pathToFileURL } from 'node:url';
 
-const MOVES = 60;
+const MOVES = 24;
 const [rounds, ...files] = process.argv.slice(2);
 const browser = await launch();
 
@@ -14,7 +14,7 @@ async function scrub(page) {
   await page.mouse.move(...place(0.9));
   await page.mouse.down();
   for (let move = 0; move < MOVES; move++) {
-    await page.mouse.move(...place(0.5 + 0.45 * Math.sin(move / 6)));
+    await page.mouse.move(...place(0.5 + 0.45 * Math.sin(move / 3)));
     // As a hand does: the next move comes with a later picture.
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   }

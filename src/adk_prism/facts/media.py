@@ -36,15 +36,15 @@ _BIT_DEPTH = 16
 UNKNOWN_TYPE = "application/octet-stream"
 
 
-class Unkept(Struct, rename="camel", frozen=True):
-    """What a log says of sound that it did not keep."""
+class Gathered(Struct, rename="camel", frozen=True):
+    """What a log says of sound that came in many pieces, or that it did not keep."""
 
     chunks: int
     bytes: int
 
 
 class _Notes(Struct, rename="camel"):
-    adk_prism: Unkept | None = None
+    adk_prism: Gathered | None = None
 
 
 _read_notes = msgspec.json.Decoder(_Notes).decode
@@ -67,7 +67,7 @@ def show(held: Part, part: str, speaker: Speaker, model_call: str) -> Fact | Non
     """Return the fact that shows a part's media; None where it holds none."""
     if held.inline_data is not None:
         shown = show_inline(held.inline_data, part, speaker, model_call)
-        return _unkept(shown, held.part_metadata) if is_given(held.part_metadata) else shown
+        return _counted(shown, held.part_metadata) if is_given(held.part_metadata) else shown
     if held.file_data is not None:
         return show_reference(held.file_data, part, speaker, model_call)
     if is_given(held.executable_code):
@@ -97,9 +97,9 @@ def show_inline(blob: Blob, part: str, speaker: Speaker, model_call: str) -> Fac
     return FileShown(media_type, data, "", name, part, speaker, model_call)
 
 
-def _unkept(shown: Fact, notes: Raw) -> Fact:
-    """Say how much sound there was, where the log says that it did not keep it."""
-    if not isinstance(shown, AudioHeard) or shown.data:
+def _counted(shown: Fact, notes: Raw) -> Fact:
+    """Say how much sound there was, where the log says so."""
+    if not isinstance(shown, AudioHeard):
         return shown
     try:
         told = _read_notes(notes).adk_prism

@@ -247,9 +247,9 @@ class AudioHeard(_Fact):
     bit_depth: int
     speaker: Speaker
     chunks: int = 1
-    """Pieces in which it came; above one only where the log did not keep them."""
+    """Pieces in which it came; a live run's log gathers them."""
     size: int = 0
-    """Bytes, where the sound itself was not kept; `data` is empty then."""
+    """Bytes, where the log says so: if it did not keep the sound, `data` is empty."""
 
 
 class CodeShown(_Fact):

@@ -14,6 +14,7 @@ from contextlib import aclosing, suppress
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
 from adk_prism.pipeline.gate import LOOK, Gate, Policy
+from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import Past, Recorder
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
@@ -70,12 +71,18 @@ class Runs:
     """Starts runs and keeps them."""
 
     def __init__(
-        self, log: RunLog, gate: Gate, report: Report, leases: Leases | None = None
+        self,
+        log: RunLog,
+        gate: Gate,
+        report: Report,
+        leases: Leases | None = None,
+        quota: Quota | None = None,
     ) -> None:
         self._log = log
         self._gate = gate
         self._report = report
         self._leases: Leases = leases or LocalLeases()
+        self._quota = quota or Quota(RunLimits(), report)
         self._leases.listen("cancel", self._hear_cancel)
         self._active: dict[RunId, _Active] = {}
         self._draining = False
@@ -87,19 +94,21 @@ class Runs:
     ) -> RunId:
         """Start a run and return once it is in the log.
 
-        Raise `Conflict` where the session is busy and policy refuses, `Draining` while going down, and
-        whatever kept the source from beginning; then there is no run.
+        Raise `Conflict` where the session is busy and policy refuses, `TooMany` for more runs than a user
+        may have, `Draining` while going down, and whatever kept the source from beginning; then there is
+        no run.
         """
         if self._draining:
             raise Draining("The server is going down; try again in a moment.")
         run = run or new_run()
         active = _Active(Recorder(self._log, run, make(run), self._report))
-        await self._gate.enter(origin, policy, active.stop)
-        try:
-            lease = await self._leases.begin(run)
-        except BaseException:
-            await self._gate.leave(origin)
-            raise
+        with self._quota.entering(origin):
+            await self._gate.enter(origin, policy, active.stop)
+            try:
+                lease = await self._leases.begin(run)
+            except BaseException:
+                await self._gate.leave(origin)
+                raise
         self._keep(origin, run, active, lease)
         await asyncio.shield(active.recorder.started)
         return run
@@ -127,7 +136,8 @@ class Runs:
             await self._gate.leave(origin)
             return False
         owner.take(active)
-        self._keep(origin, run, active, lease)
+        with self._quota.entering(origin, must=True):
+            self._keep(origin, run, active, lease)
         return True
 
     def _keep(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
@@ -135,6 +145,7 @@ class Runs:
         lease.on_lost = active.lose
         recording = self._record(origin, run, active, lease)
         active.task = asyncio.create_task(recording, name=f"record {run}")
+        self._quota.begin(run, active.stop)
 
     async def _record(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
         try:
@@ -144,6 +155,8 @@ class Runs:
             self._report(Diagnostic(kind=kind, detail=error.detail, run=run, cause=cause_of(error)))
         finally:
             self._active.pop(run, None)
+            self._quota.end(run)
+            self._quota.leave(origin)
             try:
                 await self._leases.release(lease)
             finally:

@@ -3,6 +3,7 @@
     Guard         who may call at all (Host, Origin, CORS)
     ProblemEdge   whatever is raised inside becomes a problem answer
     Identify      who calls
+    Limit         how much one caller may have
     StartOnce     a mounted application starts with its first request
     BodyLimit     how much may be sent
     routes        what there is
@@ -29,6 +30,7 @@ from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.history import Histories
 from adk_prism.pipeline.live import LiveRuns
+from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.takeover import Takeovers
@@ -47,6 +49,7 @@ from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.identify import Identify
 from adk_prism.server.lifecycle import Hook, Lifecycle, StartOnce
+from adk_prism.server.limits.limit import Limit
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.routes import (
     adk_artifacts,
@@ -147,7 +150,13 @@ def make_context(
     log = log or open_log(settings.log)
     leases = open_leases(settings.log, settings.lease)
     gate = Gate(leases)
-    runs = Runs(log, gate, report, leases)
+    tickets, links = Tickets(), ShareLinks(file_of(settings.log, DATA_DIR))
+    identity = build_identity(settings, tickets, links, authenticate)
+    limits = settings.limits(known=identity.required)
+    run_limits = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
+    quota = Quota(run_limits, report)
+    shown: RunLog = WatchedLog(log, quota) if limits.unwatched else log
+    runs = Runs(log, gate, report, leases, quota)
     takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
     gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
     lifecycle.hold(lambda: _opened(log))
@@ -155,8 +164,8 @@ def make_context(
     lifecycle.hold(takeovers.watching)
     lifecycle.hold(lambda: trimming(log, settings.retention, report))
     lifecycle.on_drain(runs.drain)
-    follower = Follower(log, settings.keep_alive)
-    films = Films(log)
+    follower = Follower(shown, settings.keep_alive)
+    films = Films(shown)
     for left in (follower, films):
         lifecycle.on_drain(_leaving(left))
     chats = Chats(log)
@@ -165,12 +174,11 @@ def make_context(
     sockets = Sockets()
     lifecycle.on_drain(live_runs.drain)
     lifecycle.on_drain(sockets.drain)
-    tickets, links = Tickets(), ShareLinks(file_of(settings.log, DATA_DIR))
     lifecycle.hold(links.closing)
     return Context(
         settings=settings,
         apps=apps,
-        log=log,
+        log=shown,
         gate=gate,
         runs=runs,
         follower=follower,
@@ -186,7 +194,7 @@ def make_context(
         report=report,
         lifecycle=lifecycle,
         sockets=sockets,
-        identity=build_identity(settings, tickets, links, authenticate),
+        identity=identity,
         tickets=tickets,
         links=links,
     )
@@ -238,6 +246,9 @@ def assemble(context: Context) -> FastAPI:
     uploads = {recordings.PATH: ("--upload-limit", settings.upload_limit)}
     app.add_middleware(BodyLimit, limit=settings.body_limit, other=uploads)
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
+    limits = settings.limits(known=context.identity.required)
+    if any(limits):
+        app.add_middleware(Limit, limits=limits)
     app.add_middleware(Identify, identity=context.identity, links=context.links)
     app.add_middleware(ProblemEdge, report=context.report)
     app.add_middleware(Guard, settings=settings)

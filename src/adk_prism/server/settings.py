@@ -27,6 +27,7 @@ from adk_prism.server.address import (
     parse_network,
     parse_origin,
 )
+from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
 from adk_prism.server.options import (
     FILE,
     FLAG,
@@ -65,6 +66,9 @@ LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
 
 _BUSY = choice("interrupt", "refuse", "wait")
+
+_MOST = count(1, 1_000_000)
+_AUTOMATIC = "without: {} where callers have to be known, else any number"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,6 +162,48 @@ class Settings:
     upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
         64 * 1024**2
     )
+    limit_runs: Annotated[
+        int, Option(_MOST, f"runs of one user at a time; {_AUTOMATIC.format(USUAL.runs)}")
+    ] = 0
+    limit_requests: Annotated[
+        int,
+        Option(
+            _MOST,
+            "requests of one caller that may be open at a time, streams among them;"
+            f" {_AUTOMATIC.format(USUAL.requests)}",
+        ),
+    ] = 0
+    limit_sockets: Annotated[
+        int,
+        Option(_MOST, f"sockets of one caller at a time; {_AUTOMATIC.format(USUAL.sockets)}"),
+    ] = 0
+    limit_rate: Annotated[
+        int,
+        Option(_MOST, f"requests of one caller a second; {_AUTOMATIC.format(USUAL.rate)}"),
+    ] = 0
+    limit_bytes: Annotated[
+        int,
+        Option(
+            SIZE,
+            "bytes that one caller may send and be sent a second;"
+            f" {_AUTOMATIC.format(SIZE.show(USUAL.bytes))}",
+        ),
+    ] = 0
+    limit_run_time: Annotated[
+        float,
+        Option(
+            SPAN,
+            f"how long a run may take; {_AUTOMATIC.format(SPAN.show(USUAL.run_time))}",
+        ),
+    ] = 0.0
+    limit_unwatched: Annotated[
+        float,
+        Option(
+            SPAN,
+            "how long a run may go on while nobody watches it;"
+            f" {_AUTOMATIC.format(SPAN.show(USUAL.unwatched))}",
+        ),
+    ] = 0.0
     chat_busy: Annotated[Busy, Option(_BUSY, "what a chat message does while its session runs")] = (
         "interrupt"
     )
@@ -227,6 +273,18 @@ class Settings:
         """Whether callers have to say who they are."""
         return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
 
+    def limits(self, *, known: bool) -> CallerLimits:
+        """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
+        usual = USUAL if known else NONE
+        if self._has_shared_log:
+            usual = usual._replace(unwatched=0.0)  # who watches elsewhere is not known here
+        given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
+        return usual._replace(**{name: value for name, value in given.items() if value})
+
+    @property
+    def _has_shared_log(self) -> bool:
+        return self.log.partition(":")[0].lower() in SHARED_LOGS
+
     @property
     def retention(self) -> Retention:
         """How long the log keeps ended runs."""
@@ -288,6 +346,8 @@ class Settings:
             return f"Root path {self.root_path!r} should begin with / and not end with it."
         if self.public_url and origin_of_url(self.public_url) is None:
             return f"Public URL {self.public_url!r} is not an http or https URL."
+        if self.limit_unwatched and self._has_shared_log:
+            return "--limit-unwatched cannot be kept with a shared run log: others may watch elsewhere."
         if self.keep_alive > LONGEST_KEEP_ALIVE:
             return f"Keep-alive {self.keep_alive:g}s is too long; at most {LONGEST_KEEP_ALIVE:g}s."
         return ""

@@ -19,6 +19,7 @@ import asyncio
 import re
 from base64 import b64encode
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, assert_never
 from uuid import uuid4
 
@@ -108,7 +109,8 @@ class Talk:
         self._is_on = False
         """The microphone is."""
         self._mistakes = 0
-        self._format: tuple[int, int, int] | None = None
+        self._format = ""
+        """Of the binary sound that was sent last."""
         self._dropped_at = 0.0
 
     # ------------------------------------------------------------------ the connection
@@ -239,18 +241,18 @@ class Talk:
 
     def _play(self, sound: Sound) -> None:
         """Send a piece of the agent's sound."""
-        found = _RATE.search(sound.media_type)
-        form = (int(found[1]) if found else _SPOKEN_RATE, 1, 16)
-        named = dict(zip(("sampleRate", "channels", "bitDepth"), form, strict=True))
+        form = _form(sound.media_type)
         if self._wishes.binary:
             if form != self._format:
                 self._format = form
-                self._out.put_sound(_encode({"type": "audio", **named}).decode())
+                self._out.put_sound(f'{{"type":"audio",{form}}}')
             self._out.put_sound(sound.pcm)
             return
-        data = {"content": b64encode(sound.pcm).decode(), **named}
-        chunk = {"type": "data-pcm", "data": data, "transient": True}
-        self._out.put_sound(_chunk(self._position, _encode(chunk)))
+        # Written by hand: fifty a second for each client, and only the sound differs.
+        self._out.put_sound(
+            f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
+            f'"data":{{"content":"{b64encode(sound.pcm).decode()}",{form}}},"transient":true}}}}'
+        )
 
     # ------------------------------------------------------------------ what the client says
 
@@ -330,6 +332,14 @@ class Talk:
                 line.end()
             case _:
                 assert_never(frame)
+
+
+@lru_cache(16)
+def _form(media_type: str) -> str:
+    """Return the form of raw sound as members of a JSON object."""
+    found = _RATE.search(media_type)
+    rate = int(found[1]) if found else _SPOKEN_RATE
+    return f'"sampleRate":{rate},"channels":1,"bitDepth":16'
 
 
 def _chunk(position: Position, chunk: bytes) -> str:

@@ -1,9 +1,9 @@
 """The agent's sound on its way to the log: gathered, and kept up to a bound.
 
 A live model sends some fifty pieces of sound a second. Whoever talks to it gets each at once; the log gets
-them together, as the parts of one event a second, each piece still a part of its own. The first of a turn
-is logged alone: with it the message begins. Beyond the bound only their number and size are kept, which is
-what a message's totals need.
+them together, as one event a second, which says of how many pieces it was made. The first of a turn is
+logged alone: with it the message begins. Beyond the bound only their number and size are kept, which is what
+a message's totals need.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GATHERED = 48_000
 
 _encode = json.Encoder().encode
 
-UNKEPT = "adkPrism"
+NOTE = "adkPrism"
 """Key of a part's metadata that says how much sound it stands for (`facts.media`)."""
 
 
@@ -67,7 +67,7 @@ class SoundLog:
     def add(self, event: Event, pieces: list[Sound]) -> bytes | None:
         """Take pieces of sound; return an event's JSON once enough is gathered."""
         whole = None
-        if self._first is not None and self._first.author != event.author:
+        if self._first is not None and not self._goes_on(event, pieces):
             whole = self.flush()
         self._first = self._first or event
         self._pieces += pieces
@@ -75,6 +75,12 @@ class SoundLog:
         is_due = self._is_first or self._size >= GATHERED
         self._is_first = False
         return whole or (self.flush() if is_due else None)
+
+    def _goes_on(self, event: Event, pieces: list[Sound]) -> bool:
+        """Tell whether a piece can be joined to what is gathered."""
+        assert self._first is not None
+        same = self._pieces[0].media_type == pieces[0].media_type
+        return same and self._first.author == event.author
 
     def flush(self) -> bytes | None:
         """Return what is gathered as one event's JSON; None if nothing is."""
@@ -85,22 +91,16 @@ class SoundLog:
         kept = size <= self._left
         if kept:
             self._left -= size
-        parts = list(map(_kept, pieces)) if kept else [_unkept(pieces, size)]
-        content = _encode({"parts": parts, "role": "model"})
-        # ADK's types would cost thirty times as much for a piece as the piece itself.
+        part = _part(pieces, size, kept=kept)
+        content = _encode({"parts": [part], "role": "model"})
         rest = self._serialise(event.model_copy(update={"content": None}))
         return b'{"content":' + content + b"," + rest[1:]
 
 
-def _kept(piece: Sound) -> dict[str, Any]:
+def _part(pieces: list[Sound], size: int, *, kept: bool) -> dict[str, Any]:
     # As ADK writes it: base64 for URLs.
-    data = urlsafe_b64encode(piece.pcm).decode()
-    return {"inlineData": {"data": data, "mimeType": piece.media_type}}
-
-
-def _unkept(pieces: list[Sound], size: int) -> dict[str, Any]:
-    told = {"chunks": len(pieces), "bytes": size}
-    return {
-        "inlineData": {"data": "", "mimeType": pieces[0].media_type},
-        "partMetadata": {UNKEPT: told},
-    }
+    data = urlsafe_b64encode(b"".join(piece.pcm for piece in pieces)).decode() if kept else ""
+    part: dict[str, Any] = {"inlineData": {"data": data, "mimeType": pieces[0].media_type}}
+    if len(pieces) > 1 or not kept:
+        part["partMetadata"] = {NOTE: {"chunks": len(pieces), "bytes": size}}
+    return part

@@ -1,0 +1,190 @@
+"""How many runs a user may have at a time, and how long a run may take, watched or not.
+
+A run belongs to the server and goes on without its client; so something has to end those that nobody
+wants any more. Whoever follows a run's log watches it (`WatchedLog`). A run that has been unwatched for
+too long, or simply goes on for too long, is stopped as by request, and the operator is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+
+from msgspec import Struct
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import TooMany
+from adk_prism.runlog.contract import Receipt, Retention, RunLog, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Record, RunId
+
+AGAIN = 5.0
+"""Seconds after which to ask again: nobody can know when a run ends."""
+
+Stop = Callable[[], None]
+
+
+class RunLimits(Struct, frozen=True, kw_only=True):
+    """The most of each; 0 is no limit."""
+
+    runs: int = 0
+    """Of one user, at a time."""
+    run_time: float = 0.0
+    unwatched: float = 0.0
+    """Seconds without anybody who follows the run."""
+
+
+class _Timed:
+    """A run's timers."""
+
+    __slots__ = ("age", "stop", "unwatched")
+
+    def __init__(self, stop: Stop) -> None:
+        self.stop = stop
+        self.age: asyncio.TimerHandle | None = None
+        self.unwatched: asyncio.TimerHandle | None = None
+
+    def cancel(self) -> None:
+        for timer in (self.age, self.unwatched):
+            if timer is not None:
+                timer.cancel()
+
+
+class Quota:
+    """The runs of one process, and who has them."""
+
+    def __init__(self, limits: RunLimits, report: Report) -> None:
+        self._limits = limits
+        self._report = report
+        self._users: dict[str, Counter[Origin]] = {}
+        self._timed: dict[RunId, _Timed] = {}
+        self._watchers: Counter[RunId] = Counter()
+
+    # ------------------------------------------------------------------ how many
+
+    @contextmanager
+    def entering(self, origin: Origin, *, must: bool = False) -> Iterator[None]:
+        """Note that a session is about to have a run; forget it if the block fails.
+
+        A session has one run at a time, so sessions are counted. Raise `TooMany` for one too many, unless
+        it `must` be taken.
+        """
+        sessions = self._users.setdefault(origin.user, Counter())
+        most = self._limits.runs
+        if most and not must and origin not in sessions and len(sessions) >= most:
+            raise TooMany(f"You have {most} runs at once; wait for one to end, or stop it.", AGAIN)
+        sessions[origin] += 1
+        try:
+            yield
+        except BaseException:
+            self.leave(origin)
+            raise
+
+    def leave(self, origin: Origin) -> None:
+        """Note that a run of a session is over."""
+        sessions = self._users[origin.user]
+        sessions[origin] -= 1
+        if not sessions[origin]:
+            del sessions[origin]
+        if not sessions:
+            del self._users[origin.user]
+
+    # ------------------------------------------------------------------ how long
+
+    def begin(self, run: RunId, stop: Stop) -> None:
+        """Start a run's clocks; `stop` stops the run."""
+        timed = self._timed[run] = _Timed(stop)
+        if self._limits.run_time:
+            timed.age = self._later(self._limits.run_time, run, "it ran for too long")
+        if not self._watchers[run]:
+            self._nobody_watches(run)
+
+    def end(self, run: RunId) -> None:
+        """Forget a run's clocks."""
+        timed = self._timed.pop(run, None)
+        if timed is not None:
+            timed.cancel()
+
+    @contextmanager
+    def watching(self, run: RunId) -> Iterator[None]:
+        """Count a watcher while the block runs."""
+        self._watchers[run] += 1
+        timed = self._timed.get(run)
+        if timed is not None and timed.unwatched is not None:
+            timed.unwatched.cancel()
+        try:
+            yield
+        finally:
+            self._watchers[run] -= 1
+            if not self._watchers[run]:
+                del self._watchers[run]
+                self._nobody_watches(run)
+
+    def _nobody_watches(self, run: RunId) -> None:
+        timed = self._timed.get(run)
+        if timed is not None and self._limits.unwatched:
+            why = "nobody watched it for too long"
+            timed.unwatched = self._later(self._limits.unwatched, run, why)
+
+    def _later(self, seconds: float, run: RunId, why: str) -> asyncio.TimerHandle:
+        def end() -> None:
+            timed = self._timed.get(run)
+            if timed is not None:
+                self._report(Diagnostic(kind="run stopped", detail=why, run=run))
+                timed.stop()
+
+        return asyncio.get_running_loop().call_later(seconds, end)
+
+
+class WatchedLog:
+    """A run log whose followers are counted; for whatever shows runs."""
+
+    def __init__(self, log: RunLog, quota: Quota) -> None:
+        self._log = log
+        self._quota = quota
+
+    async def read_followed(self, run: RunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
+        with self._quota.watching(run):
+            async with aclosing(self._log.read(run, after, follow=True)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        """Read as the log does."""
+        return self.read_followed(run, after) if follow else self._log.read(run, after)
+
+    async def open(self) -> None:
+        await self._log.open()
+
+    async def close(self) -> None:
+        await self._log.close()
+
+    async def append(
+        self,
+        run: RunId,
+        records: Sequence[Record],
+        *,
+        epoch: int = 0,
+        times: Sequence[float] | None = None,
+    ) -> Receipt:
+        return await self._log.append(run, records, epoch=epoch, times=times)
+
+    async def commit(self, run: RunId) -> None:
+        await self._log.commit(run)
+
+    async def summary(self, run: RunId) -> RunSummary:
+        return await self._log.summary(run)
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
+    ) -> Sequence[RunSummary]:
+        return await self._log.list(app=app, user=user, session=session, unended=unended)
+
+    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
+        return await self._log.trim(retention, now)
+
+    async def delete_session(self, origin: Origin) -> Sequence[RunId]:
+        return await self._log.delete_session(origin)

@@ -1,0 +1,191 @@
+"""One caller's limits, over real connections: 429 for it, nothing for the others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from google.adk.agents import LlmAgent
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from tests.live.served import Served, served
+from tests.security.people import ANN, BOB, headers, token_file
+from tests.source.scripted import Scripted
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from adk_prism.runlog.entry import RunId
+from adk_prism.server.app import create_app
+from adk_prism.server.limits.limit import Limit
+from adk_prism.server.settings import Settings
+
+PATIENCE = 10
+pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *turns: Any, **limits: Any
+) -> AsyncIterator[tuple[Served, httpx.AsyncClient]]:
+    """Serve an agent to Ann and Bob, within limits."""
+    runner = Runner(
+        app_name="app",
+        agent=LlmAgent(name="agent", model=Scripted.saying(*turns)),
+        session_service=InMemorySessionService(),
+    )
+    async with (
+        served(runner, tokens=token_file(folder), **limits) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
+    ):
+        yield server, client
+
+
+def said(chat: str) -> dict[str, Any]:
+    message = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
+    return {"id": chat, "messages": [message]}
+
+
+def asking(client: httpx.AsyncClient, chat: str, user: str = ANN) -> Any:
+    return client.stream("POST", "/api/chat/app", json=said(chat), headers=headers(user))
+
+
+def check_refused(answer: httpx.Response) -> None:
+    assert answer.status_code == 429, answer.text
+    assert int(answer.headers["retry-after"]) >= 1
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_runs_of_a_user_are_limited(tmp_path: Path) -> None:
+    """One too many is refused; a message that replaces a run is not one more; Bob has his own."""
+    endless = [asyncio.Event() for _ in range(4)]
+    async with (
+        serving(tmp_path, *endless, limit_runs=2) as (_, client),
+        AsyncExitStack() as open_,
+    ):
+        for chat in ("one", "two"):
+            running = await open_.enter_async_context(asking(client, chat))
+            assert running.status_code == 200
+        check_refused(await client.post("/api/chat/app", json=said("three"), headers=headers(ANN)))
+        replaced = await open_.enter_async_context(asking(client, "two"))
+        assert replaced.status_code == 200
+        bobs = await open_.enter_async_context(asking(client, "one", BOB))
+        assert bobs.status_code == 200
+        stopped = await client.post("/api/chat/app/one/stop", headers=headers(ANN))
+        assert stopped.json() == {"stopped": True}
+        again = await client.post("/api/chat/app", json=said("three"), headers=headers(ANN))
+        assert again.status_code == 200
+
+
+async def test_open_streams_are_limited(tmp_path: Path) -> None:
+    """Viewers of a run that goes on; closed ones make room."""
+    async with serving(tmp_path, asyncio.Event(), limit_requests=3) as (_, client):
+        async with asking(client, "one") as running, AsyncExitStack() as open_:
+            path = f"/api/runs/{running.headers['x-prism-run']}/stream"
+            for _ in range(2):
+                await open_.enter_async_context(client.stream("GET", path, headers=headers(ANN)))
+            check_refused(await client.get(path, headers=headers(ANN)))
+            assert (await client.get("/list-apps", headers=headers(BOB))).status_code == 200
+        deadline = time.monotonic() + PATIENCE
+        while (await client.get("/list-apps", headers=headers(ANN))).status_code == 429:
+            assert time.monotonic() < deadline
+
+
+async def test_sockets_are_limited(tmp_path: Path) -> None:
+    """The handshake is answered 429."""
+    async with serving(tmp_path, limit_sockets=1) as (server, _):
+        url = server.url.replace("http", "ws") + "/api/chat/app/socket"
+        async with connect(url, additional_headers=headers(ANN)):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url, additional_headers=headers(ANN))
+            assert refused.value.response.status_code == 429
+            assert int(refused.value.response.headers["retry-after"]) >= 1
+            async with connect(url, additional_headers=headers(BOB)):
+                pass
+
+
+async def test_a_flood_is_refused_and_others_are_served(tmp_path: Path) -> None:
+    """Ten times as often as allowed: what is beyond gets 429, and Bob gets all his answers."""
+    async with serving(tmp_path, limit_rate=5) as (_, client):
+
+        async def ask(user: str) -> httpx.Response:
+            return await client.get("/list-apps", headers=headers(user))
+
+        flood = await asyncio.gather(*(ask(ANN) for _ in range(50)))
+        refused = [answer for answer in flood if answer.status_code != 200]
+        assert len(refused) >= 30
+        for answer in refused:
+            check_refused(answer)
+        assert [(await ask(BOB)).status_code for _ in range(5)] == [200] * 5
+
+
+async def test_bytes_are_limited(tmp_path: Path) -> None:
+    """What was sent is paid for before anything new is taken."""
+    async with serving(tmp_path, limit_bytes=2000) as (_, client):
+        long = {"stateDelta": {"x": "y" * 30_000}}
+        path = f"/apps/app/users/{ANN}/sessions/none"
+        assert (await client.patch(path, json=long, headers=headers(ANN))).status_code == 404
+        check_refused(await client.get("/list-apps", headers=headers(ANN)))
+        assert (await client.get("/list-apps", headers=headers(BOB))).status_code == 200
+
+
+async def outcome(client: httpx.AsyncClient, run: str) -> str | None:
+    """Wait for a run's end without following it, so that nobody watches."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = (await client.get(f"/api/runs/{run}", headers=headers(ANN))).json()
+            if found["outcome"] is not None:
+                return str(found["outcome"])
+
+
+async def test_a_run_ends_after_its_time(tmp_path: Path) -> None:
+    """Watched or not; its viewers see the end."""
+    async with (
+        serving(tmp_path, asyncio.Event(), limit_run_time=0.2) as (server, client),
+        asking(client, "one") as running,
+    ):
+        text = (await running.aread()).decode()
+        assert '"type":"abort"' in text
+        assert await outcome(client, running.headers["x-prism-run"]) == "cancelled"
+        assert [r.kind for r in server.reports] == ["run stopped"]
+
+
+async def test_a_run_that_nobody_watches_ends(tmp_path: Path) -> None:
+    """Its client has gone; as long as somebody watches it goes on."""
+    async with serving(tmp_path, asyncio.Event(), limit_unwatched=0.4) as (server, client):
+        async with asking(client, "one") as running:
+            run = running.headers["x-prism-run"]
+            await asyncio.sleep(0.8)  # what is tested is that time alone does not end it
+            assert server.context.runs.is_active(run)
+        assert await outcome(client, run) == "cancelled"
+
+
+async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
+    """A hundred runs whose clients vanish: all end, and no task is left (`served` waits for that)."""
+    many = 100
+    events = [asyncio.Event() for _ in range(many)]
+    limits = {"limit_unwatched": 0.3, "limit_runs": many, "limit_rate": 1000}
+    async with serving(tmp_path, *events, **limits) as (server, client):
+
+        async def vanish(number: int) -> str:
+            async with asking(client, f"chat {number}") as running:
+                found: str = running.headers["x-prism-run"]
+                return found
+
+        runs = [await vanish(number) for number in range(many)]
+        async with asyncio.timeout(60):
+            for run in runs:
+                await server.context.runs.wait(RunId(run))
+        listed = (await client.get("/api/runs", headers=headers(ANN))).json()
+        assert {run["outcome"] for run in listed} == {"cancelled"}
+
+
+def test_without_limits_nothing_stands_in_the_way() -> None:
+    """A developer's server has no such layer at all."""
+    app = create_app(None, Settings(log="memory:", sessions="memory://", artifacts="memory://"))
+    assert Limit not in [middleware.cls for middleware in app.user_middleware]
