@@ -1,10 +1,10 @@
-"""Several servers of one app in this process, which share what replicas share: Redis and the sessions' file."""
+"""Several servers of one app in this process, which share what replicas do: Redis and the sessions."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.runlog.entry import Origin, RunEnded, RunId, to_raw
+from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
+from adk_prism.runlog.redis_leases import RedisLeases
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.source.contract import EventSource
@@ -68,10 +69,11 @@ async def vanish(stage: Stage) -> None:
     """Let a replica lose its runs without a word, and take no new ones."""
     runs = stage.context.runs
     runs._draining = True
-    for active in list(runs._active.values()):
-        active.lose()
-        assert active.task is not None
-        await asyncio.wait([active.task])
+    tasks = [active.task for active in runs._active.values() if active.task is not None]
+    assert isinstance(runs._leases, RedisLeases)
+    for lease in list(runs._leases._leases.values()):
+        lease.lose()
+    await asyncio.wait(tasks)
 
 
 async def ended(stage: Stage, run: str) -> str | None:
@@ -97,3 +99,16 @@ async def begin(stage: Stage, text: str = "hello") -> str:
 def said(message: dict[str, Any]) -> list[str]:
     """Return the texts of a UI message."""
     return [part["text"] for part in message["parts"] if part["type"] == "text"]
+
+
+async def owns(stage: Stage, run: str) -> None:
+    """Wait until a replica goes on with a run that another one left."""
+    seen = 0
+    async with (
+        asyncio.timeout(PATIENCE),
+        aclosing(stage.context.log.read(RunId(run), follow=True)) as batches,
+    ):
+        async for batch in batches:
+            seen += sum(isinstance(entry.record, RunTakenOver) for entry in batch)
+            if RunId(run) in stage.context.runs._active and seen:
+                return

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.tools import ToolContext
-from tests.cluster.stage import begin, ended, replica, said, vanish
+from google.adk.tools import FunctionTool, ToolContext
+from tests.cluster.stage import begin, ended, owns, replica, said, vanish
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
 from tests.source.scripted import Scripted, call
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 async def test_a_text_goes_on(redis: RedisServer, tmp_path: Path) -> None:
     """The model is asked again; the run has one end, the message each word once, the session one answer."""
-    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time.")
+    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time. ")
     async with (
         replica(agent(dying), redis, tmp_path) as one,
         replica(agent(surviving), redis, tmp_path) as two,
@@ -128,8 +128,6 @@ async def test_a_run_that_only_waits_for_a_person(redis: RedisServer, tmp_path: 
         """Erase it."""
         return {"erased": True}
 
-    from google.adk.tools import FunctionTool
-
     gated = FunctionTool(erase, require_confirmation=True)
     model = Scripted.saying(call("erase", "c1"))
     async with (
@@ -160,9 +158,7 @@ async def test_a_run_that_brings_everybody_down(redis: RedisServer, tmp_path: Pa
         await vanish(one)
     for _ in range(5):
         async with replica(agent(Scripted.saying(asyncio.Event())), redis, tmp_path) as next_one:
-            await next_one.reaches(run, b"Once")
-            while run not in next_one.context.runs._active:
-                await asyncio.sleep(0.01)
+            await owns(next_one, run)
             await vanish(next_one)
     async with replica(agent(Scripted.saying("Never said.")), redis, tmp_path) as last:
         assert await ended(last, run) == "failed"
@@ -170,7 +166,7 @@ async def test_a_run_that_brings_everybody_down(redis: RedisServer, tmp_path: Pa
 
 async def test_a_replica_that_goes_down_hands_over(redis: RedisServer, tmp_path: Path) -> None:
     """What does not end in time goes on elsewhere, without an abort in its history."""
-    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time.")
+    dying, surviving = Scripted.saying(asyncio.Event()), Scripted.saying("Once upon a time. ")
     async with (
         replica(agent(dying), redis, tmp_path) as one,
         replica(agent(surviving), redis, tmp_path) as two,

@@ -231,7 +231,7 @@ class Calls:
 
     def gate(self, approval: str, call: OpenCall) -> None:
         """Note that a person is asked about a call."""
-        call.awaits, call.decided = True, False
+        call.awaits, call.decided, call.in_doubt = True, False, False
         self._gated[approval] = call.call
 
     def is_asked(self, approval: str) -> bool:

@@ -138,12 +138,6 @@ class Gate:
         slot = self._slots.get(self._name(origin))
         return slot is not None and slot.lock.locked()
 
-    async def sure(self, origin: Origin) -> None:
-        """Wait until nobody else can hold a session that is held here. Raise `Fenced` if somebody does."""
-        slot = self._slots.get(self._name(origin))
-        if slot is not None and slot.hold is not None and not slot.hold.is_sure:
-            await slot.hold.sure()
-
     async def _acquire(
         self, origin: Origin, slot: _Slot, *, refuses: bool = False, stops: bool = False
     ) -> None:

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import TooMany
-from adk_prism.runlog.contract import Receipt, Retention, RunLog, RunSummary
-from adk_prism.runlog.entry import Entry, Origin, Record, RunId
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.proxy import LogProxy
 
 AGAIN = 5.0
 """Seconds after which to ask again: nobody can know when a run ends."""
@@ -137,54 +138,21 @@ class Quota:
         return asyncio.get_running_loop().call_later(seconds, end)
 
 
-class WatchedLog:
+class WatchedLog(LogProxy):
     """A run log whose followers are counted; for whatever shows runs."""
 
     def __init__(self, log: RunLog, quota: Quota) -> None:
-        self._log = log
+        super().__init__(log)
         self._quota = quota
-
-    async def read_followed(self, run: RunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
-        with self._quota.watching(run):
-            async with aclosing(self._log.read(run, after, follow=True)) as batches:
-                async for batch in batches:
-                    yield batch
 
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         """Read as the log does."""
-        return self.read_followed(run, after) if follow else self._log.read(run, after)
+        return self._followed(run, after) if follow else super().read(run, after)
 
-    async def open(self) -> None:
-        await self._log.open()
-
-    async def close(self) -> None:
-        await self._log.close()
-
-    async def append(
-        self,
-        run: RunId,
-        records: Sequence[Record],
-        *,
-        epoch: int = 0,
-        times: Sequence[float] | None = None,
-    ) -> Receipt:
-        return await self._log.append(run, records, epoch=epoch, times=times)
-
-    async def commit(self, run: RunId) -> None:
-        await self._log.commit(run)
-
-    async def summary(self, run: RunId) -> RunSummary:
-        return await self._log.summary(run)
-
-    async def list(
-        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
-    ) -> Sequence[RunSummary]:
-        return await self._log.list(app=app, user=user, session=session, unended=unended)
-
-    async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
-        return await self._log.trim(retention, now)
-
-    async def delete_session(self, origin: Origin) -> Sequence[RunId]:
-        return await self._log.delete_session(origin)
+    async def _followed(self, run: RunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
+        with self._quota.watching(run):
+            async with aclosing(self._log.read(run, after, follow=True)) as batches:
+                async for batch in batches:
+                    yield batch

@@ -18,7 +18,7 @@ from adk_prism.facts.adk_event import unknown_fields
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
-from adk_prism.runlog.leases import Lease
+from adk_prism.runlog.leases import OWNED, Lease
 from adk_prism.source.contract import EventSource
 
 STOPPED = "server_stopped"
@@ -80,6 +80,7 @@ class Recorder:
     async def record(self, lease: Lease | None = None) -> None:
         """Write the run until it is over. Raise only `LogError`: then there is nowhere to write to."""
         self._lease = lease or self._lease
+        OWNED.set(self._lease)
         try:
             ended = await self._drain()
         except LogError as error:

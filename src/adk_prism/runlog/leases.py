@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Literal, Protocol
 
 from adk_prism.errors import Fenced
@@ -85,6 +86,17 @@ class Lease:
         self._bell.ring()
         if self.on_lost is not None:
             self.on_lost()
+
+
+OWNED: ContextVar[Lease | None] = ContextVar("adk_prism_owned", default=None)
+"""The lease of the run that is being recorded: set in the task that records, and in all that it starts."""
+
+
+async def still_owned() -> None:
+    """Wait until nobody else can own the run that is being recorded. Raise `Fenced` if somebody does."""
+    lease = OWNED.get()
+    if lease is not None and not lease.is_sure:
+        await lease.sure()
 
 
 class Leases(Protocol):

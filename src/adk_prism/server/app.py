@@ -31,6 +31,7 @@ from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.history import Histories
 from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
+from adk_prism.pipeline.redacted_log import RedactedLog
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.takeover import Takeovers
@@ -75,6 +76,7 @@ from adk_prism.server.sockets import Sockets
 from adk_prism.server.tickets import Tickets
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.secrets import Secrets, secret_values
 from adk_prism.source.services import ServiceUris, close_services, open_services
 from adk_prism.version import VERSION
 
@@ -116,7 +118,7 @@ def create_app(
     known. Raise `UsageError` for a folder, file or URI that cannot be.
     """
     settings = settings or read_settings({}, os.environ, Path.cwd())
-    report = report or sink(settings.log_format)
+    report = secrets_of(settings).telling(report or sink(settings.log_format))
     folder = Path(agents_dir or settings.agents_dir) if agents_dir or settings.agents_dir else None
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
@@ -137,6 +139,12 @@ def create_app(
     return assemble(make_context(settings, apps, lifecycle, report, authenticate=authenticate))
 
 
+def secrets_of(settings: Settings) -> Secrets:
+    """Return what nobody is shown or told."""
+    given = secret_values(os.environ, (settings.log, settings.sessions, settings.artifacts))
+    return Secrets(given, settings.redact, settings.reveal)
+
+
 def make_context(
     settings: Settings,
     apps: Apps,
@@ -147,7 +155,7 @@ def make_context(
     authenticate: Authenticate | None = None,
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
-    log = log or open_log(settings.log)
+    log = RedactedLog(log or open_log(settings.log), secrets_of(settings))
     leases = open_leases(settings.log, settings.lease)
     gate = Gate(leases)
     tickets, links = Tickets(), ShareLinks(file_of(settings.log, DATA_DIR))

@@ -20,7 +20,7 @@ from google.adk.runners import Runner
 
 from adk_prism.diagnostics import Report
 from adk_prism.runlog.contract import RunLog
-from adk_prism.server.app import assemble, lifespan_of, make_context
+from adk_prism.server.app import assemble, lifespan_of, make_context, secrets_of
 from adk_prism.server.diagnostics_sink import sink
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
@@ -45,7 +45,7 @@ class Prism:
         `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
         """
         settings = settings or read_settings({}, os.environ, Path.cwd())
-        report = report or sink(settings.log_format)
+        report = secrets_of(settings).telling(report or sink(settings.log_format))
         lifecycle = Lifecycle(report)
         apps = Apps.of_runners(runners, report=report)
         self.context = make_context(

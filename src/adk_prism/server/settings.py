@@ -236,6 +236,20 @@ class Settings:
             "prefix of reserved state keys that clients may write all the same; repeatable",
         ),
     ] = ()
+    redact: Annotated[
+        tuple[str, ...],
+        Option(
+            several("PATTERN", "patterns of keys such as *_pin"),
+            "key whose value never enters the log, besides those that say so themselves; repeatable",
+        ),
+    ] = ()
+    reveal: Annotated[
+        tuple[str, ...],
+        Option(
+            several("KEY", "keys such as invite_token"),
+            "key that is no secret although it sounds like one; repeatable",
+        ),
+    ] = ()
     retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
         Retention().max_age
     )

@@ -22,6 +22,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
+from adk_prism.runlog.leases import still_owned
 from adk_prism.source import sightings
 from adk_prism.source.doubt import answer_denied, answer_in_doubt
 from adk_prism.source.node_signals import NodeSignals
@@ -53,6 +54,8 @@ class NodePlugin(BasePlugin):
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
+        if not event.partial:
+            await still_owned()  # ADK stores it next, and nobody stores into another's session.
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
         if scope is not None and scope.run is not None and scope.run.owner is not None:

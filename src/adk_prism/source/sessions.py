@@ -32,6 +32,7 @@ from adk_prism.source.forgetting import forget_keys
 from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
 from adk_prism.source.redaction import state_json
+from adk_prism.source.secrets import REDACTED
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
@@ -233,10 +234,23 @@ def recorded_state(state: Mapping[str, Any], recorded: Mapping[str, Raw]) -> dic
     wanted = {key: raw for key, raw in recorded.items() if not key.startswith(SHARED)}
     shown = state_json({key: value for key, value in state.items() if key in wanted})
     return {
-        key: state[key] if key in shown and _equal(shown[key], raw) else msgspec.json.decode(raw)
+        key: state[key] if key in shown and _is_shown(shown[key], raw) else msgspec.json.decode(raw)
         for key, raw in wanted.items()
     }
 
 
-def _equal(one: Raw, other: Raw) -> bool:
-    return bool(msgspec.json.decode(one) == msgspec.json.decode(other))
+def _is_shown(value: Raw, recorded: Raw) -> bool:
+    return _matches(msgspec.json.decode(value), msgspec.json.decode(recorded))
+
+
+def _matches(value: Any, recorded: Any) -> bool:
+    """Tell whether a value may be the one that was recorded, where what was secret can be anything."""
+    if isinstance(recorded, str) and REDACTED in recorded:
+        return True
+    if isinstance(recorded, dict) and isinstance(value, dict):
+        return recorded.keys() == value.keys() and all(
+            _matches(value[k], recorded[k]) for k in value
+        )
+    if isinstance(recorded, list) and isinstance(value, list):
+        return len(recorded) == len(value) and all(map(_matches, value, recorded))
+    return bool(value == recorded)

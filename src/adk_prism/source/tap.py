@@ -29,6 +29,7 @@ from google.adk.events.event import Event
 from msgspec import Raw, Struct
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import Fenced
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
@@ -245,7 +246,8 @@ class Tap:
                     await self._emit(Entry(0, when, record) if is_late else record)
                 except Exception as error:  # whoever records gets it back
                     self.error = error
-                    self._stop()
+                    if not isinstance(error, Fenced):  # An abort would be a word in another's session.
+                        self._stop()
                 else:
                     # Not before: what a cancelled task could not write is left to the next one.
                     self._queue.popleft()

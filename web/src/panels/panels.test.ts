@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { graphAt } from '../film/graph';
 import { groundingAt } from '../film/grounding';
-import { ranDrawing, ranMoment, summedDrawing, summedMoment } from './graph/drawing';
-import { layoutFor } from './graph/layout';
+import { ranDrawing, ranMoment, summedDrawing, summedMoment, type Link, type Vertex } from './graph/drawing';
+import { layoutFor, type Place } from './graph/layout';
+import { treeOf } from './graph/tree';
 import { strategyMarkdown } from './grounding/strategy';
 import { safeLink } from './safeLink';
 import { keyOf, selectionOf } from './selection';
@@ -75,14 +76,33 @@ describe('the graph', () => {
     expect(layoutFor(drawing, { width: 2000, height: 200 }).direction).toBe('LR');
     const { direction, places } = layoutFor(drawing, { width: 300, height: 900 });
     expect(direction).toBe('TB');
-    const boxes = [...places.values()];
-    for (const [index, a] of boxes.entries()) {
-      for (const b of boxes.slice(index + 1)) {
-        expect(a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y).toBe(true);
-      }
-    }
+    expectApart([...places.values()]);
+  });
+
+  test('as a tree, has each vertex beside what it leads to, and the end by the start', () => {
+    const vertex = (id: string, kind: Vertex['kind']): Vertex => ({ id, name: id, kind, model: '', description: '' });
+    const link = (from: string, to: string): Link => ({ id: `${from}>${to}`, from, to, kind: 'tool' });
+    const vertices = [vertex('START', 'start'), vertex('root', 'agent'), vertex('END', 'end'), ...['a', 'b', 'c'].map((id) => vertex(id, 'agent')), ...['a1', 'a2', 'c1'].map((id) => vertex(id, 'tool'))];
+    const links = [link('START', 'root'), link('root', 'a'), link('root', 'b'), link('root', 'c'), link('a', 'a1'), link('a', 'a2'), link('c', 'c1'), link('root', 'END'), link('a', 'a')];
+    const tree = treeOf({ vertices, links }, new Set())!;
+    const { places } = tree;
+    expectApart([...places.values()]);
+    expect(places.get('a')!.x).toBe(places.get('c')!.x);
+    expect(places.get('a1')!.x).toBeGreaterThan(places.get('a')!.x);
+    expect(places.get('END')!.x).toBe(places.get('START')!.x);
+    expect([...tree.ways.keys()]).toEqual(links.map(({ id }) => id));
+    expect(treeOf({ vertices, links: [...links, link('b', 'a1')] }, new Set())).toBeNull();
+    expect(treeOf({ vertices: [vertex('x', 'agent'), vertex('y', 'agent')], links: [link('x', 'y'), link('y', 'x')] }, new Set())).toBeNull();
   });
 });
+
+function expectApart(boxes: Place[]): void {
+  for (const [index, a] of boxes.entries()) {
+    for (const b of boxes.slice(index + 1)) {
+      expect(a.x + a.width <= b.x || b.x + b.width <= a.x || a.y + a.height <= b.y || b.y + b.height <= a.y).toBe(true);
+    }
+  }
+}
 
 test('the strategy is Markdown, in which nothing of the agent is markup', () => {
   const film = golden('made-grounding');

@@ -20,7 +20,7 @@ import { PassageEdge, type PassageEdgeType } from './PassageEdge';
 import { VertexNode, type VertexNodeType } from './VertexNode';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
-const LEAST_ZOOM = 0.72; // Below, the names are smaller than one can read.
+const LEAST_ZOOM = 0.68; // Below, the names are smaller than one can read.
 const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: VertexNode };
 const EDGE_TYPES = { passage: PassageEdge };

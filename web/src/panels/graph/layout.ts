@@ -2,6 +2,7 @@
 import dagre from '@dagrejs/dagre';
 import { END } from '../../film/graph';
 import type { Drawing, Vertex } from './drawing';
+import { treeOf } from './tree';
 
 export type Place = { x: number; y: number; width: number; height: number };
 export type Direction = 'LR' | 'TB';
@@ -17,11 +18,15 @@ export type Layout = {
 };
 
 const SIZES: Partial<Record<Vertex['kind'], [width: number, height: number]>> = {
-  start: [64, 26],
-  end: [64, 26],
-  tool: [156, 42],
+  start: [58, 26],
+  end: [58, 26],
+  tool: [148, 42],
 };
-const SIZE: [number, number] = [164, 48];
+const SIZE: [number, number] = [152, 48];
+
+export function sizeOf(kind: Vertex['kind']): [width: number, height: number] {
+  return SIZES[kind] ?? SIZE;
+}
 
 const LOOP = 36; // How far the way from a vertex to itself goes out to the right.
 
@@ -33,7 +38,7 @@ function wayOf({ points, x, y }: Partial<Point> & { points: Point[] }): Way {
   return { points, label: { x: x ?? middle.x, y: y ?? middle.y } };
 }
 
-function loopAt({ x, y, width, height }: Place): Way {
+export function loopAt({ x, y, width, height }: Place): Way {
   const right = x + width;
   const points = [
     { x: right, y: y + height * 0.3 },
@@ -47,7 +52,8 @@ function loopAt({ x, y, width, height }: Place): Way {
 /** Return the layout that is seen larger in a room of this shape. */
 export function layoutFor(drawing: Drawing, room: { width: number; height: number }, labelled: ReadonlySet<string> = new Set()): Layout {
   const scale = ({ width, height }: Layout) => Math.min(1, room.width / width, room.height / height);
-  const [across, down] = [layoutOf(drawing, 'LR', labelled), layoutOf(drawing, 'TB', labelled)];
+  const across = treeOf(drawing, labelled) ?? layoutOf(drawing, 'LR', labelled);
+  const down = layoutOf(drawing, 'TB', labelled);
   return scale(down) > scale(across) ? down : across;
 }
 
@@ -56,7 +62,7 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction, labelled: 
   graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { id, kind } of vertices) {
-    const [width, height] = SIZES[kind] ?? SIZE;
+    const [width, height] = sizeOf(kind);
     graph.setNode(id, { width, height });
   }
   for (const { id, from, to } of links) if (from !== to) graph.setEdge(from, to, { weight: to === END ? 0 : 2, ...(labelled.has(id) ? LABEL : {}) }, id);

@@ -1,0 +1,205 @@
+"""Secrets that apps put where everybody looks: found by the name of a key, or by what they are.
+
+ADK's own redaction (`redaction.py`) knows credentials where ADK keeps them. This is for the rest: a token in
+the state, a password among a tool's arguments, an API key in a text. What is found is replaced in the log, so
+in all that is computed from it; the agent and its session keep the real value.
+
+- **State keys** that say so in a word of theirs (`user_token`, `dbPassword`).
+- **Other keys** only by the few names that mean nothing else (`authorization`, `api_key`, `password`).
+- **Values**: those of this process's secret environment variables, and what has the form of a known key.
+
+A secret that a model streams in pieces is not found in the pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pydantic_core
+from msgspec.structs import replace
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.runlog.entry import EVENT, Record, pack, unpack
+from adk_prism.source.plain_json import encode_strictly
+
+REDACTED = "[redacted]"
+
+SHORTEST_VALUE = 12
+"""Characters of a secret that is looked for by its value: a shorter one could be a word."""
+MOST_VALUES = 64
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_WORDS = frozenset(
+    "secret secrets password passwords passwd passphrase credential credentials apikey".split()
+)
+_KEY_BEFORE = frozenset("api access private secret signing encryption".split())
+_TOKEN_BEFORE = frozenset(
+    "page next continuation cursor sync stop start end pad eos bos mask first last".split()
+)
+"""Words that make a `token` one of paging or of a model's text."""
+
+_UNMISTAKABLE = frozenset(
+    "password passwd passphrase clientsecret apikey xapikey accesstoken refreshtoken idtoken"
+    " privatekey secretkey secretaccesskey authorization proxyauthorization cookie setcookie".split()
+)
+
+_HINT = re.compile(
+    rb'(?i)(?:secret|token|passw|passphrase|credential|key|authorization|cookie)[^":]{0,40}"\s*:\s*["\[{]'
+)
+"""What a key may be that is worth a walk: told from the bytes."""
+
+_FORMS = (
+    (b"AIza", re.compile(rb"AIza[0-9A-Za-z_-]{35}")),
+    (b"ya29.", re.compile(rb"ya29\.[0-9A-Za-z_-]{20,}")),
+    (b"sk-", re.compile(rb"\bsk-[0-9A-Za-z_-]{20,}")),
+    (b"gh", re.compile(rb"\bgh[pousr]_[0-9A-Za-z]{36,}")),
+    (b"xox", re.compile(rb"\bxox[abprs]-[0-9A-Za-z-]{10,}")),
+    (
+        b"PRIVATE KEY",
+        re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)"),
+    ),
+)
+"""Kinds of keys that are known by their form, each with what it cannot be without."""
+
+_STATES = frozenset({"state", "stateDelta", "state_delta"})
+_PARTIAL = b'"partial":true'
+
+
+class Secrets:
+    """What is secret on one server."""
+
+    def __init__(
+        self,
+        values: Iterable[str] = (),
+        patterns: Collection[str] = (),
+        revealed: Collection[str] = (),
+    ) -> None:
+        """`patterns`: of further keys, e.g. `*_pin`; `revealed`: keys that are none, whatever they say."""
+        long = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
+        self._values = [value.encode("utf-8", "surrogatepass") for value in long[:MOST_VALUES]]
+        # As they stand in a JSON text, between the quotes.
+        self._quoted = [encode_strictly(value)[1:-1] for value in long[:MOST_VALUES]]
+        self._patterns = tuple(patterns)
+        self._revealed = frozenset(revealed)
+
+    def record(self, record: Record) -> Record:
+        """Return a record as it may enter the log: the same one, if nothing in it is secret."""
+        kind, data = pack(record)
+        clean = self.json(data, names=not (kind == EVENT and _PARTIAL in data))
+        return record if clean is data else unpack(kind, clean)
+
+    def json(self, data: bytes, *, names: bool = True) -> bytes:
+        """Return a JSON text without secrets: the same one, if there are none."""
+        data = _without(self._quoted, data)
+        if names:
+            data = _without_forms(data)
+            if self._patterns or _HINT.search(data) is not None:
+                return self._without_keys(data)
+        return data
+
+    def text(self, text: str) -> str:
+        """Return any text without the secret values in it."""
+        data = text.encode("utf-8", "surrogatepass")
+        clean = _without_forms(_without(self._values, data))
+        return text if clean is data else clean.decode("utf-8", "surrogatepass")
+
+    def telling(self, report: Report) -> Report:
+        """Return a report that tells no secret values."""
+
+        def tell(diagnostic: Diagnostic) -> None:
+            clean = {name: self.text(getattr(diagnostic, name)) for name in ("detail", "cause")}
+            report(replace(diagnostic, **clean))
+
+        return tell
+
+    def _without_keys(self, data: bytes) -> bytes:
+        value = pydantic_core.from_json(data)
+        clean = self._walk(value, in_state=False)
+        return data if clean is value else encode_strictly(clean)
+
+    def _walk(self, value: Any, *, in_state: bool) -> Any:
+        """Return a value without what its keys call secret: itself, if there is nothing."""
+        if isinstance(value, dict):
+            return self._walk_dict(value, in_state=in_state)
+        if isinstance(value, list):
+            items = [self._walk(item, in_state=in_state) for item in value]
+            return items if _differ(items, value) else value
+        return value
+
+    def _walk_dict(self, value: dict[str, Any], *, in_state: bool) -> dict[str, Any]:
+        items = {
+            key: REDACTED
+            if self._is_secret(key, item, in_state=in_state)
+            else self._walk(item, in_state=in_state or key in _STATES)
+            for key, item in value.items()
+        }
+        return items if _differ(items.values(), value.values()) else value
+
+    def _is_secret(self, key: str, item: Any, *, in_state: bool) -> bool:
+        if not item or key in self._revealed or not isinstance(item, str | list | dict):
+            return False  # numbers, switches and nothing are no secrets
+        if any(fnmatchcase(key, pattern) for pattern in self._patterns):
+            return True
+        if in_state:
+            return _says_secret(key)
+        return isinstance(item, str) and re.sub(r"[^a-z]", "", key.lower()) in _UNMISTAKABLE
+
+
+def _without(values: Iterable[bytes], data: bytes) -> bytes:
+    for value in values:
+        if value in data:
+            data = data.replace(value, REDACTED.encode())
+    return data
+
+
+def _without_forms(data: bytes) -> bytes:
+    for hint, form in _FORMS:
+        if hint in data:
+            found = form.sub(REDACTED.encode(), data)
+            data = data if found == data else found
+    return data
+
+
+def _differ(one: Iterable[Any], other: Iterable[Any]) -> bool:
+    return any(a is not b for a, b in zip(one, other, strict=True))
+
+
+def _says_secret(key: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(key)]
+    before = words[-2] if len(words) > 1 else ""
+    if not words:
+        return False
+    if words[-1] == "token":
+        return before not in _TOKEN_BEFORE
+    return (
+        not _SECRET_WORDS.isdisjoint(words)
+        or (words[-1] == "key" and before in _KEY_BEFORE)
+        or re.sub(r"[^a-z]", "", key.lower()) in _UNMISTAKABLE
+    )
+
+
+# --------------------------------------------------------------------------- where values come from
+
+_SECRET_VARIABLE = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+
+
+def secret_values(environ: Mapping[str, str], urls: Iterable[str]) -> list[str]:
+    """Return the secrets that this process was given: by its environment, or inside a URL."""
+    variables = [
+        value
+        for name, value in environ.items()
+        # A path is where a secret lies, and no secret.
+        if _SECRET_VARIABLE.search(name.upper()) and not value.startswith(("/", ".", "~"))
+    ]
+    return [*variables, *filter(None, map(_password, urls))]
+
+
+def _password(url: str) -> str:
+    try:
+        return unquote(urlsplit(url).password or "")
+    except ValueError:
+        return ""

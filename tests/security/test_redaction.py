@@ -1,0 +1,215 @@
+"""Canaries: secrets put in every place that an app has, looked for in everything that leaves the server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from google.adk.tools import ToolContext
+from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
+from tests.source.scripted import Scripted, call
+
+from adk_prism.runlog.entry import AgentEvent
+from adk_prism.server import page
+from adk_prism.source.secrets import REDACTED, Secrets, secret_values
+
+CANARY = "canary-7f3a9c51d2e84b60"
+GOOGLE_KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstuvw"
+Json = dict[str, Any]
+
+SHOWN = {
+    "next_page_token": "page-2",
+    "token_count": "12",
+    "secretary": "Miss Lemon",
+    "tokens": ["a"],
+}
+HIDDEN = ("user_token", "dbPassword", "user:apiKey", "client_secret", "credentials", "nested")
+
+
+def hide(tool_context: ToolContext) -> Json:
+    """Put secrets where apps put them."""
+    state = tool_context.state
+    for key in HIDDEN[:-1]:
+        state[key] = CANARY
+    state["nested"] = {"deep": [{"access_token": CANARY}]}
+    state["temp:anything"] = CANARY
+    for key, value in SHOWN.items():
+        state[key] = value
+    return {"headers": {"Authorization": f"Bearer {CANARY}", "Set-Cookie": CANARY}, "ok": "yes"}
+
+
+def log_in(password: str, tool_context: ToolContext) -> Json:
+    """Log in."""
+    return {"welcome": "you", "text": f"the environment said {CANARY}", "key": GOOGLE_KEY}
+
+
+def model() -> Scripted:
+    return Scripted.saying(
+        call("hide", "c1"),
+        call("log_in", "c2", password=CANARY),
+        f"Never tell {CANARY} to anyone.",
+        RuntimeError(f"401 from the service for key {CANARY}"),
+    )
+
+
+async def leaving(stage: Stage, run: str) -> dict[str, str]:
+    """Return everything that a client can be given of a run."""
+    paths = {
+        "adk": f"/api/runs/{run}/stream?as=adk",
+        "ai-sdk": f"/api/runs/{run}/stream?as=ai-sdk",
+        "ai-sdk 7": f"/api/runs/{run}/stream?as=ai-sdk&dialect=7",
+        "studio": f"/api/runs/{run}/stream?as=studio",
+        "recording": f"/api/runs/{run}/recording",
+        "view": f"/api/runs/{run}/view",
+        "film": f"/api/runs/{run}/film",
+        "messages": f"/api/chat/{APP}/{SESSION}/messages",
+        "runs": "/api/runs",
+    }
+    last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
+    paths |= {f"entry {n}": f"/api/runs/{run}/entries/{n}" for n in range(1, last + 1)}
+    if page.built():
+        paths["share"] = f"/api/runs/{run}/share"
+    found = {name: (await stage.client.get(path)).text for name, path in paths.items()}
+    entries = [e.record for e in await stage.entries(run)]
+    found["log"] = repr(entries) + repr(
+        [json.loads(r.event) for r in entries if type(r) is AgentEvent]
+    )
+    return found
+
+
+async def test_a_canary_leaves_by_no_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """State, arguments, results, texts, errors; every protocol, film, file and diagnostic."""
+    monkeypatch.setenv("SERVICE_API_KEY", CANARY)
+    async with staging(agent(model(), tools=[hide, log_in])) as stage:
+        run = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
+        failed = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "again"}]})
+        for each in (run, failed):
+            for name, text in (await leaving(stage, each)).items():
+                # Streamed word by word, the text is whole in its last event only.
+                assert CANARY not in text, name
+                assert GOOGLE_KEY not in text, name
+        told = repr(stage.reports)
+        assert "401 from the service" in told
+        assert CANARY not in told
+        # The agent keeps what it was given, and the state shows what is no secret.
+        state = (await stage.stored())["state"]
+        assert state["user_token"] == CANARY
+        assert state["nested"] == {"deep": [{"access_token": CANARY}]}
+        film = (await stage.client.get(f"/api/runs/{run}/view?panel=state")).text
+        for key, value in SHOWN.items():
+            assert key in film
+            assert json.dumps(value)[1:-1].strip('"') in film
+
+
+async def test_a_fork_has_the_real_values() -> None:
+    """What the log does not show is still in the session, and goes on with it."""
+    async with staging(agent(model(), tools=[hide, log_in])) as stage:
+        body = {"state": {"mine": 1, "start_secret": CANARY}, "sessionId": SESSION}
+        await stage.client.post(f"/apps/{APP}/users/{USER}/sessions", json=body)
+        run = await stage.post_run(newMessage={"role": "user", "parts": [{"text": "hello"}]})
+        last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
+        forked = await stage.fork(run, last, sessionId="fork")
+        state = (await stage.stored(forked["session"]))["state"]
+        assert (state["start_secret"], state["user_token"]) == (CANARY, CANARY)
+        assert REDACTED not in json.dumps(state)
+
+
+async def test_an_upload_loses_its_secrets(tmp_path: Path) -> None:
+    """As our own runs do."""
+    event = {
+        "id": "e",
+        "invocationId": "i",
+        "author": "agent",
+        "content": {"role": "model", "parts": [{"text": f"key {GOOGLE_KEY}"}]},
+        "actions": {"stateDelta": {"user_token": CANARY, "plain": "kept"}},
+    }
+    async with staging(agent(Scripted())) as stage:
+        answer = await stage.client.post(
+            "/api/recordings",
+            content=json.dumps(event).encode() + b"\n",
+            headers={"content-type": "application/jsonl"},
+        )
+        assert answer.status_code == 201, answer.text
+        text = (await leaving(stage, answer.json()["run"]))["log"]
+        assert "kept" in text
+        assert CANARY not in text
+        assert GOOGLE_KEY not in text
+
+
+def redacted(secrets: Secrets, value: Json) -> Json:
+    found: Json = json.loads(secrets.json(msgspec.json.encode(value)))
+    return found
+
+
+@pytest.mark.parametrize(
+    "key",
+    "token authToken AUTH_TOKEN user:token x-token my_secret clientSecret password dbPasswd apiKey api_key"
+    " APIKey access-key private_key credentials Authorization cookie set-cookie".split(),
+)
+def test_state_keys_that_say_so_are_secret(key: str) -> None:
+    """In any spelling; nothing else of the state is touched."""
+    value = {"stateDelta": {key: "x", "other": "y"}}
+    assert redacted(Secrets(), value) == {"stateDelta": {key: REDACTED, "other": "y"}}
+
+
+@pytest.mark.parametrize(
+    "key",
+    "tokens token_count nextPageToken next_token max_tokens secretary keyboard key primary_key tokenizer"
+    " passport author cookies_eaten monkey".split(),
+)
+def test_keys_that_only_sound_so_are_not(key: str) -> None:
+    """Paging, models' tokens, words with a secret inside."""
+    value = {"stateDelta": {key: "x"}, "args": {key: "x"}}
+    assert redacted(Secrets(), value) == value
+
+
+@pytest.mark.parametrize("value", [0, 7, 1.5, True, False, None, "", [], {}], ids=repr)
+def test_what_cannot_be_a_secret_stays(value: Any) -> None:
+    """A count, a switch, nothing."""
+    document = {"stateDelta": {"token": value}, "args": {"password": value}}
+    assert redacted(Secrets(), document) == document
+
+
+def test_an_operator_adds_and_takes_away() -> None:
+    """Keys of an app's own, and keys that are no secrets there."""
+    secrets = Secrets(patterns=["*_pin"], revealed=["invite_token"])
+    value = {"state": {"card_pin": "1", "invite_token": "abc"}, "args": {"card_pin": "1"}}
+    expected = {
+        "state": {"card_pin": REDACTED, "invite_token": "abc"},
+        "args": {"card_pin": REDACTED},
+    }
+    assert redacted(secrets, value) == expected
+
+
+def test_a_schema_that_has_a_password_is_shown() -> None:
+    """Outside the state only a text can be a secret."""
+    value = {"parameters": {"properties": {"password": {"type": "string"}}}}
+    assert redacted(Secrets(), value) == value
+
+
+def test_values_come_from_secret_variables_and_urls() -> None:
+    """Not from paths, not from what is called otherwise; and a short one is no secret."""
+    environ = {
+        "GOOGLE_API_KEY": "k" * 20,
+        "MY_TOKEN": "t" * 20,
+        "GOOGLE_APPLICATION_CREDENTIALS": "/home/me/key.json",
+        "KEYBOARD": "qwertyuiopasdfgh",
+        "SHORT_SECRET": "word",
+    }
+    found = secret_values(
+        environ, ["postgresql://me:p%40ss-word-1234@host/db", "memory:", "http://["]
+    )
+    assert found == ["k" * 20, "t" * 20, "word", "p@ss-word-1234"]
+    secrets = Secrets(found)
+    assert secrets.text("a word, and p@ss-word-1234") == f"a word, and {REDACTED}"
+    quoted = Secrets(['with "quotes" and ü'])
+    assert redacted(quoted, {"a": 'x with "quotes" and ü y'}) == {"a": f"x {REDACTED} y"}
+
+
+def test_what_has_no_secret_is_the_same_object() -> None:
+    """Nothing is read twice for nothing."""
+    record = AgentEvent(b'{"content":{"parts":[{"text":"a token: of esteem"}]}}')
+    assert Secrets(["x" * 20]).record(record) is record
