@@ -62,13 +62,52 @@ class Case:
 
 
 CASES = [
-    Case("equal", said("Once ", "upon"), [*said("Once ", "upon ", "a time")], [("text", "Once upon a time")]),
-    Case("equal, other pieces", said("Once ", "upon"), said("On", "ce upon a", " time"), [("text", "Once upon a time")]),
-    Case("shorter", said("Once upon"), [*said("Once"), whole("Once")], [("text", "Once upon"), ("text", "Once")], 1),
-    Case("other", said("Once upon"), said("Twice ", "upon"), [("text", "Once upon"), ("text", "Twice upon")], 1),
-    Case("other in the middle", said("Once upon"), said("Once ", "more"), [("text", "Once upon"), ("text", "Once more")], 1),
-    Case("not streamed", said("Once upon"), [whole("Once upon a time")], [("text", "Once upon a time")]),
-    Case("not streamed, other", said("Once upon"), [whole("No.")], [("text", "Once upon"), ("text", "No.")], 1),
+    Case(
+        "equal",
+        said("Once ", "upon"),
+        [*said("Once ", "upon ", "a time")],
+        [("text", "Once upon a time")],
+    ),
+    Case(
+        "equal, other pieces",
+        said("Once ", "upon"),
+        said("On", "ce upon a", " time"),
+        [("text", "Once upon a time")],
+    ),
+    Case(
+        "shorter",
+        said("Once upon"),
+        [*said("Once"), whole("Once")],
+        [("text", "Once upon"), ("text", "Once")],
+        1,
+    ),
+    Case(
+        "other",
+        said("Once upon"),
+        said("Twice ", "upon"),
+        [("text", "Once upon"), ("text", "Twice upon")],
+        1,
+    ),
+    Case(
+        "other in the middle",
+        said("Once upon"),
+        said("Once ", "more"),
+        [("text", "Once upon"), ("text", "Once more")],
+        1,
+    ),
+    Case(
+        "not streamed",
+        said("Once upon"),
+        [whole("Once upon a time")],
+        [("text", "Once upon a time")],
+    ),
+    Case(
+        "not streamed, other",
+        said("Once upon"),
+        [whole("No.")],
+        [("text", "Once upon"), ("text", "No.")],
+        1,
+    ),
     Case(
         "thought and text",
         [*said("Hm", "m", thought=True), *said("Once")],
@@ -82,12 +121,22 @@ CASES = [
         [("reasoning", "Hmm"), ("text", "Once"), ("reasoning", "Well"), ("text", "Once more")],
         1,
     ),
-    Case("a thought that was not there", said("Once"), [*said("Hm", thought=True), *said("Once.")],
-         [("text", "Once"), ("reasoning", "Hm"), ("text", "Once.")], 1),
+    Case(
+        "a thought that was not there",
+        said("Once"),
+        [*said("Hm", thought=True), *said("Once.")],
+        [("text", "Once"), ("reasoning", "Hm"), ("text", "Once.")],
+        1,
+    ),
     Case("nothing was said", [], said("Once"), [("text", "Once")]),
     Case("nothing more is said", said("Once"), [], [("text", "Once")]),
-    Case("twice", said("Once ", "upon"), [*said("Once"), RunTakenOver(epoch=2), *said("Once upon a")], [("text", "Once upon a")]),
-]  # fmt: skip
+    Case(
+        "twice",
+        said("Once ", "upon"),
+        [*said("Once"), RunTakenOver(epoch=2), *said("Once upon a")],
+        [("text", "Once upon a")],
+    ),
+]
 
 
 def read(*records: Record) -> list[fact.Fact]:

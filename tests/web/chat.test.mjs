@@ -139,7 +139,7 @@ test('stop ends the run, by button and by key', async () => {
     await ask(page, 'slow 60', { wait: false });
     await page.getByText('I keep silent').waitFor();
     await stop();
-    await page.getByRole('button', { name: 'Send' }).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
   }
 });
 

@@ -27,6 +27,7 @@ from adk_prism.pipeline.cut import node_ends
 from adk_prism.pipeline.record import OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
@@ -87,9 +88,7 @@ class Takeovers:
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end_task(task)
 
     async def _watch(self) -> None:
         while True:

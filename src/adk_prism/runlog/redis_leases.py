@@ -23,6 +23,7 @@ from redis.asyncio import Redis
 
 from adk_prism.errors import Conflict, LogError
 from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell
 from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
@@ -85,9 +86,7 @@ class RedisLeases:
         ]
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*map(end_task, self._tasks))
         self._tasks = []
         for lease in list(self._leases.values()):
             await self.release(lease)
@@ -151,8 +150,10 @@ class RedisLeases:
         return [run for run, at in left if there[2 * at + 1]]
 
     async def release(self, lease: Lease) -> None:
-        if self._leases.pop(lease.token, None) is None:
-            return
+        if self._leases.pop(lease.token, None) is not None:
+            await self._give_back(lease)
+
+    async def _give_back(self, lease: Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
         with suppress(*_STORE_ERRORS):  # Then it lapses.
@@ -205,9 +206,12 @@ class RedisLeases:
             some = leases[start : start + _AT_A_TIME]
             until = time.monotonic() + self._ttl
             for lease, kept in zip(some, await self._keep(some), strict=True):
-                if kept:
+                if lease.token not in self._leases:
+                    await self._give_back(lease)  # It was released while it was renewed.
+                elif kept:
                     lease.extend(until)
-                elif self._leases.pop(lease.token, None) is not None:
+                else:
+                    del self._leases[lease.token]
                     lease.lose()
 
     async def _keep(self, leases: Sequence[Lease]) -> list[Any]:

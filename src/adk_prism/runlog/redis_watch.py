@@ -15,6 +15,7 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.errors import PrismError
+from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell, trimmed
 from adk_prism.runlog.redis_keys import Keys
@@ -71,9 +72,7 @@ class Watch:
         tasks = [watched.task for watched in self._watched.values() if watched.task is not None]
         if self._listener is not None:
             tasks.append(self._listener)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*map(end_task, tasks))
         with suppress(exceptions.RedisError, OSError):
             await self._channels.aclose()  # type: ignore[no-untyped-call]
         for watched in self._watched.values():
@@ -86,7 +85,7 @@ class Watch:
         if watched is None:
             watched = self._watched[live.run] = Watched(live)
             watched.task = asyncio.create_task(self._tail(watched), name=f"tail {live.run[:40]}")
-        watched.followers += 1
+        watched.followers += 1  # The tailer begins in the next turn of the loop.
         try:
             yield watched
         finally:
@@ -102,7 +101,7 @@ class Watch:
         try:
             with suppress(exceptions.RedisError, OSError):
                 await self._channels.subscribe(channel)
-            while await self._go_on(watched):
+            while watched.followers and await self._go_on(watched):
                 live.bell.ring()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Retention, RunLog
+from adk_prism.runlog.end_task import end_task
 
 INTERVAL = 600.0
 """Seconds. Retention is in days, so ten minutes is soon; trimming an already trim log is cheap."""
@@ -22,9 +23,7 @@ async def trimming(log: RunLog, retention: Retention, report: Report) -> AsyncIt
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await end_task(task)
 
 
 async def _trim_forever(log: RunLog, retention: Retention, report: Report) -> None:

@@ -179,7 +179,7 @@ function useOpening(conversation: Conversation): void {
     const { session } = conversation.where;
     const first = takeFirst(session);
     if (first) void conversation.say(first);
-    else if (!isFresh(session)) void conversation.chat.resumeStream();
+    else if (!isFresh(session)) void conversation.resume();
     settle(session);
   }, [conversation]);
 }

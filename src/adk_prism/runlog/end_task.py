@@ -1,0 +1,19 @@
+"""The end of a task that is no longer wanted.
+
+One cancellation may not be enough: `asyncio.wait_for` of Python 3.11, through which redis-py sends, takes one
+for granted that comes at the moment in which what it waits for is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+_PATIENCE = 0.2
+"""Seconds until a task is cancelled again."""
+
+
+async def end_task(task: asyncio.Task[None]) -> None:
+    """Cancel a task until it has ended."""
+    while not task.done():
+        task.cancel()
+        await asyncio.wait([task], timeout=_PATIENCE)
