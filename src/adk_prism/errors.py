@@ -100,7 +100,7 @@ class TooMany(UsageError):
     status = 429
     title = "Too many requests"
 
-    def __init__(self, detail: str, retry_after: float) -> None:
+    def __init__(self, detail: str, retry_after: float = 1.0) -> None:
         super().__init__(detail)
         self.retry_after = retry_after
         """Seconds after which it is worth asking again."""

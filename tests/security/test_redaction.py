@@ -173,6 +173,29 @@ def test_what_cannot_be_a_secret_stays(value: Any) -> None:
     assert redacted(Secrets(), document) == document
 
 
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\n-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        GOOGLE_KEY,
+        "ya29." + "a" * 30,
+        "sk-" + "b" * 40,
+        "ghp_" + "c" * 36,
+        "xoxb-1234567890-abc",
+        PEM,
+    ],
+)
+def test_a_key_is_known_by_its_form(key: str) -> None:
+    """By itself or in a sentence; inside Base64 the same letters are an accident."""
+    assert redacted(Secrets(), {"text": f"use {key}."}) == {"text": f"use {REDACTED}."}
+    assert redacted(Secrets(), {"text": key}) == {"text": REDACTED}
+    if key != PEM:
+        media = {"data": f"iVBORw0KGgo{key}AAAA"}
+        assert redacted(Secrets(), media) == media
+
+
 def test_an_operator_adds_and_takes_away() -> None:
     """Keys of an app's own, and keys that are no secrets there."""
     secrets = Secrets(patterns=["*_pin"], revealed=["invite_token"])

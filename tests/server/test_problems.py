@@ -53,7 +53,7 @@ async def test_each_error_has_its_problem(kind: type[errors.PrismError]) -> None
     assert problem["detail"] == "What came, what was expected."
     ours = kind.status >= 500 and kind not in (errors.NotBuilt, errors.Draining)
     assert [report.correlation for report in reports] == ([problem["correlation"]] if ours else [])
-    assert ("retry-after" in answer.headers) is (kind.status == 503)
+    assert ("retry-after" in answer.headers) is (kind.status in (429, 503))
 
 
 async def test_an_unexpected_error_tells_the_client_nothing() -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
 from adk_prism.cli.options import add_settings, settings_of
+from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,19 +41,37 @@ def execute(args: argparse.Namespace) -> int:
     except OSError as error:
         return fail(_why(error, settings))
     with listening as listener:
-        # Importing ADK takes seconds; a port that is taken is told before that.
-        from adk_prism.server.app import create_app
-        from adk_prism.server.diagnostics_sink import route_logging, sink
+        if settings.workers == 1:
+            _work(settings, listener)
+            return 0
+        # Imported where it is used: there is no fork on Windows, where one process serves.
+        from adk_prism.cli.workers import Workers
 
-        report = sink(settings.log_format)
-        route_logging(report)
-        app = create_app(settings=settings, report=report)
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(app, listener))
+        return Workers(settings.workers, lambda number: _worker(settings, listener, number)).run()
+
+
+def _worker(settings: Settings, listener: socket.socket, number: int) -> int:
+    """Serve as one of several processes; return the exit code."""
+    try:
+        _work(settings, listener, announces=number == 0)
+    except PrismError as error:
+        return fail(error.detail)
     return 0
 
 
-async def _serve(app: FastAPI, listener: socket.socket) -> None:
+def _work(settings: Settings, listener: socket.socket, *, announces: bool = True) -> None:
+    # Importing ADK takes seconds; a port that is taken is told before that.
+    from adk_prism.server.app import create_app
+    from adk_prism.server.diagnostics_sink import route_logging, sink
+
+    report = sink(settings.log_format)
+    route_logging(report)
+    app = create_app(settings=settings, report=report)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(app, listener, announces))
+
+
+async def _serve(app: FastAPI, listener: socket.socket, announces: bool) -> None:
     from adk_prism.server.draining import serve
 
     context = app.state.context
@@ -62,7 +81,8 @@ async def _serve(app: FastAPI, listener: socket.socket) -> None:
     # stopped every stream for 150 ms, three times in ten runs of 2,000 deltas, and now for 10.
     gc.collect()
     gc.freeze()
-    _announce(listener, context.apps.names())
+    if announces:
+        _announce(listener, context.apps.names())
     await serve(app, context, listener)
 
 

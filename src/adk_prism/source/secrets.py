@@ -52,15 +52,23 @@ _HINT = re.compile(
 )
 """What a key may be that is worth a walk: told from the bytes."""
 
+
+def _form(pattern: bytes) -> re.Pattern[bytes]:
+    # Alone, and not a stretch of something longer: what is Base64 may hold anything.
+    return re.compile(rb"(?<![0-9A-Za-z_+/=-])(?:%b)(?![0-9A-Za-z_+/=-])" % pattern)
+
+
 _FORMS = (
-    (b"AIza", re.compile(rb"AIza[0-9A-Za-z_-]{35}")),
-    (b"ya29.", re.compile(rb"ya29\.[0-9A-Za-z_-]{20,}")),
-    (b"sk-", re.compile(rb"\bsk-[0-9A-Za-z_-]{20,}")),
-    (b"gh", re.compile(rb"\bgh[pousr]_[0-9A-Za-z]{36,}")),
-    (b"xox", re.compile(rb"\bxox[abprs]-[0-9A-Za-z-]{10,}")),
+    (b"AIza", _form(rb"AIza[0-9A-Za-z_-]{35}")),
+    (b"ya29.", _form(rb"ya29\.[0-9A-Za-z_-]{20,2000}")),
+    (b"sk-", _form(rb"sk-[0-9A-Za-z_-]{20,200}")),
+    (b"gh", _form(rb"gh[pousr]_[0-9A-Za-z]{36,255}")),
+    (b"xox", _form(rb"xox[abprs]-[0-9A-Za-z-]{10,200}")),
     (
-        b"PRIVATE KEY",
-        re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)"),
+        b"PRIVATE KEY-----",
+        re.compile(
+            rb"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-\"]*(?:-----END [A-Z ]{0,40}-----)?"
+        ),
     ),
 )
 """Kinds of keys that are known by their form, each with what it cannot be without."""

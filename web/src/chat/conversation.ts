@@ -170,7 +170,8 @@ export class Conversation {
 
   private async reload(): Promise<void> {
     const told = await this.history();
-    if (!told) return;
+    // Somebody may have spoken meanwhile: what is on its way is newer.
+    if (!told || this.chat.status === 'submitted' || this.chat.status === 'streaming') return;
     const last = this.chat.lastMessage;
     const isUnsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
     this.chat.messages = isUnsent ? [...told, last] : told;

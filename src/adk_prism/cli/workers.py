@@ -1,0 +1,82 @@
+"""Several server processes on one listening socket, for one machine with several cores.
+
+The parent listens and forks before anything heavy is imported, then only watches: it passes signals on,
+starts a worker again that died, and ends when all have ended. What they share is in the log and the sessions'
+store, so a worker that dies is a replica that dies: another one goes on with its runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+
+SHORTEST_LIFE = 5.0
+"""Seconds. A worker that dies sooner would die again: everything ends, and the operator sees why."""
+
+
+class Workers:
+    """The worker processes of one server."""
+
+    def __init__(self, count: int, work: Callable[[int], int]) -> None:
+        """`work` is run in each worker, with its number from 0, and returns its exit code."""
+        self._count = count
+        self._work = work
+        self._alive: dict[int, tuple[int, float]] = {}
+        """By process id: the worker's number, and when it began."""
+        self._signals = 0
+        self._code = 0
+
+    def run(self) -> int:
+        """Run until all workers have ended; return the worst of their exit codes."""
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, self._pass_on)
+        for number in range(self._count):
+            self._start(number)
+        while self._alive:
+            ended, status = os.waitpid(-1, 0)
+            self._note_end(ended, os.waitstatus_to_exitcode(status))
+        return self._code
+
+    def _start(self, number: int) -> None:
+        worker = os.fork()
+        if worker:
+            self._alive[worker] = (number, time.monotonic())
+            if self._signals:  # It came while the worker was being made.
+                os.kill(worker, signal.SIGTERM)
+            return
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, signal.SIG_DFL)
+        code = 1
+        try:
+            code = self._work(number)
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _note_end(self, worker: int, code: int) -> None:
+        number, began = self._alive.pop(worker, (0, 0.0))
+        if self._signals:
+            self._code = self._code or max(code, 0)
+            return
+        if code > 0 or time.monotonic() - began < SHORTEST_LIFE:
+            self._code = max(code, 1)
+            self._signals += 1
+            self._tell(signal.SIGTERM)
+            return
+        print(f"adk-prism: worker {number} died ({code}); another one starts.", file=sys.stderr)
+        self._start(number)
+
+    def _pass_on(self, name: int, frame: FrameType | None) -> None:
+        del frame
+        self._signals += 1
+        self._tell(name)
+
+    def _tell(self, name: int) -> None:
+        for worker in list(self._alive):
+            with suppress(ProcessLookupError):  # It has just ended.
+                os.kill(worker, name)

@@ -1,0 +1,70 @@
+"""A storm over some replicas, for as long as one likes: `python -m tests.chaos --kill 30 --pause 5 --redis 3`.
+
+Prints a line for each run, and its seed, with which the same faults come at the same moments again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.chaos.replicas import Replicas
+from tests.chaos.storm import FAULTS, Report, Storm
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    for fault in FAULTS:
+        parser.add_argument(f"--{fault}", type=int, default=0, metavar="N")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--replicas", type=int, default=3)
+    parser.add_argument("--viewers", type=int, default=4)
+    parser.add_argument("--lease", type=float, default=2.0)
+    parser.add_argument("--sessions", default="", help="session service URI; without: SQLite")
+    parser.add_argument(
+        "--minutes", type=float, default=20.0, help="after which nothing new begins"
+    )
+    args = parser.parse_args()
+    faults = [fault for fault in FAULTS for _ in range(getattr(args, fault))]
+    random.Random(args.seed).shuffle(faults)
+    print(f"seed {args.seed}, {args.replicas} replicas, lease {args.lease:g} s", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        replicas = Replicas(Path(folder), lease=args.lease, sessions=args.sessions)
+        try:
+            replicas.start(args.replicas)
+            storm = Storm(replicas, args.lease, args.seed, args.viewers)
+            reports = asyncio.run(_play(storm, faults, time.monotonic() + 60 * args.minutes))
+        finally:
+            replicas.close()
+    return _sum_up(reports, len(faults))
+
+
+async def _play(storm: Storm, faults: list[str], until: float) -> list[Report]:
+    reports = []
+    for fault in faults:
+        if time.monotonic() > until:
+            break
+        report = await storm.play(fault)
+        reports.append(report)
+        wrong = "; ".join(report.wrong) or "ok"
+        print(
+            f"{fault:6} {report.outcome:9} takeovers {report.takeovers} after {report.waited:4.1f} s, "
+            f"entries {report.entries:4}, reconnections {report.reconnections:3}: {wrong}",
+            flush=True,
+        )
+    return reports
+
+
+def _sum_up(reports: list[Report], planned: int) -> int:
+    bad = [report for report in reports if report.wrong]
+    print(f"{len(reports)} of {planned} runs, {len(bad)} with something wrong")
+    return 1 if bad or len(reports) < planned else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""What every viewer of a run must have seen, whatever happened meanwhile.
+
+A viewer's history is the frames that it was given, over all its connections, in the order in which they came.
+It must be the run's stream itself: nothing missing, nothing twice, nothing in another order, and one end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+END = b"[DONE]"
+
+
+@dataclass
+class History:
+    """What one viewer saw."""
+
+    viewer: str
+    frames: list[tuple[str, bytes]] = field(default_factory=list)
+    """Position and data of each frame."""
+    connections: int = 0
+
+
+def read_frames(stream: bytes) -> list[tuple[str, bytes]]:
+    """Return the whole frames of a piece of an event stream."""
+    frames = []
+    for block in stream.split(b"\n\n")[:-1]:
+        lines = dict(line.split(b": ", 1) for line in block.split(b"\n") if b": " in line)
+        if b"data" in lines:
+            frames.append((lines.get(b"id", b"").decode(), lines[b"data"]))
+    return frames
+
+
+def anomalies(history: History, reference: Sequence[tuple[str, bytes]]) -> Iterator[str]:
+    """Yield what is wrong with a history, given the run's stream as it is in the end."""
+    seen, whole = history.frames, list(reference)
+    places = [position for position, _ in seen]
+    if len(set(places)) != len(places):
+        yield f"{history.viewer} was given a frame twice"
+    if seen != whole[: len(seen)]:
+        at = next(
+            (i for i, pair in enumerate(zip(seen, whole, strict=False)) if pair[0] != pair[1]), 0
+        )
+        yield f"{history.viewer} saw something else at frame {at + 1}"
+    if len(seen) < len(whole):
+        yield f"{history.viewer} saw {len(seen)} of {len(whole)} frames"
+    if sum(data == END for _, data in seen) != 1 or not seen or seen[-1][1] != END:
+        yield f"{history.viewer} saw no end, or more than one"
+
+
+def log_anomalies(cursors: Sequence[int], kinds: Sequence[str]) -> Iterator[str]:
+    """Yield what is wrong with a run's log."""
+    if list(cursors) != list(range(1, len(cursors) + 1)):
+        yield "the log has a gap"
+    if kinds.count("RunEnded") != 1 or kinds[-1] != "RunEnded":
+        yield "the log has no end, or more than one"
+    if kinds.count("RunStarted") != 1:
+        yield "the log has more than one beginning"

@@ -1,0 +1,95 @@
+"""Replicas as processes, over one Redis and one store of sessions: started, killed, paused."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.redis_server import RedisServer
+
+_READY = re.compile(r"adk-prism on (http://\S+) ")
+_HIDDEN = re.compile(r"ADK_PRISM_|GOOGLE_|GEMINI_|.*_API_KEY$")
+
+
+@dataclass
+class Replica:
+    """One server process."""
+
+    process: subprocess.Popen[str]
+    url: str = ""
+    lines: list[str] = field(default_factory=list)
+    ready: threading.Event = field(default_factory=threading.Event)
+
+    def read(self) -> None:
+        """Read what it says, until it ends."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            found = _READY.match(line)
+            if found:
+                self.url = found[1]
+                self.ready.set()
+            else:
+                self.lines.append(line.rstrip())
+        self.ready.set()
+
+    def signal(self, name: signal.Signals) -> None:
+        self.process.send_signal(name)
+
+
+class Replicas:
+    """Some replicas of the bundled apps."""
+
+    def __init__(
+        self, folder: Path, *, lease: float, sessions: str = "", delay: str = "0.01"
+    ) -> None:
+        self._folder = folder
+        data = folder / "redis"
+        data.mkdir()
+        self.redis = RedisServer(data)
+        self._words = [
+            *("--log", self.redis.url),
+            *("--lease", f"{lease}s"),
+            *("--sessions", sessions or f"sqlite:///{folder / 'sessions.db'}"),
+            *("--chat-busy", "wait"),
+        ]
+        self._delay = delay
+        self.all: list[Replica] = []
+
+    def start(self, count: int = 1) -> list[Replica]:
+        """Start some, and wait until they answer."""
+        begun = [self._begin() for _ in range(count)]
+        for each in begun:
+            each.ready.wait(120)
+            assert each.url, "\n".join(each.lines)
+        return begun
+
+    def _begin(self) -> Replica:
+        kept = {k: v for k, v in os.environ.items() if not _HIDDEN.match(k)}
+        offline = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": self._delay}
+        command = [sys.executable, "-m", "adk_prism.cli", "serve", "--port", "0", *self._words]
+        process = subprocess.Popen(
+            command, cwd=self._folder, env=kept | offline, stderr=subprocess.PIPE, text=True
+        )
+        replica = Replica(process)
+        threading.Thread(target=replica.read, daemon=True).start()
+        self.all.append(replica)
+        return replica
+
+    def alive(self) -> list[Replica]:
+        """Return those that run."""
+        return [each for each in self.all if each.url and each.process.poll() is None]
+
+    def close(self) -> None:
+        """End everything."""
+        for each in self.all:
+            if each.process.poll() is None:
+                each.process.kill()
+            each.process.wait()
+        if self.redis.process.poll() is None:
+            self.redis.kill()

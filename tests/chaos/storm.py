@@ -1,0 +1,179 @@
+"""Runs with viewers, and something that goes wrong in the middle of each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from tests.chaos.history import END, History, anomalies, log_anomalies, read_frames
+from tests.chaos.replicas import Replica, Replicas
+
+DEADLINE = 60.0
+"""Seconds within which every viewer must have seen the end."""
+
+ERRORS = (httpx.TransportError, httpx.StreamError)
+
+
+@dataclass
+class Report:
+    """What became of one run."""
+
+    fault: str
+    run: str = ""
+    outcome: str = ""
+    takeovers: int = 0
+    waited: float = 0.0
+    """Seconds between the fault and the takeover."""
+    entries: int = 0
+    reconnections: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class Storm:
+    """Plays faults on a cluster."""
+
+    def __init__(self, replicas: Replicas, lease: float, seed: int, viewers: int = 4) -> None:
+        self._replicas = replicas
+        self._lease = lease
+        self._random = random.Random(seed)
+        self._viewers = viewers
+
+    async def play(self, fault: str, text: str = "long 200") -> Report:
+        """Start a run, watch it, let the fault happen to its owner, and check everything."""
+        report = Report(fault)
+        owner = self._random.choice(self._replicas.alive())
+        async with httpx.AsyncClient(timeout=DEADLINE) as http:
+            report.run = await self._begin(http, owner, text)
+            histories = [History(f"viewer {n + 1}") for n in range(self._viewers)]
+            watching = [asyncio.create_task(self._watch(h, report.run)) for h in histories]
+            await asyncio.sleep(self._random.uniform(0.05, 1.5))
+            broke = time.time()
+            done = asyncio.gather(*watching)
+            await _FAULTS[fault](self, owner, done)
+            try:
+                await asyncio.wait_for(done, DEADLINE)
+            except TimeoutError:
+                report.wrong.append("a viewer was left waiting")
+            await self._check(http, report, histories, broke)
+        return report
+
+    async def _begin(self, http: httpx.AsyncClient, owner: Replica, text: str) -> str:
+        message = {"role": "user", "parts": [{"type": "text", "text": text}]}
+        body = {"id": f"chat-{uuid.uuid4()}", "messages": [message]}
+        async with http.stream("POST", f"{owner.url}/api/chat/tour", json=body) as answer:
+            assert answer.status_code == 200, await answer.aread()
+            return answer.headers["x-prism-run"]
+
+    async def _watch(self, history: History, run: str) -> None:
+        """Read to the end, at whichever replica answers; cut now and then, as networks do."""
+        while not history.frames or history.frames[-1][1] != END:
+            replica = self._random.choice(self._replicas.alive())
+            history.connections += 1
+            try:
+                await self._read(history, replica, run, self._random.randrange(500, 60_000))
+            except ERRORS:
+                await asyncio.sleep(0.05)  # before another one is asked
+
+    async def _read(self, history: History, replica: Replica, run: str, patience: int) -> None:
+        headers = {"last-event-id": history.frames[-1][0]} if history.frames else {}
+        timeout = httpx.Timeout(DEADLINE, read=self._lease + 3)
+        path = f"{replica.url}/api/runs/{run}/stream?as=ai-sdk"
+        async with (
+            httpx.AsyncClient(timeout=timeout) as http,
+            http.stream("GET", path, headers=headers) as answer,
+        ):
+            if answer.status_code != 200:
+                await asyncio.sleep(0.2)
+                return
+            rest = b""
+            async for piece in answer.aiter_raw():
+                rest += piece
+                whole = rest.rpartition(b"\n\n")[0]
+                if whole:
+                    history.frames += read_frames(whole + b"\n\n")
+                    rest = rest[len(whole) + 2 :]
+                patience -= len(piece)
+                if patience < 0:
+                    return
+
+    async def _check(
+        self, http: httpx.AsyncClient, report: Report, histories: Sequence[History], broke: float
+    ) -> None:
+        entries = await self._recording(http, report.run)
+        kinds = [entry["record"].get("type", "AgentEvent") for entry in entries]
+        report.wrong += log_anomalies([entry["cursor"] for entry in entries], kinds)
+        report.entries = len(entries)
+        report.outcome = entries[-1]["record"].get("outcome", "none")
+        taken = [
+            e["time"] for e, kind in zip(entries, kinds, strict=True) if kind == "RunTakenOver"
+        ]
+        report.takeovers = len(taken)
+        report.waited = max((when - broke for when in taken), default=0.0)
+        replica = self._replicas.alive()[0]
+        answer = await http.get(f"{replica.url}/api/runs/{report.run}/stream?as=ai-sdk")
+        reference = read_frames(answer.content)
+        for history in histories:
+            report.wrong += anomalies(history, reference)
+            report.reconnections += history.connections - 1
+        if report.fault in ("kill", "pause") and report.waited > self._lease + 1 + SLACK:
+            report.wrong.append(f"the takeover took {report.waited:.1f} s")
+
+    async def _recording(self, http: httpx.AsyncClient, run: str) -> list[dict[str, Any]]:
+        replica = self._replicas.alive()[0]
+        answer = await http.get(f"{replica.url}/api/runs/{run}/recording")
+        lines = [json.loads(line) for line in answer.text.splitlines() if line]
+        return [line for line in lines if "cursor" in line]
+
+    # ------------------------------------------------------------------ faults
+
+    async def _kill(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        del done
+        owner.signal(signal.SIGKILL)
+        await asyncio.to_thread(owner.process.wait)
+        await asyncio.to_thread(self._replicas.start)
+
+    async def _pause(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        """Stop a process for longer than its leases, and let it wake up when others have gone on."""
+        owner.signal(signal.SIGSTOP)
+        url, owner.url = owner.url, ""  # nobody asks it meanwhile
+        try:
+            await asyncio.wait([done], timeout=2 * self._lease + 5)
+        finally:
+            owner.signal(signal.SIGCONT)
+        await asyncio.sleep(1)  # for whatever it may still want to do
+        owner.url = url
+
+    async def _redis(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        del owner, done
+        self._replicas.redis.kill()
+        await asyncio.sleep(self._random.uniform(0.1, 1.0))
+        await asyncio.to_thread(self._replicas.redis.restart)
+
+    async def _term(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        del done
+        owner.signal(signal.SIGTERM)
+        await asyncio.to_thread(self._replicas.start)
+
+    async def _nothing(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        del owner, done
+
+
+SLACK = 3.0
+"""Seconds for a machine that is busy with much else."""
+
+_FAULTS = {
+    "kill": Storm._kill,
+    "pause": Storm._pause,
+    "redis": Storm._redis,
+    "term": Storm._term,
+    "none": Storm._nothing,
+}
+FAULTS = tuple(_FAULTS)
