@@ -1,4 +1,4 @@
-"""A storm over some replicas, for as long as one likes: `python -m tests.chaos --kill 30 --pause 5 --redis 3`.
+"""A storm over some replicas: `python -m tests.chaos --kill 30 --pause 5 --redis 3`.
 
 Prints a line for each run, and its seed, with which the same faults come at the same moments again.
 """

@@ -108,10 +108,10 @@ class Storm:
         self, http: httpx.AsyncClient, report: Report, histories: Sequence[History], broke: float
     ) -> None:
         entries = await self._recording(http, report.run)
-        kinds = [entry["record"].get("type", "AgentEvent") for entry in entries]
+        kinds = [entry["type"] for entry in entries]
         report.wrong += log_anomalies([entry["cursor"] for entry in entries], kinds)
         report.entries = len(entries)
-        report.outcome = entries[-1]["record"].get("outcome", "none")
+        report.outcome = entries[-1].get("outcome", "none")
         taken = [
             e["time"] for e, kind in zip(entries, kinds, strict=True) if kind == "RunTakenOver"
         ]

@@ -12,6 +12,7 @@ import httpx
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import BaseNode
 from tests.redis_server import RedisServer
@@ -38,6 +39,7 @@ async def replica(
     folder: Path,
     *,
     resumable: bool = True,
+    service: BaseSessionService | None = None,
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Serve the app beside other replicas."""
@@ -49,7 +51,7 @@ async def replica(
     )
     runner = Runner(
         app=app,
-        session_service=SqliteSessionService(str(folder / "sessions.db")),
+        session_service=service or SqliteSessionService(str(folder / "sessions.db")),
         artifact_service=InMemoryArtifactService(),
     )
     reports: list[Diagnostic] = []

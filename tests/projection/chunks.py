@@ -11,7 +11,7 @@ from tests.laws.events import Json, entries
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.projection import WHOLE, Scope
 from adk_prism.projection.registry import protocol
-from adk_prism.runlog.entry import Continues, Entry, Outcome
+from adk_prism.runlog.entry import Continues, Entry, Outcome, Record
 
 DONE = "[DONE]"
 STEP = {"type": "start-step"}
@@ -20,7 +20,7 @@ BY_AGENT = {"adk": {"author": "agent"}}
 
 
 def chunks(
-    *events: Json | bytes,
+    *events: Json | bytes | Record,
     dialect: str = "",
     outcome: Outcome | None = None,
     continues: Continues | None = None,

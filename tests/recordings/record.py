@@ -30,6 +30,7 @@ from tests.recordings import capture, shapes, workflow_shapes
 from tests.recordings.chat_shapes import CHAT_SHAPES
 from tests.recordings.determinism import start_counting
 from tests.recordings.shapes import Shape
+from tests.recordings.takeover_shapes import TAKEOVER_SHAPES
 from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism.apps.tour.scenarios import SCENARIOS
@@ -38,8 +39,10 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.projection.ai_sdk.requests import Continuation, ToolAnswer
-from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
+from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.apps import Apps
 from adk_prism.source.recording import write_run
@@ -86,8 +89,10 @@ class RecordingStage(Stage):
         self._streaming = streaming is StreamingMode.SSE
         self._apps = Apps.of_runners({app.name: self.runner})
         self._origin = Origin(app=app.name, user=USER, session=SESSION)
-        gate = Gate()
-        self._runs = Runs(self._log, gate, ignore)
+        leases = LocalLeases()
+        gate = Gate(leases)
+        self._runs = Runs(self._log, gate, ignore, leases)
+        self._takeovers = Takeovers(self._log, self._apps, self._runs, leases, ignore, "retry")
         self._talk = Conversations(self._apps, self._runs, gate, Chats(self._log), ignore)
         self._numbers = count(1)
 
@@ -107,6 +112,23 @@ class RecordingStage(Stage):
             Raw(message.model_dump_json(by_alias=True, exclude_none=True)) if message else Raw()
         )
         return await self._follow(await self._talk.run_adk(start, content, invocation or ""), abort)
+
+    async def die_at(self, text: str, words: str) -> Take:
+        """Say something; drop the run when its log has these words, and go on with it as a server does."""
+        await self._log.open()
+        await self._apps.sessions(self._origin.app).ensure(self._origin)
+        message = types.Content(role="user", parts=[types.Part(text=text)])
+        content = Raw(message.model_dump_json(by_alias=True, exclude_none=True))
+        run = await self._talk.run_adk(self._start(), content, "")
+        async with aclosing(self._log.read(run, follow=True)) as batches:
+            async for batch in batches:
+                if any(words.encode() in pack(entry.record)[1] for entry in batch):
+                    break
+        active = self._runs._active[run]
+        active.lose()
+        await self._runs.wait(run)
+        await self._takeovers.look()
+        return await self._read(run)
 
     async def answer_chat(self, message: str, *answers: ToolAnswer) -> Take:
         """Go on with a message as a chat client does."""
@@ -148,6 +170,8 @@ def _plays() -> dict[str, Shape]:
     found = {**capture.CAPTURES, "large_file": capture._scenario(replace(large, prompt=_LARGE))}
     for name, shape in CHAT_SHAPES.items():
         found[name] = partial(shape, RecordingStage)
+    for name, dies in TAKEOVER_SHAPES.items():
+        found[name] = partial(dies, RecordingStage)
     return {name: play for name, play in found.items() if name not in NOT_RECORDED}
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from adk_prism.errors import PrismError, UsageError
-from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.leases import LocalLeases
+from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.open import open_leases, open_log
 from adk_prism.runlog.redis import RedisLog
 from adk_prism.runlog.redis_leases import RedisLeases

@@ -93,6 +93,7 @@ ROUTES: dict[str, Row] = {
     "GET /assets/{name}": Open("/assets/none.js"),
     "GET /prism.svg": Open("/prism.svg"),
     "GET /health": Open("/health"),
+    "GET /ready": Open("/ready"),
     "GET /version": Common("/version"),
     "GET /list-apps": Common("/list-apps"),
     "GET /apps/{app_name}/app-info": Common(f"/apps/{APP}/app-info"),

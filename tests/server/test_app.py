@@ -150,7 +150,7 @@ def test_a_log_that_does_not_open_is_said_with_each_request(settings: Settings) 
 
 
 @pytest.mark.parametrize(
-    "changes", [{"sessions": "nonsense://x"}, {"log": "nonsense:"}, {"log": "redis://localhost"}]
+    "changes", [{"sessions": "nonsense://x"}, {"log": "nonsense:"}, {"log": "redis://host/x"}]
 )
 def test_what_cannot_be_is_said_when_the_app_is_made(
     settings: Settings, changes: dict[str, str]

@@ -47,7 +47,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         (["serve", "--port", "x"], "--port is 'x'; expected a whole number from 0 to 65535"),
         (["serve", "--host", "0.0.0.0"], "--insecure"),
         (["serve", "--workers", "2"], "--workers 1"),
-        (["serve", "--log", "redis://localhost", "--port", "0"], "Redis"),
+        (["serve", "--log", "redis://localhost/nonsense", "--port", "0"], "Redis"),
         (["serve", "--log", "nonsense", "--port", "0"], "expected memory:"),
         (["serve", "no-such-folder", "--port", "0", "--log", "memory:"], "no-such-folder"),
         (["serve", "--allow-origin", "*"], "Origin '*'"),

@@ -32,7 +32,7 @@ def of_a_run(
     for path, methods in schema.items():
         if "{run}" not in path:
             continue
-        place = path.format(run=run, cursor=1, part="0")
+        place = path.format(run=run, cursor=1, part="0", link="0" * 16)
         for method in methods:
             body = {"at": 1} if method == "post" else None
             yield stage.client.build_request(method.upper(), place, json=body)

@@ -246,7 +246,9 @@ class Tap:
                     await self._emit(Entry(0, when, record) if is_late else record)
                 except Exception as error:  # whoever records gets it back
                     self.error = error
-                    if not isinstance(error, Fenced):  # An abort would be a word in another's session.
+                    if not isinstance(
+                        error, Fenced
+                    ):  # An abort would be a word in another's session.
                         self._stop()
                 else:
                     # Not before: what a cancelled task could not write is left to the next one.

@@ -21,7 +21,7 @@ from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
 
 from adk_prism.projection.ai_sdk import frames
 from adk_prism.projection.ai_sdk.projection import Scope
-from adk_prism.runlog.entry import Continues, Decision
+from adk_prism.runlog.entry import Continues, Decision, Record, RunTakenOver
 
 START = {"type": "start", "messageId": "run-1", "messageMetadata": {"runId": "run-1"}}
 NO_USAGE: Json = {"usage": {}}
@@ -32,6 +32,12 @@ MADE = {
     "toolName": "pay",
     "input": {"amount": 5},
     "providerMetadata": BY_AGENT,
+}
+TAKEN = RunTakenOver(epoch=1)
+TOLD = {
+    "type": "data-prism-takeover",
+    "id": "takeover-1",
+    "data": {"epoch": 1, "superseded": []},
 }
 ASKED = {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"}
 
@@ -61,7 +67,7 @@ def stepped(*inner: Any) -> list[Any]:
 @dataclass(frozen=True)
 class Case:
     id: str
-    events: list[Json | bytes]
+    events: list[Json | bytes | Record]
     chunks: list[Any]
     how: dict[str, Any] = field(default_factory=dict)
 
@@ -77,6 +83,74 @@ CASES = [
             *stepped(*text("Hi", about={"adk": {"author": "a", "path": "r@1/a@2", "branch": "b"}})),
             *finish(),
         ],
+    ),
+    Case(
+        "after a takeover the same is said again, and more",
+        [event(said("Hi "), partial=True), TAKEN, event(said("Hi there"), partial=False)],
+        [
+            START,
+            *stepped(
+                {"type": "text-start", "id": "text-2.0", "providerMetadata": BY_AGENT},
+                {"type": "text-delta", "id": "text-2.0", "delta": "Hi "},
+                TOLD,
+                {"type": "text-delta", "id": "text-2.0", "delta": "there"},
+                {"type": "text-end", "id": "text-2.0"},
+            ),
+            *finish(),
+        ],
+    ),
+    *(
+        Case(
+            f"after a takeover something else is said, in dialect {name}",
+            [event(said("Hi "), partial=True), TAKEN, event(said("No."), partial=False)],
+            [
+                START,
+                *stepped(
+                    {"type": "text-start", "id": "text-2.0", "providerMetadata": BY_AGENT},
+                    {"type": "text-delta", "id": "text-2.0", "delta": "Hi "},
+                    TOLD,
+                    {
+                        "type": "text-end",
+                        "id": "text-2.0",
+                        "providerMetadata": {**BY_AGENT, "prism": {"abandoned": True}},
+                    },
+                    *taken_back,
+                    *text("No.", block="text-4.0"),
+                ),
+                *finish(),
+            ],
+            {"dialect": name},
+        )
+        for name, taken_back in {"6": [], "7": [{"type": "reset-step"}, TOLD]}.items()
+    ),
+    Case(
+        "a takeover in a step that holds more than the text takes nothing back",
+        [
+            event(said("Hi "), partial=True),
+            event(PAY, path="other@1", author="other", partial=False),
+            TAKEN,
+            event(answer("pay", "c1", {"ok": 1}), path="other@1", author="other"),
+            event(said("No."), partial=False),
+        ],
+        [
+            START,
+            *stepped(
+                {"type": "text-start", "id": "text-2.0", "providerMetadata": BY_AGENT},
+                {"type": "text-delta", "id": "text-2.0", "delta": "Hi "},
+                MADE | {"providerMetadata": {"adk": {"author": "other", "path": "other@1"}}},
+                TOLD,
+                OUTPUT,
+                {
+                    "type": "text-end",
+                    "id": "text-2.0",
+                    "providerMetadata": {**BY_AGENT, "prism": {"abandoned": True}},
+                },
+                *text("No.", block="text-6.0"),
+            ),
+            *stepped(),
+            *finish(),
+        ],
+        {"dialect": "7"},
     ),
     Case(
         "thoughts, signed at their start and at their end",

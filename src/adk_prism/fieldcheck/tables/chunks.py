@@ -33,7 +33,7 @@ MESSAGE: dict[str, Chunk] = {
     "start": emitted((fact.MessageBegan,), "messageId messageMetadata"),
     "start-step": emitted(_OUTPUT),
     "finish-step": emitted(_OUTPUT),
-    "reset-step": emitted((fact.BlockEnded,)),
+    "reset-step": Chunk(Emitted((fact.BlockEnded,), dialect="7"), {}),
     "message-metadata": emitted((fact.MessageBegan, fact.RunOver), "messageMetadata"),
     "finish": emitted((fact.RunOver, fact.MessageEnded), "finishReason messageMetadata"),
     "abort": emitted((fact.RunOver,), reason=_LATER),

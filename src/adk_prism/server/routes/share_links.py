@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from adk_prism.errors import Forbidden, NotFound
+from adk_prism.runlog.entry import RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
@@ -47,7 +48,7 @@ class _LinkRoutes:
         self, request: Request, run: Run, asked: NewLink | None = None
     ) -> dict[str, Any]:
         """Make a link to a run; its token is told now and never again."""
-        owner = _owner(request)
+        owner = await self._owner(request, run)
         lifetime = asked.expires_in if asked else LIFETIME
         link, token = await self._context.links.create(run, owner.user, lifetime)
         address = f"{base_url(request, self._context.settings)}/api/runs/{run}/share?share={token}"
@@ -55,22 +56,25 @@ class _LinkRoutes:
 
     async def list_links(self, request: Request, run: Run) -> list[dict[str, Any]]:
         """Return the run's links that are good, without their tokens."""
-        _owner(request)
+        await self._owner(request, run)
         return [_shown(link) for link in await self._context.links.of_run(run)]
 
     async def revoke(self, request: Request, run: Run, link: LinkId) -> None:
         """Take a link back; what it has open is closed."""
-        _owner(request)
+        await self._owner(request, run)
         await self._context.links.revoke(run, link)
 
-
-def _owner(request: Request) -> Principal:
-    caller = caller_of(request)
-    if isinstance(caller, Principal):
-        return caller
-    if isinstance(caller, Guest):
-        raise NotFound("A link to a run does not open its links.")
-    raise Forbidden("Share links need callers who say who they are: see --tokens, --oidc-issuer.")
+    async def _owner(self, request: Request, run: RunId) -> Principal:
+        """Return who asks, who may: the run was looked at already for everybody who is known."""
+        caller = caller_of(request)
+        if isinstance(caller, Principal):
+            return caller
+        if isinstance(caller, Guest):
+            raise NotFound("A link to a run does not open its links.")
+        await self._context.log.summary(run)
+        raise Forbidden(
+            "Share links need callers who say who they are: see --tokens, --oidc-issuer."
+        )
 
 
 def _shown(link: ShareLink) -> dict[str, Any]:
