@@ -28,7 +28,7 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test check format bench lock dist clean
+.PHONY: help serve test check format bench lock dist cluster clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,12 +52,15 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
-bench: $(BENCH)/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
+bench: $(BENCH)/.installed $(VENV)/redis-server/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
 dist: $(VENV)/.installed $(PAGE)  ## build the sdist and the wheel into dist/
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
+
+cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster/.installed  ## Redis, PostgreSQL and three replicas, from the wheel, until Ctrl-C
+	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
 
 clean:  ## remove environments, caches and dist/
 	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(dir $(PAGE)) dist
@@ -116,6 +119,14 @@ $(BENCH)/.installed: requirements/bench.txt pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m venv $(BENCH)
 	$(BENCH)/bin/python $(INSTALL) --require-hashes --requirement $<
 	$(BENCH)/bin/python $(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+# The wheel, with what it needs and nothing of this checkout: what an operator installs.
+$(VENV)/cluster/.installed: requirements/serve.txt $(PAGE) $(shell find src -name '*.py') | $(VENV)/.made
+	$(MAKE) dist
+	$(BIN)/python -m venv $(VENV)/cluster
+	$(VENV)/cluster/bin/python $(INSTALL) --require-hashes --requirement $<
+	$(VENV)/cluster/bin/python $(INSTALL) --force-reinstall dist/*.whl
 	@touch $@
 
 $(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made

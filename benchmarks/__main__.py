@@ -24,10 +24,12 @@ NAMES = (
     "library",
     "growth",
     "stream_over_http",
+    "identity",
     "long_runs",
     "viewers",
     "live",
     "long_sessions",
+    "redis_log",
     "start_up",
     "page",
 )

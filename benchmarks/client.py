@@ -17,7 +17,7 @@ SILENCE = 60.0
 """Seconds without a byte after which a stream is taken for dead."""
 
 
-def request(port: int, path: str, body: Any = None) -> socket.socket:
+def request(port: int, path: str, body: Any = None, *headers: str) -> socket.socket:
     """Send a request and return the connection; the server closes it after its answer."""
     payload = b"" if body is None else json.dumps(body).encode()
     head = [
@@ -25,6 +25,7 @@ def request(port: int, path: str, body: Any = None) -> socket.socket:
         f"host: 127.0.0.1:{port}",
         "accept: text/event-stream",
         "connection: close",
+        *headers,
     ]
     if body is not None:
         head += ["content-type: application/json", f"content-length: {len(payload)}"]

@@ -41,15 +41,24 @@ def _listen_to_parent() -> None:
 # --------------------------------------------------------------------------- servers
 
 
-def serve_prism(port: int) -> None:
+TOKEN = "a-token-for-the-benchmark"
+
+
+def serve_prism(port: int, *more: str) -> None:
     """Serve with adk-prism, as its command line does, run log in SQLite."""
     from adk_prism.cli import main
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        Path("tokens.json").write_text(json.dumps({TOKEN: "user"}))
         options = ["--port", str(port), "--sessions", "memory://", "--artifacts", "memory://"]
         log = ["--log", f"sqlite:///{folder}/runs.db"]
-        sys.exit(main(["serve", str(AGENTS), *options, *log]))
+        sys.exit(main(["serve", str(AGENTS), *options, *log, *more]))
+
+
+def serve_known(port: int) -> None:
+    """Serve with adk-prism to callers who have to be known, within limits that nothing here reaches."""
+    serve_prism(port, "--tokens", "tokens.json", "--limit-bytes", "64GiB", "--limit-rate", "100000")
 
 
 def serve_adk(port: int) -> None:
@@ -120,6 +129,7 @@ async def _run_when_told() -> None:
 
 KINDS: dict[str, Callable[[int], None]] = {
     "prism": serve_prism,
+    "known": serve_known,
     "adk": serve_adk,
     "ag-ui": serve_ag_ui,
     "bare": run_bare,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from adk_prism.server.prism import Prism as Prism
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
+    from adk_prism.source.doubt import idempotency_key as idempotency_key
+    from adk_prism.source.doubt import idempotent as idempotent
 
 
 _HOMES = {
@@ -21,9 +23,20 @@ _HOMES = {
     "project": "adk_prism.pipeline.project",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
+    "idempotency_key": "adk_prism.source.doubt",
+    "idempotent": "adk_prism.source.doubt",
 }
 
-__all__ = ["Prism", "__version__", "client_state", "client_tool", "create_app", "project"]
+__all__ = [
+    "Prism",
+    "__version__",
+    "client_state",
+    "client_tool",
+    "create_app",
+    "idempotency_key",
+    "idempotent",
+    "project",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--viewers", type=int, default=4)
     parser.add_argument("--lease", type=float, default=2.0)
-    parser.add_argument("--sessions", default="", help="session service URI; without: SQLite")
+    parser.add_argument("--on-postgres", action="store_true", help="sessions in PostgreSQL")
     parser.add_argument(
         "--minutes", type=float, default=20.0, help="after which nothing new begins"
     )
@@ -34,7 +34,9 @@ def main() -> int:
     random.Random(args.seed).shuffle(faults)
     print(f"seed {args.seed}, {args.replicas} replicas, lease {args.lease:g} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        replicas = Replicas(Path(folder), lease=args.lease, sessions=args.sessions)
+        replicas = Replicas(
+            Path(folder), lease=args.lease, postgres=args.on_postgres or bool(args.postgres)
+        )
         try:
             replicas.start(args.replicas)
             storm = Storm(replicas, args.lease, args.seed, args.viewers)

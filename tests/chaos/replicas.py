@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
 _READY = re.compile(r"adk-prism on (http://\S+) ")
@@ -25,17 +26,19 @@ class Replica:
     url: str = ""
     lines: list[str] = field(default_factory=list)
     ready: threading.Event = field(default_factory=threading.Event)
+    reader: threading.Thread | None = None
 
     def read(self) -> None:
         """Read what it says, until it ends."""
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            found = _READY.match(line)
-            if found:
-                self.url = found[1]
-                self.ready.set()
-            else:
-                self.lines.append(line.rstrip())
+        with self.process.stderr as stderr:
+            for line in stderr:
+                found = _READY.match(line)
+                if found:
+                    self.url = found[1]
+                    self.ready.set()
+                else:
+                    self.lines.append(line.rstrip())
         self.ready.set()
 
     def signal(self, name: signal.Signals) -> None:
@@ -46,16 +49,19 @@ class Replicas:
     """Some replicas of the bundled apps."""
 
     def __init__(
-        self, folder: Path, *, lease: float, sessions: str = "", delay: str = "0.01"
+        self, folder: Path, *, lease: float, postgres: bool = False, delay: str = "0.01"
     ) -> None:
+        """With `postgres` the sessions are in PostgreSQL, else in a file of SQLite."""
         self._folder = folder
         data = folder / "redis"
         data.mkdir()
         self.redis = RedisServer(data)
+        self.postgres = PostgresServer() if postgres else None
+        sessions = self.postgres.uri if self.postgres else f"sqlite:///{folder / 'sessions.db'}"
         self._words = [
             *("--log", self.redis.url),
             *("--lease", f"{lease}s"),
-            *("--sessions", sessions or f"sqlite:///{folder / 'sessions.db'}"),
+            *("--sessions", sessions),
             *("--chat-busy", "wait"),
         ]
         self._delay = delay
@@ -77,7 +83,8 @@ class Replicas:
             command, cwd=self._folder, env=kept | offline, stderr=subprocess.PIPE, text=True
         )
         replica = Replica(process)
-        threading.Thread(target=replica.read, daemon=True).start()
+        replica.reader = threading.Thread(target=replica.read, daemon=True)
+        replica.reader.start()
         self.all.append(replica)
         return replica
 
@@ -91,5 +98,9 @@ class Replicas:
             if each.process.poll() is None:
                 each.process.kill()
             each.process.wait()
+            if each.reader is not None:
+                each.reader.join()
         if self.redis.process.poll() is None:
             self.redis.kill()
+        if self.postgres is not None:
+            self.postgres.close()

@@ -157,6 +157,14 @@ class Storm:
         await asyncio.sleep(self._random.uniform(0.1, 1.0))
         await asyncio.to_thread(self._replicas.redis.restart)
 
+    async def _postgres(self, owner: Replica, done: asyncio.Future[Any]) -> None:
+        del owner, done
+        postgres = self._replicas.postgres
+        assert postgres is not None, "the sessions are not in PostgreSQL"
+        postgres.kill()
+        await asyncio.sleep(self._random.uniform(0.1, 1.0))
+        await asyncio.to_thread(postgres.restart)
+
     async def _term(self, owner: Replica, done: asyncio.Future[Any]) -> None:
         del done
         owner.signal(signal.SIGTERM)
@@ -173,6 +181,7 @@ _FAULTS = {
     "kill": Storm._kill,
     "pause": Storm._pause,
     "redis": Storm._redis,
+    "postgres": Storm._postgres,
     "term": Storm._term,
     "none": Storm._nothing,
 }

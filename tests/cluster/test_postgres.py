@@ -12,6 +12,7 @@ import pytest
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
+from google.adk.tools import ToolContext
 from tests.cluster.stage import begin, ended, replica, said, vanish
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
@@ -49,8 +50,9 @@ def strange(request: pytest.FixtureRequest) -> Any:
 async def told(service: BaseSessionService, value: Any, session: str) -> dict[str, Any]:
     """Put a value everywhere where one may come from; return all that is seen of it."""
 
-    def odd() -> Any:
-        """Return something odd."""
+    def odd(tool_context: ToolContext) -> Any:
+        """Return something odd, and keep it."""
+        tool_context.state["kept"] = value
         return {"odd": value}
 
     model = Scripted.saying(call("odd", "c1"), "Done. ")
@@ -60,13 +62,17 @@ async def told(service: BaseSessionService, value: Any, session: str) -> dict[st
         body = json.dumps({"stateDelta": {"odd": value}})
         headers = {"content-type": "application/json"}
         patched = await stage.client.patch(path, content=body, headers=headers)
-        text = value if isinstance(value, str) else "hello"
-        message = {"role": "user", "parts": [{"text": text}]}
         where = {"appName": "app", "userId": "user", "sessionId": session}
-        ran = await stage.client.post(
-            "/run", content=json.dumps(where | {"newMessage": message}), headers=headers
-        )
+
+        async def run(text: str) -> Any:
+            message = {"role": "user", "parts": [{"text": text}]}
+            body = json.dumps(where | {"newMessage": message})
+            return await stage.client.post("/run", content=body, headers=headers)
+
+        ran = await run("hello")
+        asked = await run(value if isinstance(value, str) else "hello")
         return {
+            "asked": (asked.status_code, _problem(asked)),
             "made": made.status_code,
             "patched": (patched.status_code, _problem(patched)),
             "ran": (ran.status_code, _contents(ran.json()) if ran.is_success else _problem(ran)),
@@ -92,13 +98,17 @@ async def test_strange_values(postgres: PostgresServer, tmp_path: Path, strange:
     sqlite = SqliteSessionService(str(tmp_path / "sessions.db"))
     database = DatabaseSessionService(postgres.uri)
     try:
-        on_sqlite = await told(sqlite, strange, "s")
+        on_sqlite = await told(sqlite, strange, f"s-{tmp_path.name}")
         on_postgres = await told(database, strange, f"s-{tmp_path.name}")
     finally:
         await database.close()
     assert on_postgres == on_sqlite
     assert on_sqlite["patched"][0] < 500
-    assert on_sqlite["ran"][0] < 500
+    assert on_sqlite["asked"][0] < 500
+    assert on_sqlite["ran"][0] == 200
+    assert on_sqlite["ran"][1][-1]["parts"] == [{"text": "Done. "}], (
+        "the tool's answer is no failure"
+    )
 
 
 async def test_a_takeover_with_sessions_in_postgres(

@@ -26,6 +26,7 @@ from adk_prism.runlog.entry import (
     Decision,
     Record,
     RunEnded,
+    RunTakenOver,
     SpeakerInterrupted,
 )
 
@@ -64,6 +65,8 @@ def scenes() -> Iterator[Run]:
     yield Run(
         "failed in the middle of a call", [*half, RunEnded(outcome="failed", code="Overload")]
     )
+    other = records([text("no", partial=True)])[1:]
+    yield Run("taken over", [*begun, RunTakenOver(epoch=1), *other])
     stranger = b'{"author":"agent","content":{"parts":[{"hologram":{"a":1}}]}}'
     yield Run("a part that nobody knows", ended([STARTED, AgentEvent(stranger)]))
     for approved in (True, False):

@@ -37,7 +37,7 @@ async def test_a_state_change_waits_for_the_run(
     change = asyncio.create_task(client.patch(PATH, json={"stateDelta": {"a": 1}}))
     assert await stays_pending(change)
     assert (await client.get(PATH)).json()["state"] == {}
-    context.gate.leave(ORIGIN)
+    await context.gate.leave(ORIGIN)
     assert (await change).json()["state"] == {"a": 1}
 
 
@@ -47,7 +47,7 @@ async def test_a_state_change_of_no_session_does_not_wait(
     """What cannot be is said at once."""
     await context.gate.enter(ORIGIN, "wait", lambda: None)
     assert (await client.patch(PATH, json={"stateDelta": {}})).status_code == 404
-    context.gate.leave(ORIGIN)
+    await context.gate.leave(ORIGIN)
 
 
 async def test_deleting_a_session_ends_its_run_and_deletes_its_runs(
@@ -67,7 +67,7 @@ async def test_deleting_a_session_ends_its_run_and_deletes_its_runs(
     deletion = asyncio.create_task(client.delete(PATH))
     assert await stays_pending(deletion)
     assert stopped
-    context.gate.leave(ORIGIN)
+    await context.gate.leave(ORIGIN)
     answer = await deletion
     assert (answer.status_code, answer.json()) == (200, None)
     assert (await client.get(PATH)).status_code == 404

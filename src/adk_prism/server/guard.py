@@ -1,10 +1,10 @@
 """Who may call: the Host and Origin of every request, and the CORS answers for those who may.
 
-Identity is looked at further in; before it, and where there is none, a web page open in somebody's
-browser is the caller to fear. A page that rebinds its DNS name to this machine is caught by its Host: what arrives over
-loopback must name this machine or a configured host, on every method. A page of another origin is
-caught by its Origin, on HTTP and on WebSocket handshakes, before anything is read. Callers that
-send no Origin are not browsers' scripts and pass.
+Who a caller is, `identity` finds out further in. Before that, and where there is no identity, a web page
+open in somebody's browser is the caller to fear. A page that rebinds its DNS name to this machine is
+caught by its Host: what arrives over loopback must name this machine or a configured host, on every
+method. A page of another origin is caught by its Origin, on HTTP and on WebSocket handshakes, before
+anything is read. Callers that send no Origin are not browsers' scripts and pass.
 
 Cross-origin callers that are listed get CORS headers for themselves, never `*`.
 """

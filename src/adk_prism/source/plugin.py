@@ -26,6 +26,7 @@ from adk_prism.runlog.leases import still_owned
 from adk_prism.source import sightings
 from adk_prism.source.doubt import answer_denied, answer_in_doubt
 from adk_prism.source.node_signals import NodeSignals
+from adk_prism.source.storable_event import make_storable
 from adk_prism.source.tap import SCOPE, Tap
 
 NAME = "adk_prism_nodes"
@@ -56,6 +57,7 @@ class NodePlugin(BasePlugin):
     ) -> None:
         if not event.partial:
             await still_owned()  # ADK stores it next, and nobody stores into another's session.
+            make_storable(event)
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
         if scope is not None and scope.run is not None and scope.run.owner is not None:

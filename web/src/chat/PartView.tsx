@@ -71,6 +71,8 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.TranscriptNote data={part.data} />;
     case 'data-interrupted':
       return <Notes.InterruptedNote data={part.data} />;
+    case 'data-prism-takeover':
+      return <Notes.TakeoverNote data={part.data} />;
     case 'data-error':
       return <Notes.ErrorNote data={part.data} />;
     case 'data-unrecognised':

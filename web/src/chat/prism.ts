@@ -258,6 +258,8 @@ export type PrismDataParts = {
   'pcm': { content: string; sampleRate: number; channels: number; bitDepth: number };
   /** What the user was heard to say, so far. */
   'input-transcription': { text: string; final: boolean };
+  /** Another process goes on with the run. `superseded`: ids of text and reasoning blocks that are said anew; `inDoubt`: calls that may have run twice. */
+  'prism-takeover': { epoch: number; superseded: string[]; inDoubt?: string[] };
   /** The speaker was cut off. */
   'interrupted': { author: string };
   /** A node or agent failed; the run may have survived it. */

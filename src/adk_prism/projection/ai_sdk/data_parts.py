@@ -94,6 +94,12 @@ SENT = {
         "What the user was heard to say, so far.",
         keyed=True,
     ),
+    "prism-takeover": DataPart(
+        "{ epoch: number; superseded: string[]; inDoubt?: string[] }",
+        "Another process goes on with the run. `superseded`: ids of text and reasoning blocks that are said "
+        "anew; `inDoubt`: calls that may have run twice.",
+        keyed=True,
+    ),
     "interrupted": DataPart("{ author: string }", "The speaker was cut off."),
     "error": DataPart(
         "{ code: string; author: string; path: string; message?: string }",

@@ -53,7 +53,7 @@ from adk_prism.projection.ai_sdk.frames import (
     ToolOutputError,
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
-from adk_prism.projection.ai_sdk.step_parts import TAKEOVER, StepParts
+from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.runlog.entry import Decision, Entry, RunEnded
 
@@ -176,7 +176,7 @@ class AiSdkProjection:
     def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
         told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
         told |= {"inDoubt": item.in_doubt} if item.in_doubt else {}
-        out.append(Data(TAKEOVER, told, f"takeover-{item.epoch}"))
+        out.append(_data("prism-takeover", told, part=f"takeover-{item.epoch}"))
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         ended = self._ended

@@ -34,14 +34,6 @@ def routes(context: Context) -> APIRouter:
             return Health(status="draining")
         return Health(status="ok")
 
-    @router.get("/ready", responses={503: {"model": Health}})
-    async def ready(response: Response) -> Health:
-        """Tell whether to send new work here; 503 while the server goes down, or its log is lost."""
-        answer = await health(response)
-        if answer.status == "ok":
-            await context.log.list(app="ready", user="ready", session="ready", unended=True)
-        return answer
-
     @router.get("/version")
     async def version() -> Version:
         """Return the versions of ADK, Python and adk-prism."""

@@ -120,6 +120,18 @@ export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] 
   );
 }
 
+export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] }) {
+  const doubtful = data.inDoubt?.length ?? 0;
+  return (
+    <Note kind="neutral" icon="retry" word="Taken over">
+      <span className="quiet">
+        Another server goes on with this answer.
+        {doubtful > 0 && ` ${doubtful === 1 ? 'One call' : `${doubtful} calls`} may have run before.`}
+      </span>
+    </Note>
+  );
+}
+
 export function TranscriptNote({ data }: { data: PrismDataParts['input-transcription'] }) {
   return (
     <Note kind="media" icon="user" word="Heard">

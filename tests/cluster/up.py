@@ -1,0 +1,64 @@
+"""Redis, PostgreSQL and three replicas on this machine, until Ctrl-C: what `make cluster` runs.
+
+The replicas are of the program that is named, installed from a wheel; each says on which port it serves. Kill
+one (its process id is told) while it answers, and look at the same conversation at another.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from tests.postgres_server import PostgresServer
+from tests.redis_server import RedisServer
+
+FIRST_PORT = 8001
+REPLICAS = 3
+
+
+def main(program: str) -> int:
+    """Start everything, wait for a signal, end everything."""
+    replicas: list[subprocess.Popen[bytes]] = []
+    with tempfile.TemporaryDirectory(prefix="prism-cluster-") as folder:
+        data = Path(folder) / "redis"
+        data.mkdir()
+        redis, postgres = RedisServer(data), PostgresServer()
+        print(f"Redis      {redis.url}\nPostgreSQL {postgres.uri}", flush=True)
+        try:
+            replicas += [
+                _replica(program, Path(folder), FIRST_PORT + number, redis, postgres)
+                for number in range(REPLICAS)
+            ]
+            with suppress(KeyboardInterrupt):
+                signal.pause()
+        finally:
+            for replica in replicas:
+                replica.terminate()
+            for replica in replicas:
+                replica.wait()
+            redis.kill()
+            postgres.close()
+    return 0
+
+
+def _replica(
+    program: str, folder: Path, port: int, redis: RedisServer, postgres: PostgresServer
+) -> subprocess.Popen[bytes]:
+    # Files are shared too: replicas on several machines have them in a bucket.
+    words = ["--log", redis.url, "--sessions", postgres.uri, "--lease", "3s", "--grace", "5s"]
+    files = ["--artifacts", f"file://{folder / 'artifacts'}"]
+    replica = subprocess.Popen(
+        [program, "serve", "--port", str(port), *words, *files], cwd=folder, env=dict(os.environ)
+    )
+    print(f"Replica    http://127.0.0.1:{port} is process {replica.pid}", flush=True)
+    return replica
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.exit(main(str(Path(sys.argv[1]).absolute())))
