@@ -163,7 +163,8 @@ class RedisLog:
         live = self._owned.get(run)
         if live is not None and epoch > live.epoch:
             # Whoever wrote before in this process is no longer the owner: what Redis has counts.
-            writer.discard(self._owned.pop(run))
+            await self._flush(live)
+            self._owned.pop(run, None)
             live = None
         if live is None:
             live = await self._own(run, records)
@@ -177,6 +178,14 @@ class RedisLog:
             size = live.taken_bytes
             writer.put(Growth(live, entries, packed, size, size - before, epoch, now))
         return Receipt(live.taken)
+
+    async def _flush(self, live: RedisRun) -> None:
+        """Wait until it is known what became of all that a run has taken."""
+        while (
+            self._owned.get(live.run) is live and live.taken > live.committed and not live.failure
+        ):
+            self._usable().writer.hurry()
+            await live.bell.wait()
 
     def _admit(self, live: LiveRun, records: Sequence[Record], epoch: int) -> None:
         try:
