@@ -83,7 +83,7 @@ class LivePlugin(BasePlugin):
             if tool is None or not call.id or tool.name in NEVER_SWITCHED:
                 continue
             context = ToolContext(invocation_context, function_call_id=call.id)
-            gated = await _is_gated(tool, dict(call.args or {}), context)
+            gated = await self._is_gated(tool, dict(call.args or {}), context)
             if gated or tool.is_long_running:
                 desk.expect(call.id, tool, gated=gated)
 
@@ -96,7 +96,7 @@ class LivePlugin(BasePlugin):
         if desk is None or not call:
             return None
         desk.switches.off(call)
-        if await _is_gated(tool, tool_args, tool_context):
+        if await self._is_gated(tool, tool_args, tool_context):
             verdict = await desk.ask(call, tool.name)
             if not verdict.approved:
                 reason = f" Reason: {verdict.reason}" if verdict.reason else ""
@@ -131,16 +131,16 @@ class LivePlugin(BasePlugin):
         )
         return {"error": f"The tool failed ({kind}). Reference: {correlation}."}
 
+    async def _is_gated(self, tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
+        # Asked as ADK's own gate asks: anything but True lets the call through.
+        try:
+            return await tool.check_require_confirmation(args, context) is True
+        except Exception as error:  # the app's own function: when in doubt, a person is asked
+            self._report(Diagnostic(kind="gate failed", detail=tool.name, cause=cause_of(error)))
+            return True
+
 
 def _desk(invocation: str) -> Desk | None:
     """Return the desk of the live run that this happens in, and not in a run inside one of its tools."""
     desk = DESK.get()
     return desk if desk is not None and desk.invocation == invocation else None
-
-
-async def _is_gated(tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
-    # Asked as ADK's own gate asks: anything but True lets the call through.
-    try:
-        return await tool.check_require_confirmation(args, context) is True
-    except Exception:  # the app's own function: when in doubt, a person is asked
-        return True
