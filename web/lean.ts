@@ -1,21 +1,55 @@
 /**
- * Leaves out of the page what it never runs: zod's translation of schemas into JSON Schema, which every schema drags
- * along. The AI SDK uses it on servers, to tell models of tools; a page only checks what it was sent.
+ * Leaves out of the page what it never runs, but other packages drag along.
+ *
+ * - zod's translation of schemas into JSON Schema: the AI SDK tells models of tools with it, on servers.
+ * - The writer of Markdown: remark-gfm has one beside its reader.
+ * - Moves of the graph that take time, and colours between colours: d3-zoom has them for whoever asks for them. The graph
+ *   moves at once, and a double click does not zoom it (`GraphPanel`).
+ * - The names of SVG's attributes: Markdown has no drawings, and raw HTML is not read.
+ * - A copy of what every browser has: `structuredClone`.
  */
 import { readFileSync } from 'node:fs';
 import type { Plugin } from 'vite';
 
-const UNUSED = /zod[\\/]v4[\\/]core[\\/](?:to-json-schema|json-schema-processors)\.js$/;
 const EXPORTED = /^export (?:async )?(?:function|const) (\w+)|^export \{ \w+ as (\w+) \}/gm;
+
+type Stand = { of: RegExp; code: (file: string) => string };
+
+const STANDS: readonly Stand[] = [
+  { of: /zod[\\/]v4[\\/]core[\\/](?:to-json-schema|json-schema-processors)\.js$/, code: empty },
+  { of: /mdast-util-to-markdown[\\/]index\.js$/, code: () => 'export const defaultHandlers = {}; export const toMarkdown = () => undefined;' },
+  { of: /markdown-table[\\/]index\.js$/, code: () => 'export const markdownTable = () => undefined;' },
+  { of: /property-information[\\/]lib[\\/]svg\.js$/, code: () => "export const svg = { property: {}, normal: {}, space: 'svg' };" },
+  {
+    of: /d3-transition[\\/]dist[\\/]d3-transition\.mjs$/,
+    code: () =>
+      "import { selection } from 'd3-selection'; selection.prototype.interrupt = function () { return this; }; export const interrupt = () => undefined;",
+  },
+  { of: /d3-interpolate[\\/]dist[\\/]d3-interpolate\.mjs$/, code: () => 'export const interpolate = (from, to) => () => to; export { interpolate as interpolateZoom };' },
+  { of: /@ungap[\\/]structured-clone[\\/]esm[\\/]index\.js$/, code: () => 'export default structuredClone;' },
+];
+
+/** Every name that a module exports, as nothing. */
+function empty(file: string): string {
+  const names = [...readFileSync(file, 'utf-8').matchAll(EXPORTED)].map((match) => match[1] ?? match[2]);
+  return ['const left = () => undefined;', ...names.map((name) => `export { left as ${name} };`)].join('\n');
+}
 
 export function lean(): Plugin {
   return {
     name: 'lean',
     enforce: 'pre',
-    load(id) {
-      if (!UNUSED.test(id)) return null;
-      const names = [...readFileSync(id, 'utf-8').matchAll(EXPORTED)].map((match) => match[1] ?? match[2]);
-      return ['const left = () => undefined;', ...names.map((name) => `export { left as ${name} };`)].join('\n');
-    },
+    load: (id) => STANDS.find(({ of }) => of.test(id))?.code(id) ?? null,
+  };
+}
+
+/** What needs a server has no place in a file that has none: chats, the list of apps, signing in. */
+const SERVED = /[\\/]src[\\/](?:work[\\/]ChatPage|home[\\/]Home|voice[\\/]VoiceBar|app[\\/](?:SignIn|Account))\.tsx$/;
+
+export function alone(): Plugin {
+  return {
+    name: 'alone',
+    enforce: 'pre',
+    load: (id) => (SERVED.test(id) ? 'export default () => null;' : null),
   };
 }

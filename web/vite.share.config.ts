@@ -1,10 +1,14 @@
 /** Builds the same page as one script and one style sheet, which `adk-prism share` writes into a file with a run. */
 import react from '@vitejs/plugin-react';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
+import { alone, lean } from './lean.ts';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), lean(), alone()],
   publicDir: false,
+  // Nobody can be talked to from a file.
+  resolve: { alias: [{ find: /^.*\/voice\/VoiceBar$/, replacement: fileURLToPath(new URL('src/voice/Nobody.tsx', import.meta.url)) }] },
   build: {
     outDir: '../src/adk_prism/web/dist/share',
     emptyOutDir: true,

@@ -16,12 +16,15 @@ const FOLDER = path.join(import.meta.dirname, '..', 'node', 'node_modules', '.br
 export const SERVER = process.env.PRISM_URL;
 assert.ok(SERVER, 'PRISM_URL names no server: run these tests through pytest');
 
-/** Start the browser; `close` it in the end. */
-export async function launch() {
+/** What makes a file the microphone: its sound comes again and again. Without a file, the person refuses. */
+const microphone = (file) => ['--use-fake-device-for-media-stream', ...(file ? ['--use-fake-ui-for-media-stream', `--use-file-for-fake-audio-capture=${file}`] : ['--use-fake-ui-for-media-stream=deny'])];
+
+/** Start the browser; `close` it in the end. With `hears`, it has a microphone that hears that file. */
+export async function launch({ hears } = {}) {
   return chromium.launch({
     executablePath: path.join(FOLDER, 'chromium'),
     // One process for all would die with the first page that closes.
-    args: [...packed.args.filter((word) => !/single-process|no-zygote/.test(word)), '--enable-precise-memory-info'],
+    args: [...packed.args.filter((word) => !/single-process|no-zygote/.test(word)), '--enable-precise-memory-info', ...(hears === undefined ? [] : microphone(hears))],
     headless: true,
     env: {
       ...process.env,
@@ -32,10 +35,10 @@ export async function launch() {
 }
 
 /**
- * Open a page of its own. `allow` lists patterns of console errors that the test provokes.
+ * Open a page of its own. `allow` lists patterns of console errors that the test provokes; `init` runs before the page.
  * Returns the page with `troubles`, what went wrong on it so far.
  */
-export async function open(browser, address = '', { width = 1440, height = 900, dark = false, allow = [], url = SERVER, ...context } = {}) {
+export async function open(browser, address = '', { width = 1440, height = 900, dark = false, allow = [], url = SERVER, init, ...context } = {}) {
   const opened = await browser.newContext({
     viewport: { width, height },
     colorScheme: dark ? 'dark' : 'light',
@@ -43,6 +46,7 @@ export async function open(browser, address = '', { width = 1440, height = 900, 
     permissions: ['clipboard-read', 'clipboard-write'],
     ...context,
   });
+  if (init) await opened.addInitScript(init);
   const page = await opened.newPage();
   page.troubles = [];
   const note = (text) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,9 +38,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
+def asking_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve the bundled apps to those who are known: by a token, or by what a proxy says."""
+    folder = tmp_path_factory.mktemp("asking")
+    tokens = {"token-of-ann": "ann", "token-of-bob": "bob"}
+    (folder / "tokens.json").write_text(json.dumps(tokens))
+    words = ("--tokens", "tokens.json", "--proxy-user-header", "x-user", "--log", "memory:")
+    with serving(folder, *words, agents=None) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def talking_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Serve an app that can be talked to, and one that cannot."""
+    agents = Path(__file__).parent / "talking"
+    with serving(tmp_path_factory.mktemp("talking"), "--log", "memory:", agents=agents) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
 def odd_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Serve odd apps, as behind a proxy that takes a prefix off."""
     agents = Path(__file__).parent / "agents"
-    words = ("--root-path", "/prism", "--log", "memory:")
+    words = ("--root-path", "/prism", "--log", "memory:", "--sessions", "memory://")
     with serving(tmp_path_factory.mktemp("odd"), *words, agents=agents) as found:
         yield found

@@ -31,6 +31,17 @@ test('a recording is uploaded and opened as a run; what is none is refused with 
   await close(page);
 });
 
+test('a recording of a newer version is refused with its reason, and one that comes with the page is opened', async () => {
+  const page = await open(browser, '', { allow: [/status of 4\d\d/], width: 1280 });
+  const newer = { cursor: 1, time: 1, type: 'RunFolded', run: 'r' };
+  await page.locator('input[type=file]').setInputFiles({ name: 'newer.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(newer)}\n`) });
+  await page.getByText('newer.jsonl was not taken:').waitFor();
+  await page.getByRole('list', { name: 'Recordings to look at' }).getByRole('button', { name: 'Three specialists at once' }).click();
+  await page.locator('.vertex', { hasText: 'food_specialist' }).or(page.getByText('food_specialist')).first().waitFor();
+  await page.getByText('A recording, to look at.').waitFor();
+  await close(page);
+});
+
 test('the map of keys, and keys that go places', async () => {
   const page = await open(browser, '', { width: 1280 });
   await ask(page, 'text');

@@ -71,6 +71,8 @@ test('the playhead moves by events, nodes, failures and peers, and says where it
 test('the film plays to its end, and from its start when it is there', async () => {
   const page = await openRun('text');
   const last = await cursor(page);
+  for (const speed of [1, 4, 16]) await page.getByRole('button', { name: `Speed ${speed}×` }).click();
+  await page.getByRole('button', { name: 'Speed 1×' }).waitFor();
   await rest(page);
   await page.keyboard.press(' ');
   await page.getByRole('button', { name: 'Pause' }).or(page.getByText(`event ${last} of`)).first().waitFor();
@@ -110,6 +112,41 @@ test('every panel travels with the playhead', async () => {
   await event.getByRole('heading', { name: 'Event 12 of 30' }).waitFor();
   await page.reload();
   await page.getByText('event 12 of').first().waitFor();
+  await close(page);
+});
+
+test('an answer that spans two runs travels through both, and says which it shows', async () => {
+  const page = await open(browser);
+  await ask(page, 'approval');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('log').getByText('The invoice was sent.').waitFor();
+  await settled(page);
+  const runs = page.getByRole('combobox', { name: 'Run of this answer' });
+  await runs.waitFor();
+  await seek(page, 2);
+  await page.getByText('You are looking at event 2').getByText('run 2 of 2').waitFor();
+  const log = page.getByRole('log');
+  await log.getByText('I need your approval').waitFor(); // what the first run said
+  assert.equal(await log.getByText('The invoice was sent.').count(), 0);
+  await runs.selectOption({ label: 'run 1 of 2' });
+  await page.getByText('run 1 of 2 of this answer').waitFor();
+  await log.locator('.tool[data-state="approval-requested"]').waitFor();
+  await page.waitForFunction(() => location.hash.includes('run='));
+  await page.reload();
+  await page.getByText('run 1 of 2 of this answer').waitFor();
+  await page.getByRole('button', { name: /^Back to the end/ }).click();
+  await log.getByText('The invoice was sent.').waitFor();
+  await log.locator('.tool[data-state="output-available"]').waitFor();
+  await close(page);
+});
+
+test('what was said inside a tool stands further in', async () => {
+  const page = await openRun('agent_tool');
+  const inside = page.getByRole('log').locator('.part[data-within="1"]');
+  await inside.first().waitFor();
+  const [outer, inner] = await Promise.all([page.getByRole('log').locator('.part:not([data-within]) .tool').first().boundingBox(), inside.first().boundingBox()]);
+  assert.ok(inner.x > outer.x);
+  await inside.first().getByText('inside a tool').waitFor();
   await close(page);
 });
 
@@ -174,6 +211,30 @@ test('graph: what ran beside what is declared, keys only where they were seen, a
   await graph.getByRole('button', { name: 'As it ran' }).click();
   await graph.getByRole('button', { name: 'Table' }).click();
   await graph.getByRole('table', { name: 'Edges' }).getByRole('row', { name: /brief.*planned_trip/ }).first().waitFor();
+  await checkAccess(page);
+  await close(page);
+});
+
+test('graph: it is drawn nearer, moved, and left alone by a double click', async () => {
+  const page = await openRun('parallel_specialists');
+  const view = page.locator('.react-flow__viewport');
+  const place = () => view.evaluate((element) => new DOMMatrix(getComputedStyle(element).transform)).then(({ a, e }) => [a, e]);
+  await page.locator('.vertex', { hasText: 'food_specialist' }).waitFor();
+  const [zoom, left] = await place();
+  await page.getByRole('button', { name: 'Zoom Out' }).click();
+  await page.waitForFunction((before) => new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport')).transform).a < before, zoom);
+  const box = await page.locator('.canvas').boundingBox();
+  const [x, y] = [box.x + box.width - 20, box.y + 20];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x - 60, y, { steps: 4 });
+  await page.mouse.up();
+  assert.notEqual((await place())[1], left);
+  const moved = await place();
+  await page.mouse.dblclick(x, y);
+  assert.deepEqual(await place(), moved);
+  await page.mouse.wheel(0, -200);
+  await page.waitForFunction((before) => new DOMMatrix(getComputedStyle(document.querySelector('.react-flow__viewport')).transform).a !== before, moved[0]);
   await close(page);
 });
 

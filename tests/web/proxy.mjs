@@ -1,5 +1,6 @@
 // A proxy between the page and its server: takes a path prefix off, cuts what is open, and goes away.
 import http from 'node:http';
+import net from 'node:net';
 
 /** Start a proxy to `target`, which knows nothing of `prefix`. */
 export async function proxy(target, prefix = '') {
@@ -17,6 +18,18 @@ export async function proxy(target, prefix = '') {
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
     request.pipe(upstream);
+  });
+  server.on('upgrade', (request, socket, head) => {
+    const { hostname, port } = new URL(target);
+    const upstream = net.connect(Number(port), hostname, () => {
+      const headers = request.rawHeaders.map((word, i) => (i % 2 ? `: ${word}\r\n` : word)).join('');
+      upstream.write(`GET ${request.url.slice(prefix.length)} HTTP/1.1\r\n${headers}\r\n`);
+      upstream.write(head);
+      socket.pipe(upstream).pipe(socket);
+    });
+    upstream.on('error', () => socket.destroy());
+    socket.on('error', () => upstream.destroy());
+    socket.on('close', () => upstream.destroy());
   });
   server.on('connection', (socket) => {
     if (isAway) socket.destroy();

@@ -23,6 +23,12 @@ FIRST_LOAD = 150_000
 ALL = 320_000
 """Bytes, compressed, of everything that the page may ever load."""
 
+SHARED = 260_000
+"""Bytes, compressed, of the page in a shared file: people send it by mail."""
+
+SHARED_PLAIN = 850_000
+"""The same as it lies in the file."""
+
 _STATIC = re.compile(r'(?:from|import)\s*"(\./[^"]+\.js)"|(?:src|href)="\./(assets/[^"]+)"')
 
 
@@ -56,6 +62,25 @@ def test_the_whole_page_is_small(page: Path) -> None:
     assert sum(weight(path) for path in (page / "assets").iterdir()) <= ALL
 
 
+def test_a_shared_file_is_small(page: Path) -> None:
+    """It holds the page, uncompressed, and of it only what needs no server."""
+    script, style = page / "share" / "page.js", page / "share" / "page.css"
+    assert weight(script) + weight(style) <= SHARED
+    assert script.stat().st_size + style.stat().st_size <= SHARED_PLAIN
+    assert {path.name for path in (page / "share").iterdir()} == {"page.js", "page.css"}
+
+
+def test_the_samples_are_recordings() -> None:
+    """What the page offers to look at is what the tests read."""
+    samples = {"agent-tool": "agent_tool", "recovered": "recovered_error"}
+    samples["specialists"] = "parallel_specialists"
+    folder, recordings = WEB / "src" / "home" / "samples", WEB.parent / "tests" / "recordings"
+    assert {path.stem for path in folder.glob("*.jsonl")} == set(samples)
+    for name, recording in samples.items():
+        written = (recordings / f"{recording}.jsonl").read_bytes()
+        assert (folder / f"{name}.jsonl").read_bytes() == written
+
+
 def test_the_page_comes_with_a_strict_policy(server: Server, page: Path) -> None:
     """Its document is never stale, and nothing of another origin is let in."""
     answer = server.http.get("/")
@@ -66,6 +91,7 @@ def test_the_page_comes_with_a_strict_policy(server: Server, page: Path) -> None
     assert "default-src 'self'" in policy
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
+    assert "microphone=(self)" in answer.headers["permissions-policy"]
     assert "://" not in answer.text, "the page names no address"
 
 
@@ -114,6 +140,7 @@ def test_apps_and_conversations_are_listed(odd_server: Server) -> None:
     assert "operator" not in json.dumps(apps)
     assert apps["parrot"]["offline"]
     assert apps["parrot"]["models"] == ["parrot-offline"]
+    assert apps["parrot"]["live"]
     for chat, text in (("first", "one  two"), ("second", "three")):
         message = {"id": chat, "role": "user", "parts": [{"type": "text", "text": text}]}
         odd_server.http.post("/api/chat/parrot", json={"id": chat, "messages": [message]})

@@ -10,10 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.runlog.entry import Entry, RunStarted
 from adk_prism.view.items import Item, Mark, written
 
@@ -56,10 +56,9 @@ class _Text:
 class _Call:
     """A call and what became of it."""
 
-    def __init__(self, since: int, asked: fact.CallRequested, within: dict[str, str]) -> None:
+    def __init__(self, since: int, about: dict[str, Any]) -> None:
         self.since = since
-        self._asked = asked
-        self._within = within
+        self._about = about
         self._steps: list[Mark] = []
 
     def step(self, cursor: int, **news: Any) -> None:
@@ -70,14 +69,7 @@ class _Call:
         return self._steps[-1][0] if self._steps else self.since
 
     def about(self) -> dict[str, Any]:
-        return {
-            "kind": "call",
-            "speaker": self._asked.speaker.author,
-            "call": self._asked.call,
-            "name": self._asked.name,
-            "input": _plain(self._asked.input),
-            **self._within,
-        }
+        return {"kind": "call"} | self._about
 
     def marks(self) -> list[Mark]:
         return self._steps
@@ -111,6 +103,9 @@ class _Note:
         return self._shown | {"since": self.since}
 
 
+_Answer = fact.CallAnswered | fact.CallFailed | fact.CallDenied
+
+
 class ConversationFilm:
     """The conversation of one run."""
 
@@ -125,7 +120,7 @@ class ConversationFilm:
         """Take the user's message that began the run."""
         record = entry.record
         if isinstance(record, RunStarted) and bytes(record.message):
-            tree = msgspec.json.decode(bytes(record.message))
+            tree = read_object(record.message)
             text = "".join(part.get("text") or "" for part in tree.get("parts") or ())
             if text:
                 self._note(entry.cursor, kind="user", speaker="user", text=text)
@@ -144,8 +139,8 @@ class ConversationFilm:
             case fact.BlockEnded():
                 self._blocks.pop(self._id(item.block)).until = cursor
             case fact.CallRequested():
-                call = self._calls[self._id(item.call)] = _Call(cursor, item, self._within)
-                self._items.append(call)
+                asked = {"speaker": item.speaker.author, "call": item.call, "name": item.name}
+                self._open(cursor, item.call, asked | {"input": _plain(item.input)})
             case fact.Nested():
                 self._feed_nested(cursor, item)
             case _:
@@ -163,11 +158,11 @@ class ConversationFilm:
     def _feed_answers(self, cursor: int, item: fact.Fact) -> None:
         match item:
             case fact.CallAnswered():
-                self._step(cursor, item.call, status="answered", output=_plain(item.output))
+                self._answer(cursor, item, status="answered", output=_plain(item.output))
             case fact.CallFailed():
-                self._step(cursor, item.call, status="failed", error=item.error)
+                self._answer(cursor, item, status="failed", error=item.error)
             case fact.CallDenied():
-                self._step(cursor, item.call, status="denied", reason=item.reason)
+                self._answer(cursor, item, status="denied", reason=item.reason)
             case fact.CallAbandoned():
                 self._step(cursor, item.call, status="abandoned")
             case fact.ApprovalRequested():
@@ -197,6 +192,17 @@ class ConversationFilm:
     def _note(self, cursor: int, **shown: Any) -> None:
         self._items.append(_Note(cursor, **shown, **self._within))
 
+    def _open(self, cursor: int, call: str, about: dict[str, Any]) -> None:
+        made = self._calls[self._id(call)] = _Call(cursor, about | self._within)
+        self._items.append(made)
+
+    def _answer(self, cursor: int, item: _Answer, **news: Any) -> None:
+        """Take what became of a call. In a run that goes on with another's, it may have been asked there."""
+        if self._id(item.call) not in self._calls:
+            about = {"call": item.call, "name": item.name, "earlier": True}
+            self._open(cursor, item.call, about)
+        self._step(cursor, item.call, **news)
+
     def _step(self, cursor: int, call: str, **news: Any) -> None:
         known = self._calls.get(self._id(call))
         if known is not None:
@@ -224,4 +230,4 @@ def _file(item: fact.FileShown) -> dict[str, Any]:
 
 
 def _plain(raw: Raw) -> Any:
-    return msgspec.json.decode(bytes(raw)) if bytes(raw) else None
+    return read_value(raw) if bytes(raw) else None

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from adk_prism.facts.json_value import read_value
 from adk_prism.grounding import PREFIX, key, read
 from adk_prism.view.history import History
 from adk_prism.view.items import Item, Mark, written
@@ -64,4 +64,4 @@ def _marks(name: str, history: History[Write]) -> list[Mark]:
 def _why(name: str, write: Write) -> str:
     if write.value is None:
         return ""
-    return "".join(each.why for each in read({name: msgspec.json.decode(write.value)}).unreadable)
+    return "".join(each.why for each in read({name: read_value(write.value)}).unreadable)

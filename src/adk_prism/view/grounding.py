@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts.json_value import read_value
 from adk_prism.grounding import PREFIX, STAGES, Unreadable, key, read, why_not_receipt
 from adk_prism.view.items import Item, Mark, written
 from adk_prism.view.state import StateFilm
@@ -40,7 +41,7 @@ class _Receipt(Struct, kw_only=True):
 
     def about(self) -> dict[str, Any]:
         about = {"number": self.number, "receipt": self.raw}
-        why = why_not_receipt(msgspec.json.decode(self.raw))
+        why = why_not_receipt(read_value(self.raw))
         return about | {"why": why} if why else about
 
     def marks(self) -> list[Mark]:
@@ -110,7 +111,7 @@ class GroundingFilm:
         for receipt in self._receipts:
             if not receipt.holds(cursor):
                 continue
-            value = msgspec.json.decode(receipt.raw)
+            value = read_value(receipt.raw)
             if why := why_not_receipt(value):
                 unreadable.append(Unreadable(f"{_HISTORY}[{receipt.number - 1}]", value, why))
                 continue
@@ -123,7 +124,7 @@ def _equal(one: Raw, other: Raw) -> bool:
     """Tell whether two values are the same; one may have been written with other spaces."""
     if bytes(one) == bytes(other):
         return True
-    return bool(msgspec.json.decode(one) == msgspec.json.decode(other))
+    return bool(read_value(one) == read_value(other))
 
 
 def _told_as_value(name: str) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.facts.json_value import read_value
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
 from adk_prism.view.history import History
 from adk_prism.view.items import Item, Mark, written
@@ -236,7 +236,7 @@ def _compare(key: str, before: Write | None, after: Write | None) -> KeyChange |
 
 
 def _plain(value: Raw | None) -> Any:
-    return None if value is None else msgspec.json.decode(bytes(value))
+    return None if value is None else read_value(value)
 
 
 def _same(before: Raw | None, after: Raw | None) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import (
     ApprovalRequested,
     CallAnswered,
@@ -199,7 +199,7 @@ class TimelineFilm:
             span.status, span.error, span.end_derived = fact.status, fact.error, fact.derived
 
     def _count(self, cursor: int, fact: ModelCallEnded) -> None:
-        usage = msgspec.json.decode(bytes(fact.usage)) if bytes(fact.usage) else {}
+        usage = read_object(fact.usage)
         counts = {
             name: usage[theirs]
             for name, theirs in _TOKENS.items()

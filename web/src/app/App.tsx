@@ -1,8 +1,9 @@
 /** The shell: bar, rail, and the place that the address bar names. */
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { shared } from '../film/shared';
 import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
+import { introduce, useIdentity, type Identity } from './identity';
 import { useKeys } from './keys';
 import { KeysDialog } from './KeysDialog';
 import { Rail } from './Rail';
@@ -11,9 +12,14 @@ import { useTheme } from './theme';
 import { TopBar } from './TopBar';
 import './app.css';
 
+const Account = lazy(() => import('./Account'));
+const SignIn = lazy(() => import('./SignIn'));
 const Home = lazy(() => import('../home/Home'));
 const ChatPage = lazy(() => import('../work/ChatPage'));
 const RunPage = lazy(() => import('../work/RunPage'));
+
+/** What a server that asks nobody calls whoever names nobody. */
+const ANYBODY = 'user';
 
 export function App() {
   return shared() ? <SharedApp /> : <ServedApp />;
@@ -25,6 +31,8 @@ function ServedApp() {
   const [isHelp, setHelp] = useState(false);
   const [isRail, setRail] = useState(false);
   const [{ place }] = useRoute();
+  const identity = useIdentity();
+  useEffect(() => void introduce(), []);
   useKeys({ help: () => setHelp(true), home: () => go(HOME) });
   return (
     <CatalogueContext value={catalogue}>
@@ -32,7 +40,9 @@ function ServedApp() {
         <a className="skip" href="#main" onClick={skip}>
           To the content
         </a>
-        <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)} />
+        <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)}>
+          <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>
+        </TopBar>
         <Rail isOpen={isRail} onClose={() => setRail(false)} />
         <main id="main" tabIndex={-1}>
           <Failure what="This page" key={keyOf(place)}>
@@ -42,9 +52,14 @@ function ServedApp() {
           </Failure>
         </main>
         <KeysDialog isOpen={isHelp} onClose={() => setHelp(false)} />
+        <Suspense>{identity.kind === 'asking' && <SignIn before={identity.before} />}</Suspense>
       </div>
     </CatalogueContext>
   );
+}
+
+function needsAccount(identity: Identity): boolean {
+  return identity.kind === 'declined' || (identity.kind === 'known' ? identity.user : identity.kind === 'asking' && identity.before) !== null;
 }
 
 /** A run in a file, without a server: there is nothing else to go to. */
@@ -68,15 +83,32 @@ function SharedApp() {
 
 function Content() {
   const [{ place, options }] = useRoute();
+  const identity = useIdentity();
   switch (place.kind) {
     case 'home':
       return <Home />;
     case 'chat': {
-      const user = options.user ?? 'user';
+      // A link without a user is to a chat of whoever follows it.
+      const user = options.user ?? ownName(identity);
+      if (user === null) return <div className="skeleton page-skeleton" />;
       return <ChatPage key={`${place.app}/${user}/${place.session}`} where={{ app: place.app, session: place.session, user }} />;
     }
     case 'run':
       return <RunPage key={place.run} run={place.run} />;
+  }
+}
+
+/** Return whose a chat is that names nobody; null until that is known. */
+function ownName(identity: Identity): string | null {
+  switch (identity.kind) {
+    case 'unknown':
+      return null;
+    case 'known':
+      return identity.user ?? ANYBODY;
+    case 'asking':
+      return identity.before;
+    case 'declined':
+      return ANYBODY;
   }
 }
 

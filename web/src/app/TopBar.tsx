@@ -18,7 +18,8 @@ export function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
         <Logo />
         <span>adk-prism</span>
       </a>
-      <div className="topbar-place">{children}</div>
+      <div className="topbar-place" />
+      {children}
       <button type="button" className="button" data-look="quiet" data-square="" title={`Theme: ${theme}`} aria-label={`Theme: ${theme}`} onClick={onTheme}>
         <Icon name={theme} />
       </button>

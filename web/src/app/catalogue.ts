@@ -14,6 +14,8 @@ export type AppEntry =
       agents: string[];
       models: string[];
       offline: boolean;
+      /** It can be talked to. */
+      live: boolean;
       bundled: boolean;
       prompts: Prompt[];
     };

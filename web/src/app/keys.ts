@@ -19,14 +19,15 @@ export const KEY_MAP: readonly [keys: string, does: string][] = [
   ['h', 'home'],
   ['/', 'write a message'],
   ['↵  ⇧↵', 'send; new line'],
-  ['Esc', 'stop the run; leave a field'],
+  ['Esc', 'stop the run, or who speaks; leave a field'],
   ['r', 'answer again'],
   ['e', 'back to the end of the run'],
   ['← →', 'previous, next event'],
   ['⇧← ⇧→', 'previous, next node'],
-  ['Space', 'play'],
+  ['Space', 'play; while you talk to the agent: hold, and speak'],
   ['f', 'next failure'],
   ['p', 'next call of the same node'],
+  ['o s m c', 'the plan that waits: OK, short run, modify, cancel'],
 ];
 
 const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';

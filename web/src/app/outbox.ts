@@ -1,4 +1,5 @@
 /** First messages on their way to a chat that is about to open: written at home, sent by the chat. */
+import { signedInUser } from './identity';
 import { go, HOME } from './route';
 
 const waiting = new Map<string, string>();
@@ -9,7 +10,9 @@ export function startChat(app: string, text = ''): void {
   const session = newSession();
   fresh.add(session);
   if (text) waiting.set(session, text);
-  go({ ...HOME, place: { kind: 'chat', app, session } });
+  const user = signedInUser();
+  // Named, so that whoever else follows the link is told that it is not theirs.
+  go({ ...HOME, place: { kind: 'chat', app, session }, options: user ? { user } : {} });
 }
 
 /** Take the message that waits for a chat; each is taken once. */

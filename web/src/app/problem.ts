@@ -27,9 +27,12 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** How browsers, and the page itself, call a request that got no answer; a type error may be many other things. */
+const UNREACHED = /fetch|network|load|import/i;
+
 /** Say what went wrong, in a sentence, whatever was thrown. */
 export function explain(error: unknown): string {
-  if (error instanceof Problem) return error.message;
-  if (error instanceof TypeError) return 'The server cannot be reached.';
+  if (error instanceof Problem) return error.status === 401 ? 'You are not signed in.' : error.message;
+  if (error instanceof TypeError && UNREACHED.test(error.message)) return 'The server cannot be reached.';
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,6 @@
 /** JSON over HTTP from the page's own server, and from nowhere else. */
 import { address } from './base';
+import { call } from './identity';
 import { problemOf } from './problem';
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
@@ -12,7 +13,7 @@ export async function postJson<T>(path: string, body: unknown, signal?: AbortSig
 }
 
 export async function send<T>(path: string, init: RequestInit): Promise<T> {
-  const response = await fetch(address(path), init);
+  const response = await call(address(path), init);
   if (!response.ok) throw await problemOf(response);
   return (response.status === 204 ? null : await response.json()) as T;
 }

@@ -8,6 +8,8 @@ export type ChatActions = {
   session: string;
   /** Null where nothing can be answered: in the past, or in a recording. */
   conversation: Conversation | null;
+  /** The conversation goes on by voice: what was said aloud is not said again, and calls wait while it is said. */
+  isTalking?: boolean;
   /** Why nothing can be answered. */
   reason: string;
   /** Show the entry of a run that a piece came from. */

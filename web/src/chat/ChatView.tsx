@@ -1,17 +1,21 @@
-/** The chat's column: messages, what went wrong, and the composer. */
+/** The chat's column: messages, what went wrong, the voice if there is one, and the composer. */
 import type { ChatStatus, FileUIPart } from 'ai';
+import { lazy, Suspense, useState, useSyncExternalStore } from 'react';
+import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
 import { useCatalogue } from '../app/catalogue';
 import { Composer } from './Composer';
-import type { Link } from './conversation';
+import type { Conversation, Link } from './conversation';
 import { readDraft } from './draft';
 import { Log } from './Log';
 import type { Message } from './message';
 import './chat.css';
 
+const VoiceBar = lazy(() => import('../voice/VoiceBar'));
+
 type Props = {
-  app: string;
+  conversation: Conversation;
   messages: readonly Message[];
   status: ChatStatus | 'past';
   isLive: boolean;
@@ -27,11 +31,17 @@ type Props = {
 };
 
 export function ChatView(props: Props) {
-  const { messages, status, isLive, blocked, draft, onSend, onStop } = props;
+  const { conversation, messages, status, isLive, blocked, draft, onSend, onStop } = props;
+  const [voice, setVoice] = useState<'off' | 'loading' | 'shown'>('off');
+  const saying = useSyncExternalStore(conversation.watch, conversation.getSaying);
+  const app = useApp(conversation.where.app);
   const isBusy = status === 'submitted' || status === 'streaming';
+  const talk = app?.live && voice === 'off' ? () => setVoice('loading') : null;
+  // What is typed in the moment before the voice is there belongs to it: it stays in the field until then.
+  const send: Props['onSend'] = async (text, files) => voice !== 'loading' && onSend(text, files);
   return (
     <div className="chat">
-      <Log messages={messages} live={isLive} empty={<Beginning app={props.app} onSend={onSend} />}>
+      <Log messages={messages} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
         {status === 'submitted' && (
           <p className="waiting" role="status">
             <span className="pulse" aria-hidden="true" /> Waiting for the agent…
@@ -39,9 +49,23 @@ export function ChatView(props: Props) {
         )}
         <Trouble {...props} />
       </Log>
-      <Composer chat={draft} isBusy={isBusy} blocked={blocked} onSend={onSend} onStop={onStop} />
+      {voice !== 'off' && (
+        <Failure what="The voice">
+          <Suspense fallback={null}>
+            <VoiceBar conversation={conversation} isOffline={app?.offline ?? false} onBegin={() => setVoice('shown')} onClose={() => setVoice('off')} />
+          </Suspense>
+        </Failure>
+      )}
+      <Composer chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
     </div>
   );
+}
+
+/** What is known of an app that could be loaded. */
+function useApp(name: string) {
+  const { apps } = useCatalogue();
+  const entry = apps?.find((known) => known.name === name);
+  return entry && entry.error === undefined ? entry : null;
 }
 
 function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
@@ -84,10 +108,8 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
 const SHOWN = 8;
 
 /** An empty chat offers what the app offers. */
-function Beginning({ app, onSend }: { app: string; onSend: Props['onSend'] }) {
-  const { apps } = useCatalogue();
-  const entry = apps?.find((known) => known.name === app);
-  const prompts = entry && entry.error === undefined ? entry.prompts : [];
+function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend']; onTalk: (() => void) | null }) {
+  const prompts = useApp(app)?.prompts ?? [];
   return (
     <Empty title={`A new chat with ${app}`}>
       <p>What the agent says, does and asks appears here, as it happens.</p>
@@ -100,6 +122,11 @@ function Beginning({ app, onSend }: { app: string; onSend: Props['onSend'] }) {
           </li>
         ))}
       </ul>
+      {onTalk && (
+        <button type="button" className="button" onClick={onTalk}>
+          <Icon name="mic" /> Talk to {app}
+        </button>
+      )}
     </Empty>
   );
 }

@@ -14,11 +14,13 @@ type Props = {
   /** Return whether it was taken; what was not stays in the field. */
   onSend(text: string, files: FileUIPart[]): Promise<boolean>;
   onStop(): void;
+  /** Go on by voice; null where that cannot be, or is so already. */
+  onTalk: (() => void) | null;
 };
 
 const TALLEST = 240;
 
-export function Composer({ chat, isBusy, blocked, onSend, onStop }: Props) {
+export function Composer({ chat, isBusy, blocked, onSend, onStop, onTalk }: Props) {
   const [text, setText] = useState(() => readDraft(chat));
   const [files, setFiles] = useState<FileUIPart[]>([]);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -97,6 +99,11 @@ export function Composer({ chat, isBusy, blocked, onSend, onStop }: Props) {
         <span className="hint">
           <kbd>/</kbd> focus <kbd>↵</kbd> send <kbd>⇧↵</kbd> new line
         </span>
+        {onTalk && (
+          <button type="button" className="button" data-look="quiet" data-square="" title="Talk" aria-label="Talk" disabled={!!blocked || isBusy} onClick={onTalk}>
+            <Icon name="mic" />
+          </button>
+        )}
         {isBusy ? (
           <button type="button" className="button" onClick={onStop} title="Stop (Esc)">
             <Icon name="stop" /> Stop

@@ -1,13 +1,23 @@
 /** The messages, following their end; a reader who scrolls up is left alone and told what is new. */
 import { useMemo, type ReactNode } from 'react';
+import { useTail } from '../ui/growth';
 import { Icon } from '../ui/Icon';
 import { useFollow } from './follow';
 import { answeredRequests, type Message } from './message';
 import { MessageView } from './MessageView';
 
-type Props = { messages: readonly Message[]; live: boolean; empty: ReactNode; children?: ReactNode };
+type Props = {
+  messages: readonly Message[];
+  live: boolean;
+  /** The message that is being said aloud, which need not be the last. */
+  saying?: string;
+  empty: ReactNode;
+  children?: ReactNode;
+};
 
-export function Log({ messages, live, empty, children }: Props) {
+const AT_ONCE = 8; // Messages of a long chat that are drawn in one go.
+
+export function Log({ messages, live, saying = '', empty, children }: Props) {
   const count = useMemo(() => messages.reduce((sum, message) => sum + message.parts.length, 0), [messages]);
   const { list, isFollowing, news, toEnd } = useFollow(count);
   const answers = messages.filter((message) => message.role === 'user').length;
@@ -17,13 +27,14 @@ export function Log({ messages, live, empty, children }: Props) {
     // Answers come in messages of the user, and these do not change.
   }, [answers]);
   const last = messages.length - 1;
+  const first = useTail(messages.length, AT_ONCE);
   return (
     <div className="log-frame">
-      <div className="log" role="log" aria-label="Conversation" aria-busy={live} tabIndex={0} ref={list}>
+      <div className="log" role="log" aria-label="Conversation" aria-busy={live || saying !== ''} tabIndex={0} ref={list}>
         <div className="log-inner">
           {messages.length === 0 && empty}
-          {messages.map((message, index) => (
-            <MessageView key={message.id} message={message} live={live && index === last && message.role === 'assistant'} last={index === last} isAnswered={isAnswered} />
+          {messages.map((message, index) => index >= first && (
+            <MessageView key={message.id} message={message} live={message.id === saying || (live && index === last && message.role === 'assistant')} last={index === last || message.id === saying} isAnswered={isAnswered} />
           ))}
           {children}
         </div>

@@ -4,13 +4,16 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
+import { useTail } from '../ui/growth';
 import { plural } from '../ui/time';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
 import { finishWords } from './finish';
 import { marked as mark } from './markdown/markers';
+import { PROSE_AT_ONCE } from './markdown/Prose';
 import { authorOf, notesOnCalls, textOf, type Message, type Part } from './message';
 import { MemoPart } from './PartView';
+import { depthOf } from './past';
 import { Sound } from './parts/Notes';
 import { Sources } from './parts/Sources';
 import { fetchSound } from './soundOf';
@@ -29,7 +32,7 @@ export const MessageView = memo(function MessageView(props: Props) {
 });
 
 function UserMessage({ message, isAnswered }: Props) {
-  const { conversation } = useActions();
+  const { conversation, isTalking } = useActions();
   const [draft, setDraft] = useState<string | null>(null);
   const text = textOf(message);
   const save = () => {
@@ -59,7 +62,7 @@ function UserMessage({ message, isAnswered }: Props) {
       {draft === null && text && (
         <div className="message-actions">
           <Copy text={text} label="Copy the message" />
-          {conversation && (
+          {conversation && !isTalking && (
             <button type="button" className="button" data-look="quiet" data-square="" title="Edit and send again" aria-label="Edit and send again" onClick={() => setDraft(text)}>
               <Icon name="edit" />
             </button>
@@ -78,7 +81,7 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts parts={message.parts} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
-      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={() => fetchSound(metadata?.runId ?? '')} />}
+      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={() => fetchSound(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
       {!live && <Footer message={message} last={last} />}
     </article>
@@ -86,14 +89,14 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
 }
 
 function Footer({ message, last }: { message: Message; last: boolean }) {
-  const { conversation } = useActions();
+  const { conversation, isTalking } = useActions();
   const { usage, modelVersion, adkFinishReason, finishMessage, runId } = message.metadata ?? {};
   const finish = finishWords(adkFinishReason);
   return (
     <footer className="message-foot">
       <div className="message-actions">
         <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
-        {conversation && (
+        {conversation && !isTalking && (
           <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Answer again (r)' : 'Answer again from here'} aria-label="Answer again" onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
@@ -133,6 +136,23 @@ function usageTitle(usage: NonNullable<Message['metadata']>['usage']): string {
 
 /** Parts of one message that are drawn at first, the last ones: a run of thousands would make the page slow. */
 const PARTS_SHOWN = 60;
+/** Letters, or what takes as much room, that are drawn in one go: about two screens. */
+const WEIGHT_AT_ONCE = 6000;
+const CARD = 300;
+
+/** Return what came before each part, in letters; the last number is all. */
+function weigh(parts: readonly Part[]): number[] {
+  const sums = [0];
+  for (const part of parts) sums.push(sums.at(-1)! + CARD + (part.type === 'text' ? Math.min(part.text.length, PROSE_AT_ONCE) : 0));
+  return sums;
+}
+
+/** What was said inside of a tool stands further in, as far as there is room. */
+function inside(depth: number) {
+  return depth > 0 ? { 'data-within': depth, style: { marginLeft: Math.min(depth, 4) * INDENT } } : null;
+}
+
+const INDENT = 16;
 
 type PartsProps = Props & { parts: readonly Part[]; fromUser: boolean };
 
@@ -147,14 +167,17 @@ function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps)
     return (text: string) => mark(text, grounding, numbers);
   }, [message.id, grounding]);
   const [shown, setShown] = useState(PARTS_SHOWN);
+  const weights = weigh(parts);
   const earlier = Math.max(0, parts.length - shown);
+  const from = useTail(weights.at(-1)!, WEIGHT_AT_ONCE, weights[earlier]!);
+  const first = Math.max(earlier, weights.findLastIndex((weight) => weight <= from));
   let speaker = '';
-  const views = parts.slice(earlier).map((part, index) => {
+  const views = parts.slice(first).map((part, index) => {
     const author = fromUser ? '' : authorOf(part);
     const isNew = author !== '' && author !== speaker;
     if (isNew) speaker = author;
     return (
-      <div className="part" key={earlier + index} data-part={part.type}>
+      <div className="part" key={first + index} data-part={part.type} {...inside(depthOf(part))}>
         {isNew && (
           <p className="speaker">
             <Icon name="agent" /> {author}

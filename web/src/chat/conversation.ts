@@ -23,6 +23,18 @@ export type Link =
 
 const CONNECTED: Link = { kind: 'connected' };
 
+/** A conversation by voice, while there is one: what the person does then goes over its line. */
+export type Live = {
+  /** The message that the agent is saying; empty while it says none. */
+  readonly saying: string;
+  /** Return whether it was taken. */
+  say(message: Message): boolean;
+  interrupt(): void;
+  decide(approval: string, approved: boolean, reason?: string): void;
+  answer(call: string, output: unknown): void;
+  fail(call: string, errorText: string): void;
+};
+
 /** Seconds between attempts to come back; then the last one, for as long as it takes. */
 const BACKOFF = [0.3, 1, 2, 4, 8];
 
@@ -34,6 +46,7 @@ export class Conversation {
   readonly sounds = new Sounds();
   private readonly transport: PrismTransport;
   private link: Link = CONNECTED;
+  private live: Live | null = null;
   private closed = false;
   private recovering = false;
   private hasNewAnswers = false;
@@ -78,6 +91,10 @@ export class Conversation {
   private setLink(link: Link): void {
     if (link.kind === this.link.kind && link.kind !== 'lost') return;
     this.link = link;
+    this.notify();
+  }
+
+  notify(): void {
     for (const notify of this.watchers) notify();
   }
 
@@ -85,6 +102,38 @@ export class Conversation {
   close(): void {
     this.closed = true;
     void this.chat.stop();
+  }
+
+  // --- by voice
+
+  readonly getLive = (): Live | null => this.live;
+
+  readonly getSaying = (): string => this.live?.saying ?? '';
+
+  /** Go on by voice. */
+  join(live: Live): void {
+    this.live = live;
+    this.notify();
+  }
+
+  /** Go on in writing: what was said is what the server has kept. */
+  async part(live: Live): Promise<void> {
+    if (this.live !== live) return;
+    this.live = null;
+    this.notify();
+    if (!this.closed) await this.reload();
+  }
+
+  /** Take in what was said while nobody listened. */
+  async catchUp(): Promise<void> {
+    for (const message of (await this.history()) ?? []) this.show(message);
+  }
+
+  /** Show a message, in the place of an earlier state of it if there is one. */
+  show(message: Message): void {
+    const messages = this.chat.messages;
+    const place = messages.findLastIndex((known) => known.id === message.id);
+    this.chat.messages = place < 0 ? [...messages, message] : messages.with(place, message);
   }
 
   // --- what a person does
@@ -95,16 +144,28 @@ export class Conversation {
    */
   async say(text: string, files: FileUIPart[] = [], stateDelta?: Record<string, unknown>): Promise<boolean> {
     if (!(await this.isThere())) return false;
+    if (this.live) return this.tell(this.live, text, files, stateDelta);
     void this.chat.sendMessage({ text, files }, stateDelta && { body: { stateDelta } });
     return true;
   }
 
+  /** Say it over the line, which takes no change of the state. */
+  private tell(live: Live, text: string, files: FileUIPart[], stateDelta?: Record<string, unknown>): boolean {
+    if (stateDelta) return false;
+    const message: Message = { id: this.chat.generateId(), role: 'user', parts: [...files, { type: 'text', text }] };
+    if (!live.say(message)) return false;
+    this.show(message);
+    return true;
+  }
+
   async edit(message: Message, text: string): Promise<void> {
+    if (this.live) return;
     const files = message.parts.filter((part) => part.type === 'file');
     await this.chat.sendMessage({ parts: [...files, { type: 'text', text }], messageId: message.id });
   }
 
   async regenerate(messageId?: string): Promise<void> {
+    if (this.live) return;
     await this.chat.regenerate({ messageId });
   }
 
@@ -116,8 +177,12 @@ export class Conversation {
     else await this.chat.regenerate();
   }
 
-  /** End the run. The server says its last words; if it does not, we stop listening. */
+  /** End the run, or cut off who speaks. The server says its last words; if it does not, we stop listening. */
   async stop(): Promise<void> {
+    if (this.live) {
+      this.live.interrupt();
+      return;
+    }
     try {
       await send(chatAddress(this.where, 'stop'), { method: 'POST' });
     } catch {
@@ -129,22 +194,26 @@ export class Conversation {
   }
 
   async decide(approval: string, approved: boolean, reason?: string): Promise<void> {
+    if (this.live) return this.live.decide(approval, approved, reason);
     this.hasNewAnswers = true;
     await this.chat.addToolApprovalResponse({ id: approval, approved, reason: reason || undefined });
   }
 
   async answerCall(tool: string, call: string, output: unknown): Promise<void> {
+    if (this.live) return this.live.answer(call, output);
     this.hasNewAnswers = true;
     await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, output: output as never });
   }
 
   async failCall(tool: string, call: string, errorText: string): Promise<void> {
+    if (this.live) return this.live.fail(call, errorText);
     this.hasNewAnswers = true;
     await this.chat.addToolOutput({ state: 'output-error', tool: tool as never, toolCallId: call, errorText });
   }
 
   async answerRequest(kind: 'input' | 'credential', id: string, response: unknown): Promise<void> {
     const part = { type: `data-${kind}-response` as const, data: { id, response: response as never } };
+    if (this.live) return void this.live.say({ id: this.chat.generateId(), role: 'user', parts: [part] });
     await this.chat.sendMessage({ parts: [part] });
   }
 

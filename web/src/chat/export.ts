@@ -1,5 +1,7 @@
 /** A conversation as Markdown, as JSON, and its next request as a curl line. */
 import { address } from '../app/base';
+import { hasToken } from '../app/identity';
+import { safeLink } from '../panels/safeLink';
 import { isTool, toolName, type Message, type Part } from './message';
 import { sendAddress, sendBody, type Where } from './requests';
 
@@ -27,11 +29,11 @@ function partMarkdown(part: Part): string {
         .map((line) => `> ${line}`)
         .join('\n');
     case 'source-url':
-      return `- [${part.title ?? part.url}](${part.url})`;
+      return `- ${linked(part.title ?? part.url, part.url)}`;
     case 'source-document':
       return `- ${part.title}`;
     case 'file':
-      return part.url.startsWith('data:') ? `(file: ${part.filename ?? part.mediaType})` : `[${part.filename ?? part.mediaType}](${part.url})`;
+      return part.url.startsWith('data:') ? `(file: ${part.filename ?? part.mediaType})` : linked(part.filename ?? part.mediaType, part.url);
     case 'data-executable-code':
       return fenced((part.data.language ?? '').toLowerCase(), part.data.code ?? '');
     case 'data-code-execution-result':
@@ -41,6 +43,13 @@ function partMarkdown(part: Part): string {
     default:
       return 'data' in part ? `- ${part.type.replace('data-', '')}: \`${JSON.stringify(part.data)}\`` : '';
   }
+}
+
+/** A link to an address that may be followed; to any other, its name alone. */
+function linked(name: string, url: string): string {
+  const said = name.replaceAll(/[\\[\]<>`]/g, '\\$&').replaceAll(/\s+/g, ' ');
+  const link = safeLink(url)?.replaceAll('(', '%28').replaceAll(')', '%29');
+  return link ? `[${said}](${link})` : said;
 }
 
 /** Fence a text with more backticks than it holds in a row. */
@@ -54,7 +63,8 @@ function fenced(language: string, text: string): string {
 export function curlOf(where: Where, text: string): string {
   const message: Message = { id: 'message-1', role: 'user', parts: [{ type: 'text', text }] };
   const body = JSON.stringify(sendBody(where, [message], 'submit-message', undefined));
-  return `curl -N ${quoted(address(sendAddress(where.app)))} \\\n  -H 'content-type: application/json' \\\n  -d ${quoted(body)}`;
+  const token = hasToken() ? ` \\\n  -H "authorization: Bearer $ADK_PRISM_TOKEN"` : '';
+  return `curl -N ${quoted(address(sendAddress(where.app)))} \\\n  -H 'content-type: application/json'${token} \\\n  -d ${quoted(body)}`;
 }
 
 function quoted(text: string): string {

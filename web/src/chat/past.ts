@@ -1,29 +1,66 @@
 /** What a film says had been said at a moment, as messages: the past is shown by the same parts as the present. */
 import type { Said } from '../film/conversation';
 import { fileAddress } from '../film/files';
-import type { Message, Part } from './message';
+import type { DynamicToolUIPart } from 'ai';
+import { isTool, type Message, type Part, type ToolPart } from './message';
 
 /** What is said no more comes as the same object each time, and so does its part: it is not drawn again. */
 const known = new WeakMap<Said, { part: Part | null }>();
+const depths = new WeakMap<Part, number>();
 
-function partOf(item: Said, run: string): Part | null {
+/** Return how deep inside of tools a part was said: 0 for what everybody heard. */
+export function depthOf(part: Part): number {
+  return depths.get(part) ?? 0;
+}
+
+/** What a run had said up to a moment; of one that is over, all. */
+export type Telling = { run: string; said: readonly Said[] };
+
+/** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
+export function messagesOf(...tellings: readonly Telling[]): Message[] {
+  const messages: Message[] = [];
+  for (const { run, said } of tellings) tell(messages, said, run);
+  return messages;
+}
+
+function tell(messages: Message[], said: readonly Said[], run: string): void {
+  const inside = new Map<string, number>();
+  for (const item of said) {
+    const depth = item.within === undefined ? 0 : (inside.get(text(item.within)) ?? 0) + 1;
+    if (item.kind === 'call') inside.set(text(item.call), depth);
+    const part = partOf(item, run, depth);
+    if (!part) continue;
+    const last = messages.at(-1);
+    const role = item.kind === 'user' ? 'user' : 'assistant';
+    if (last?.role !== role || role === 'user') messages.push({ id: `past-${messages.length}`, role, parts: [part] });
+    else if (item.earlier) answer(last.parts, part as ToolPart);
+    else last.parts.push(part);
+  }
+}
+
+function partOf(item: Said, run: string, depth: number): Part | null {
   let found = known.get(item);
-  if (!found) known.set(item, (found = { part: makePart(item, run) }));
+  if (!found) {
+    const part = makePart(item, run);
+    if (part && depth > 0) depths.set(part, depth);
+    known.set(item, (found = { part }));
+  }
   return found.part;
 }
 
-/** Return the messages of a conversation as it was. Their ids are derived, so that scrubbing keeps them. */
-export function messagesOf(said: readonly Said[], run: string): Message[] {
-  const messages: Message[] = [];
-  for (const item of said) {
-    const role = item.kind === 'user' ? 'user' : 'assistant';
-    const part = partOf(item, run);
-    if (!part) continue;
-    const last = messages.at(-1);
-    if (last?.role === role && role === 'assistant') last.parts.push(part);
-    else messages.push({ id: `past-${messages.length}`, role, parts: [part] });
-  }
-  return messages;
+/** A run that goes on with another's may answer what was asked there: the call's card says so. */
+function answer(parts: Part[], given: ToolPart): void {
+  const place = parts.findIndex((part) => isTool(part) && part.toolCallId === given.toolCallId);
+  if (place < 0) parts.push(given);
+  else parts[place] = joined(parts[place] as ToolPart, given);
+}
+
+const joints = new WeakMap<Part, Part>();
+
+function joined(asked: ToolPart, given: ToolPart): Part {
+  const made = joints.get(given) ?? ({ ...given, input: asked.input, callProviderMetadata: (asked as DynamicToolUIPart).callProviderMetadata } as Part);
+  joints.set(given, made);
+  return made;
 }
 
 function makePart(item: Said, run: string): Part | null {

@@ -1,15 +1,32 @@
-/** The raw sound of a run that is over, read from its stream again. */
+/** The raw sound of a message, read again from the stream of its run: as far as its end, for the run may go on. */
 import { address, path } from '../app/base';
+import { call } from '../app/identity';
 import { problemOf } from '../app/problem';
 import type { PrismDataParts } from './prism';
 
-export async function fetchSound(run: string): Promise<PrismDataParts['pcm'][]> {
-  const response = await fetch(address(`${path('api', 'runs', run, 'stream')}?as=ai-sdk&dialect=7`));
-  if (!response.ok) throw await problemOf(response);
+type Chunk = { type: string; messageId?: string; data?: unknown };
+
+export async function fetchSound(run: string, message: string): Promise<PrismDataParts['pcm'][]> {
+  const leaving = new AbortController();
+  const response = await call(address(`${path('api', 'runs', run, 'stream')}?as=ai-sdk&dialect=7`), { signal: leaving.signal });
+  if (!response.ok || !response.body) throw await problemOf(response);
   const found: PrismDataParts['pcm'][] = [];
-  for (const line of (await response.text()).split('\n')) {
-    if (!line.startsWith('data:') || !line.includes('"data-pcm"')) continue;
-    found.push((JSON.parse(line.slice(5)) as { data: PrismDataParts['pcm'] }).data);
+  let isIts = false;
+  for await (const chunk of chunksOf(response.body)) {
+    if (chunk.type === 'start') isIts = chunk.messageId === message;
+    else if (isIts && chunk.type === 'data-pcm') found.push(chunk.data as PrismDataParts['pcm']);
+    else if (isIts && chunk.type === 'finish') break;
   }
+  leaving.abort();
   return found;
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Chunk> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    const lines = (rest + read.value).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (/^data: ?\{/.test(line)) yield JSON.parse(line.slice(5)) as Chunk;
+  }
 }

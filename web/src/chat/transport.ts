@@ -1,6 +1,8 @@
 /** How the chat hears the server: through the AI SDK's transport, and what a broken answer is. */
 import { DefaultChatTransport, type UIMessageChunk } from 'ai';
 import { address } from '../app/base';
+import { call } from '../app/identity';
+import { gather } from './gather';
 import type { Message } from './message';
 import { chatAddress, sendAddress, sendBody, type Where } from './requests';
 
@@ -19,7 +21,7 @@ export class PrismTransport extends DefaultChatTransport<Message> {
       }),
       prepareReconnectToStreamRequest: () => ({ api: address(chatAddress(where, 'stream')) }),
       fetch: async (input, init) => {
-        const response = await fetch(input, init);
+        const response = await call(input, init);
         this.idle = response.status === 204;
         if (response.ok) onOpen();
         return response;
@@ -28,7 +30,7 @@ export class PrismTransport extends DefaultChatTransport<Message> {
   }
 
   protected override processResponseStream(stream: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<UIMessageChunk> {
-    return super.processResponseStream(stream).pipeThrough(wholeOrLost());
+    return super.processResponseStream(stream).pipeThrough(wholeOrLost()).pipeThrough(gather());
   }
 }
 

@@ -75,7 +75,7 @@ const CALLS: Record<string, { kind: Kind; verb: string }> = {
 
 function noteCall({ is, since, marks }: SaidItem, note: Note): void {
   const name = String(is.name);
-  note(since, 'tool', `${is.speaker ?? 'someone'} calls ${name}`);
+  if (!is.earlier) note(since, 'tool', `${is.speaker ?? 'someone'} calls ${name}`);
   for (const [cursor, news] of marks) {
     const became = CALLS[String((news as { [key: string]: Json }).status)];
     if (became) note(cursor, became.kind, `${name} ${became.verb}`);

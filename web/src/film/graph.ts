@@ -1,11 +1,13 @@
 /**
  * The run as a graph at a cursor: which node led to which, how often, and which state keys went along.
- * The rules are those of `view/graph.py`.
+ * The rules are those of `view/graph.py`. All steps of a run are found once; what had added up at a cursor is then
+ * bisected, so that a playhead moves through a long run as quickly as through a short one.
  */
-import type { NodeKind } from './document';
+import type { Mark, NodeKind } from './document';
 import { once, type Film } from './film';
+import { countUpTo, lastUpTo } from './marks';
 import { keysAt } from './state';
-import { endAt, endOf, nodeAt, nodesAt, timeAt, type NodeItem } from './timeline';
+import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
 
 export const START = 'START';
 export const END = 'END';
@@ -18,29 +20,47 @@ export type GraphNode = { id: string; kind: NodeKind; status: string; runs: numb
 export type GraphEdge = Passage & { count: number };
 export type GraphView = { nodes: GraphNode[]; edges: GraphEdge[]; asItRan: Passage[] };
 
-type Step = { from: string; to: string; kind: EdgeKind };
-
 export function graphAt(film: Film, at: number): GraphView {
-  const nodes = nodesAt(film, at);
-  const steps = passages(film, nodes, at, film.ended?.outcome === 'finished' && film.ended.cursor <= at);
-  const left = keysLeft(film, nodes, steps);
-  const asItRan = steps.map((step) => ({ ...step, keys: carried(step, left) }));
-  return { nodes: sumNodes(film, nodes, at), edges: sumEdges(nodes, asItRan), asItRan };
+  return { nodes: nodesSummedAt(film, at), edges: edgesSummedAt(film, at), asItRan: passagesAt(film, at) };
+}
+
+/** There from a cursor on, and up to another: a tool is seen until it turns out only to run an agent. */
+type Spell = { order: number; since: number; until: number };
+type Step = Spell & { passage: Passage };
+
+function isThere({ since, until }: Spell, at: number): boolean {
+  return since <= at && at < until;
+}
+
+export function passagesAt(film: Film, at: number): Passage[] {
+  return stepsOf(film).flatMap((step) => (isThere(step, at) ? [step.passage] : []));
 }
 
 /** The children of one node, in waves: those that ran side by side, and those that came before. */
 type Generation = { before: string[]; finished: string[] };
+type Way = Omit<Passage, 'keys'> & { since: number; until: number };
 
-function passages(film: Film, nodes: NodeItem[], at: number, over: boolean): Step[] {
-  const callers = callersOf(nodes);
-  const places = placesOf(nodes, at);
+const stepsOf = once((film: Film): Step[] => {
+  const ways = waysOf(film);
+  const left = keysLeft(film, ways);
+  return ways.map(({ since, until, ...way }, order) => ({
+    order,
+    since,
+    until,
+    passage: { ...way, keys: CARRYING.has(way.kind) ? (left.get(way.from) ?? []) : [] },
+  }));
+});
+
+function waysOf(film: Film): Way[] {
+  const callers = callersOf(film);
+  const places = placesOf(film);
   const generations = new Map<string, Generation>();
-  const steps: Step[] = [];
+  const ways: Way[] = [];
+  const add = (from: string, to: string, kind: EdgeKind, since: number, until = Infinity) => ways.push({ from, to, kind, since, until });
   for (const { node, begins, cursor } of momentsOf(film)) {
-    if (cursor > at) break;
     const { node: id, parent, kind } = node.is;
     if (kind === 'tool') {
-      if (begins && !callers.has(id)) steps.push({ from: parent || START, to: id, kind: 'tool' });
+      if (begins) add(parent || START, id, 'tool', cursor, callers.get(id)?.since);
       continue;
     }
     const place = places.get(id)!;
@@ -52,7 +72,7 @@ function passages(film: Film, nodes: NodeItem[], at: number, over: boolean): Ste
     }
     if (place !== parent) {
       generation.finished = generation.finished.filter((other) => other !== parent);
-      steps.push({ from: parent, to: id, kind: 'transfer' });
+      add(parent, id, 'transfer', cursor);
       continue;
     }
     if (generation.finished.length) {
@@ -60,31 +80,39 @@ function passages(film: Film, nodes: NodeItem[], at: number, over: boolean): Ste
       generation.finished = [];
     }
     for (const source of generation.before) {
-      steps.push({ from: callers.get(source) ?? source, to: id, kind: source === parent ? 'delegation' : 'sequence' });
+      add(callers.get(source)?.caller ?? source, id, source === parent ? 'delegation' : 'sequence', cursor);
     }
   }
-  if (over) for (const source of generations.get('')?.finished ?? []) steps.push({ from: source, to: END, kind: 'sequence' });
-  return steps;
+  if (film.ended?.outcome === 'finished') {
+    for (const source of generations.get('')?.finished ?? []) add(source, END, 'sequence', film.ended.cursor);
+  }
+  return ways;
 }
 
 /** Return for each node in which it stands: its parent, or, handed over to, where that one stood. */
-function placesOf(nodes: NodeItem[], at: number): Map<string, string> {
-  const known = new Map(nodes.map((node) => [node.is.node, node]));
+function placesOf(film: Film): Map<string, string> {
+  const known = new Map(film.items.nodes.map((node) => [node.is.node, node]));
   const places = new Map<string, string>();
-  for (const node of nodes) {
+  for (const node of film.items.nodes) {
     const parent = known.get(node.is.parent);
-    const end = parent && parent.is.kind !== 'tool' ? endAt(parent, at) : null;
+    const end = parent && parent.is.kind !== 'tool' ? endOf(parent) : null;
     places.set(node.is.node, end && end.cursor <= node.since ? places.get(node.is.parent)! : node.is.parent);
   }
   return places;
 }
 
-/** Return the tools that only run an agent, each with the node that calls it. */
-function callersOf(nodes: NodeItem[]): Map<string, string> {
-  const around = new Set(nodes.filter((node) => node.is.kind !== 'tool').map((node) => node.is.parent));
-  const tools = nodes.filter((node) => node.is.kind === 'tool' && around.has(node.is.node));
-  return new Map(tools.map((node) => [node.is.node, node.is.parent || START]));
-}
+type Caller = { caller: string; since: number };
+
+/** Return the tools that only run an agent: who calls each, and since when that is known. */
+const callersOf = once((film: Film): Map<string, Caller> => {
+  const tools = new Map(film.items.nodes.filter(({ is }) => is.kind === 'tool').map((node) => [node.is.node, node]));
+  const callers = new Map<string, Caller>();
+  for (const { is, since } of film.items.nodes) {
+    const tool = is.kind === 'tool' ? undefined : tools.get(is.parent);
+    if (tool && !callers.has(is.parent)) callers.set(is.parent, { caller: tool.is.parent || START, since });
+  }
+  return callers;
+});
 
 type Moment = { cursor: number; order: number; begins: boolean; node: NodeItem };
 
@@ -100,51 +128,121 @@ const momentsOf = once((film: Film): Moment[] => {
 });
 
 /** Return the keys that each node left behind from which it goes on. */
-function keysLeft(film: Film, nodes: NodeItem[], steps: Step[]): Map<string, string[]> {
-  const sources = new Set(steps.filter((step) => CARRYING.has(step.kind)).map((step) => step.from));
+function keysLeft(film: Film, ways: readonly Way[]): Map<string, string[]> {
+  const sources = new Set(ways.filter((way) => CARRYING.has(way.kind)).map((way) => way.from));
   const ends = new Map<string, number>();
-  for (const node of nodes) {
-    const end = sources.has(node.is.node) ? endAt(node, film.last) : null;
+  for (const node of film.items.nodes) {
+    const end = sources.has(node.is.node) ? endOf(node) : null;
     if (end) ends.set(node.is.node, end.cursor);
   }
   const keys = keysAt(film, ends.values());
   return new Map([...ends].map(([node, cursor]) => [node, keys.get(cursor)!]));
 }
 
-function carried(step: Step, left: Map<string, string[]>): string[] {
-  return CARRYING.has(step.kind) ? (left.get(step.from) ?? []) : [];
-}
+// --- summed up by name
+
+type Run = Spell & { node: NodeItem };
+/** What runs of a name had added up to. Their time in all is `open` times now, and `base`. */
+type Total = { runs: number; failures: number; open: number; base: number };
+type NodeSum = { runs: Run[]; totals: Mark<Total>[] };
 
 /** Sum the runs of each name up: its last status, how often it ran, how long in all. */
-function sumNodes(film: Film, nodes: NodeItem[], at: number): GraphNode[] {
-  const callers = callersOf(nodes);
+export function nodesSummedAt(film: Film, at: number): GraphNode[] {
   const now = timeAt(film, at);
-  const summed = new Map<string, GraphNode>();
-  for (const node of nodes) {
-    if (callers.has(node.is.node)) continue;
-    const { status, duration } = nodeAt(node, at, now);
-    const { name, kind } = node.is;
-    const known = summed.get(name) ?? { id: name, kind, status, runs: 0, failures: 0, duration: 0 };
-    known.status = status;
-    known.runs += 1;
-    known.failures += Number(status === 'failed');
-    known.duration = Math.round((known.duration + duration) * 1e6) / 1e6;
-    summed.set(name, known);
+  const found: (GraphNode & Pick<Spell, 'order'>)[] = [];
+  for (const [id, { runs, totals }] of nodeSums(film)) {
+    const total = lastUpTo(totals, at)?.[1];
+    const first = total?.runs ? runs.find((run) => isThere(run, at)) : undefined;
+    if (!total || !first) continue;
+    const last = runs.findLast((run) => isThere(run, at)) ?? first;
+    const status = endAt(last.node, at)?.status ?? 'running';
+    const duration = (total.open * now + total.base) / SECOND;
+    found.push({ order: first.order, id, kind: first.node.is.kind, status, runs: total.runs, failures: total.failures, duration });
   }
-  return [...summed.values()];
+  return inOrder(found);
 }
 
-function sumEdges(nodes: NodeItem[], steps: Passage[]): GraphEdge[] {
-  const names = new Map([...nodes.map((node): [string, string] => [node.is.node, node.is.name]), [START, START], [END, END]]);
-  const summed = new Map<string, GraphEdge & { seen: Set<string> }>();
-  for (const step of steps) {
-    const from = names.get(step.from) ?? step.from;
-    const to = names.get(step.to) ?? step.to;
-    const id = `${from}\u0000${to}\u0000${step.kind}`;
-    const known = summed.get(id) ?? { from, to, kind: step.kind, count: 0, keys: [], seen: new Set<string>() };
-    known.count += 1;
-    for (const key of step.keys) known.seen.add(key);
-    summed.set(id, known);
+const nodeSums = once((film: Film): Map<string, NodeSum> => {
+  const callers = callersOf(film);
+  const sums = new Map<string, { runs: Run[]; changes: Mark<Total>[] }>();
+  film.items.nodes.forEach((node, order) => {
+    const sum = sums.get(node.is.name) ?? { runs: [], changes: [] };
+    sums.set(node.is.name, sum);
+    const run = { node, order, since: node.since, until: callers.get(node.is.node)?.since ?? Infinity };
+    sum.runs.push(run);
+    sum.changes.push(...changesOf(run));
+  });
+  return new Map([...sums].map(([name, { runs, changes }]) => [name, { runs, totals: added(changes) }]));
+});
+
+/** What one run adds to its name's sum, and when; with its spell, all of it goes again. */
+function changesOf({ node, since, until }: Run): Mark<Total>[] {
+  const { start } = node.is;
+  const changes: Mark<Total>[] = [[since, { runs: 1, failures: 0, open: 1, base: -start }]];
+  const end = endOf(node);
+  if (end && end.cursor < until) changes.push([end.cursor, { runs: 0, failures: Number(end.status === 'failed'), open: -1, base: end.end }]);
+  if (until !== Infinity) changes.push([until, negative(sumOf(changes))]);
+  return changes;
+}
+
+function added(changes: Mark<Total>[]): Mark<Total>[] {
+  let total: Total = { runs: 0, failures: 0, open: 0, base: 0 };
+  return changes.sort((a, b) => a[0] - b[0]).map(([cursor, change]): Mark<Total> => [cursor, (total = plus(total, change))]);
+}
+
+function sumOf(changes: readonly Mark<Total>[]): Total {
+  return changes.map(([, change]) => change).reduce(plus);
+}
+
+function plus(a: Total, b: Total): Total {
+  return { runs: a.runs + b.runs, failures: a.failures + b.failures, open: a.open + b.open, base: a.base + b.base };
+}
+
+function negative({ runs, failures, open, base }: Total): Total {
+  return { runs: -runs, failures: -failures, open: -open, base: -base };
+}
+
+type EdgeSum = Omit<Passage, 'keys'> & {
+  steps: Step[];
+  begins: Mark<null>[];
+  ends: Mark<null>[];
+  /** Each key, from where it was first carried. */
+  keys: Mark<string>[];
+};
+
+export function edgesSummedAt(film: Film, at: number): GraphEdge[] {
+  const found: (GraphEdge & Pick<Spell, 'order'>)[] = [];
+  for (const { from, to, kind, steps, begins, ends, keys } of edgeSums(film)) {
+    const count = countUpTo(begins, at) - countUpTo(ends, at);
+    const first = count > 0 ? steps.find((step) => isThere(step, at)) : undefined;
+    if (first) found.push({ order: first.order, from, to, kind, count, keys: keys.slice(0, countUpTo(keys, at)).map(([, key]) => key) });
   }
-  return [...summed.values()].map(({ seen, ...edge }) => ({ ...edge, keys: [...seen] }));
+  return inOrder(found);
+}
+
+const edgeSums = once((film: Film): EdgeSum[] => {
+  const names = new Map(film.items.nodes.map((node): [string, string] => [node.is.node, node.is.name]));
+  const sums = new Map<string, EdgeSum & { seen: Set<string>; last: string[] }>();
+  for (const step of stepsOf(film)) {
+    const { kind, keys } = step.passage;
+    const [from, to] = [names.get(step.passage.from) ?? step.passage.from, names.get(step.passage.to) ?? step.passage.to];
+    const id = JSON.stringify([from, to, kind]);
+    const sum = sums.get(id) ?? { from, to, kind, steps: [], begins: [], ends: [], keys: [], seen: new Set<string>(), last: [] };
+    sums.set(id, sum);
+    sum.steps.push(step);
+    sum.begins.push([step.since, null]);
+    if (step.until !== Infinity) sum.ends.push([step.until, null]);
+    if (keys === sum.last) continue; // Where the state's keys stayed the same, so did the list.
+    sum.last = keys;
+    for (const key of keys) {
+      if (sum.seen.has(key)) continue;
+      sum.seen.add(key);
+      sum.keys.push([step.since, key]);
+    }
+  }
+  return [...sums.values()].map((sum) => ({ ...sum, ends: sum.ends.sort((a, b) => a[0] - b[0]) }));
+});
+
+function inOrder<Found extends Pick<Spell, 'order'>>(found: Found[]): Omit<Found, 'order'>[] {
+  return found.sort((a, b) => a.order - b.order).map(({ order: _, ...rest }) => rest);
 }

@@ -2,7 +2,7 @@
 import type { Json, KeyNews, Mark } from './document';
 import { once, type Film } from './film';
 import { countUpTo, lastUpTo } from './marks';
-import { endAt, nodesAt } from './timeline';
+import { endOf } from './timeline';
 
 export type Scope = 'session' | 'user' | 'app' | 'temp';
 const SCOPES: readonly Scope[] = ['user', 'app', 'temp'];
@@ -36,13 +36,15 @@ export function stateAt(film: Film, at: number): StateView {
 
 /** Return the cursor at which the last node before this moment had ended; 1 if none had. */
 export function previousNodeEnd(film: Film, at: number): number {
-  let last = 0;
-  for (const node of nodesAt(film, at)) {
-    const end = endAt(node, at - 1);
-    if (end && end.cursor > last) last = end.cursor;
-  }
-  return last || 1;
+  return lastUpTo(nodeEnds(film), at - 1)?.[0] ?? 1;
 }
+
+const nodeEnds = once((film: Film): Mark<null>[] =>
+  film.items.nodes
+    .flatMap((node) => endOf(node)?.cursor ?? [])
+    .sort((a, b) => a - b)
+    .map((cursor) => [cursor, null]),
+);
 
 // Names are the agent's: `fromEntries` defines even `__proto__` as a plain key.
 export function snapshotAt(film: Film, at: number): Snapshot {
@@ -78,8 +80,15 @@ function compare(key: string, before?: Mark<KeyNews>, after?: Mark<KeyNews>): Ke
   return sameJson(old, now) ? null : { key, kind: 'changed', before: old, after: now, writer };
 }
 
+/** Tell whether two values would be written alike. The first difference decides, however large they are. */
 export function sameJson(a: Json, b: Json): boolean {
-  return a === b || JSON.stringify(a) === JSON.stringify(b);
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]!));
+  }
+  const [ours, theirs] = [Object.keys(a), Object.keys(b)];
+  return ours.length === theirs.length && ours.every((key, index) => key === theirs[index] && sameJson(a[key]!, b[key]!));
 }
 
 /** Return who wrote each key last. */

@@ -31,6 +31,22 @@ export function useFilm(run: string | null): FilmState {
   return run !== null && before.film ? before : NOTHING;
 }
 
+const NO_FILMS: readonly Film[] = [];
+
+/** Return the films of runs that are over; none while they are on their way. One that cannot be read is left out. */
+export function useFilms(runs: readonly string[]): readonly Film[] {
+  const [loaded, setLoaded] = useState<{ runs: readonly string[]; films: readonly Film[] }>({ runs: [], films: [] });
+  useEffect(() => {
+    if (!runs.length) return;
+    const leaving = new AbortController();
+    void Promise.allSettled(runs.map((run) => next(run, null, leaving.signal))).then((found) => {
+      if (!leaving.signal.aborted) setLoaded({ runs, films: found.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])) });
+    });
+    return () => leaving.abort();
+  }, [runs]);
+  return loaded.runs === runs ? loaded.films : NO_FILMS;
+}
+
 let read: { of: Film; state: FilmState } | null = null;
 
 function embeddedFilm(document: Film): FilmState {

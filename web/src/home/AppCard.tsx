@@ -51,7 +51,10 @@ function WorkingApp({ app, isFirst }: { app: Working; isFirst: boolean }) {
         {app.bundled && <span className="quiet">bundled</span>}
       </h3>
       <p>{app.description || 'An ADK app.'}</p>
-      <p className="quiet">{plural(app.agents.length, 'agent')}</p>
+      <p className="quiet">
+        {plural(app.agents.length, 'agent')}
+        {app.live && ' · writes and talks'}
+      </p>
       <form className="card-form" onSubmit={submit}>
         <input ref={field} className="field" aria-label={`First message to ${app.name}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />
         <button className="button" data-look="primary" title="Start (Enter)">

@@ -1,35 +1,42 @@
-/** A recording or capture from anywhere, dropped or picked, becomes a run of this server. */
+/** A recording or capture, dropped, picked, or one that comes with the page, becomes a run of this server. */
 import { useRef, useState, type DragEvent } from 'react';
 import { explain } from '../app/problem';
-import { send } from '../app/request';
-import { go, HOME } from '../app/route';
 import { useCatalogue } from '../app/catalogue';
 import { Icon } from '../ui/Icon';
 import { size } from '../ui/time';
+import type { SampleName } from './samples';
+import { openRecording } from './upload';
 
 type State = { kind: 'idle' } | { kind: 'sending'; name: string; bytes: number } | { kind: 'failed'; name: string; reason: string };
+
+const SAMPLES: Record<SampleName, string> = {
+  specialists: 'Three specialists at once',
+  recovered: 'A step that fails and is tried again',
+  'agent-tool': 'An agent inside a tool',
+};
 
 export function DropZone() {
   const { refresh } = useCatalogue();
   const [state, setState] = useState<State>({ kind: 'idle' });
   const [isOver, setOver] = useState(false);
   const picker = useRef<HTMLInputElement>(null);
-  const upload = async (file: File | undefined) => {
-    if (!file) return;
-    setState({ kind: 'sending', name: file.name, bytes: file.size });
+  const open = async (name: string, load: () => Promise<Blob>) => {
+    setState({ kind: 'sending', name, bytes: 0 });
     try {
-      const headers = { 'content-type': 'application/octet-stream' };
-      const { run } = await send<{ run: string }>('api/recordings', { method: 'POST', headers, body: file });
+      const body = await load();
+      setState({ kind: 'sending', name, bytes: body.size });
+      await openRecording(body);
       refresh();
-      go({ ...HOME, place: { kind: 'run', run } });
     } catch (error) {
-      setState({ kind: 'failed', name: file.name, reason: explain(error) });
+      setState({ kind: 'failed', name, reason: explain(error) });
     }
   };
+  const upload = (file: File | undefined) => void (file && open(file.name, async () => file));
+  const sample = (name: SampleName) => open(SAMPLES[name], async () => new Blob([(await import('./samples')).TEXTS[name]]));
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    void upload(event.dataTransfer.files[0]);
+    upload(event.dataTransfer.files[0]);
   };
   return (
     <div
@@ -49,7 +56,16 @@ export function DropZone() {
       <button type="button" className="button" disabled={state.kind === 'sending'} onClick={() => picker.current?.click()}>
         Choose a file
       </button>
-      <input ref={picker} type="file" hidden aria-label="Recording to upload" onChange={(event) => void upload(event.target.files?.[0])} />
+      <input ref={picker} type="file" hidden aria-label="Recording to upload" onChange={(event) => upload(event.target.files?.[0])} />
+      <ul className="prompts" aria-label="Recordings to look at">
+        {(Object.keys(SAMPLES) as SampleName[]).map((name) => (
+          <li key={name}>
+            <button type="button" title="A recording of the bundled tour" disabled={state.kind === 'sending'} onClick={() => void sample(name)}>
+              {SAMPLES[name]}
+            </button>
+          </li>
+        ))}
+      </ul>
       <p role="status" className="drop-state" data-kind={state.kind === 'failed' ? 'error' : 'neutral'}>
         {state.kind === 'sending' && `Reading ${state.name}, ${size(state.bytes)}…`}
         {state.kind === 'failed' && `${state.name} was not taken: ${state.reason}`}

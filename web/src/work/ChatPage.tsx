@@ -17,11 +17,13 @@ import { messagesOf } from '../chat/past';
 import { chatAddress, type Where } from '../chat/requests';
 import { isLost } from '../chat/transport';
 import { conversationAt } from '../film/conversation';
-import { useFilm } from '../film/useFilm';
+import { useFilm, useFilms } from '../film/useFilm';
 import { Icon } from '../ui/Icon';
 import { Heading } from './Heading';
 import { usePlayhead } from './playhead';
+import { RunPicker } from './RunPicker';
 import { ShareMenu, type ShareItem } from './ShareMenu';
+import { useRunsOf } from './turn';
 import { Workspace } from './Workspace';
 
 type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
@@ -91,48 +93,55 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const { where } = conversation;
   const { messages, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
   const link = useSyncExternalStore(conversation.watch, conversation.getLink);
+  const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
   const { refresh } = useCatalogue();
-  const [, move] = useRoute();
+  const [{ options }, move] = useRoute();
   const isBusy = status === 'submitted' || status === 'streaming';
   useOpening(conversation);
   useEffect(() => {
     if (!isBusy) refresh();
-  }, [isBusy, refresh]);
+  }, [isBusy, isTalking, refresh]);
 
-  const spoken = useMemo(() => lastRun(messages), [messages]);
+  const runs = useRunsOf(where, useMemo(() => lastAnswer(messages), [messages]));
+  const spoken = runs.at(-1) ?? null;
   // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
   const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(null);
-  const run = changed && changed.after === spoken ? changed.run : spoken;
+  const run = changed && changed.after === spoken ? changed.run : runs.includes(options.run ?? '') ? options.run! : spoken;
   const filmState = useFilm(run);
   const { film } = filmState;
-  const playhead = usePlayhead(film);
+  const playhead = usePlayhead(film, run !== spoken && run !== changed?.run);
   const saidAt = useDeferredValue(playhead.at);
+  const before = useMemo(() => (playhead.isPast ? runs.slice(0, Math.max(0, runs.indexOf(run ?? ''))) : []), [runs, run, playhead.isPast]);
+  const films = useFilms(before);
   const shown = useMemo(() => {
     if (!playhead.isPast || !film) return messages;
-    const earlier = messages.filter((message) => message.metadata?.runId !== film.run);
-    const user = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
-    return [...user, ...messagesOf(conversationAt(film, saidAt), film.run)];
-  }, [messages, film, playhead.isPast, saidAt]);
+    const told = runs.includes(film.run) ? messages.findIndex((message) => runs.includes(message.metadata?.runId ?? '')) : -1;
+    const earlier = messages.slice(0, told < 0 ? messages.length : told);
+    const answered = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
+    const tellings = films.map((whole) => ({ run: whole.run, said: conversationAt(whole, whole.last) }));
+    return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt) })];
+  }, [messages, runs, film, films, playhead.isPast, saidAt]);
 
   const blocked = playhead.isPast ? 'Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
   const actions = useMemo<ChatActions>(
     () => ({
       ...where,
       conversation: blocked ? null : conversation,
+      isTalking,
       reason: blocked,
       seek: playhead.seek,
       openPanel: (panel) => move({ panel }, 'replace'),
     }),
-    [where, conversation, blocked, playhead.seek, move],
+    [where, conversation, isTalking, blocked, playhead.seek, move],
   );
   const say = useMemo(
-    () => (blocked || isBusy ? undefined : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta)),
-    [conversation, blocked, isBusy],
+    () => (blocked || isBusy || isTalking ? undefined : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta)),
+    [conversation, blocked, isBusy, isTalking],
   );
   const follow = useCallback((next: string) => setChanged({ after: spoken, run: next }), [spoken]);
   useKeys({
     write: () => document.getElementById('composer')?.focus(),
-    stop: () => void (isBusy && conversation.stop()),
+    stop: () => void ((isBusy || isTalking) && conversation.stop()),
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
   const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
@@ -141,9 +150,15 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     <ChatContext value={actions}>
       <Workspace
         heading={<Heading app={where.app} title={title} run={run} />}
-        actions={<ShareMenu run={run} items={exports(where, messages)} />}
+        actions={
+          <>
+            <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
+            <ShareMenu run={run} items={exports(where, messages)} />
+          </>
+        }
         state={filmState}
         playhead={playhead}
+        part={runs.length > 1 && runs.includes(run ?? '') ? `run ${runs.indexOf(run ?? '') + 1} of ${runs.length} of this answer` : ''}
         app={where.app}
         session={where.session}
         say={say}
@@ -151,6 +166,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         empty="Say something: what the run does appears here."
         chat={
           <ChatView
+            conversation={conversation}
             messages={shown}
             status={playhead.isPast ? 'past' : status}
             isLive={playhead.isPast || isBusy}
@@ -162,7 +178,6 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
             onStop={() => void conversation.stop()}
             onRetry={() => void conversation.retry()}
             onStartOver={(text) => startChat(where.app, text)}
-            app={where.app}
           />
         }
       />
@@ -184,8 +199,8 @@ function useOpening(conversation: Conversation): void {
   }, [conversation]);
 }
 
-function lastRun(messages: readonly Message[]): string | null {
-  return messages.findLast((message) => message.metadata?.runId)?.metadata?.runId ?? null;
+function lastAnswer(messages: readonly Message[]): Message | undefined {
+  return messages.findLast((message) => message.metadata?.runId);
 }
 
 function exports(where: Where, messages: readonly Message[]): ShareItem[] {

@@ -28,7 +28,7 @@ export default function RunPage({ run }: { run: string }) {
   const [, move] = useRoute();
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
   const saidAt = useDeferredValue(playhead.at);
-  const messages = useMemo(() => (film ? messagesOf(conversationAt(film, saidAt), film.run) : []), [film, saidAt]);
+  const messages = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt) }) : []), [film, saidAt]);
   const actions = useMemo<ChatActions>(
     () => ({
       app: film?.app ?? '',

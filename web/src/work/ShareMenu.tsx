@@ -1,6 +1,8 @@
 /** Everything that can be taken away from a run: a link, a command, a file. */
 import { useId, useRef, type ReactNode } from 'react';
 import { address, path } from '../app/base';
+import { hasToken } from '../app/identity';
+import { ticketed } from '../app/ticket';
 import { Icon, type IconName } from '../ui/Icon';
 import { copyText } from '../ui/copy';
 
@@ -45,7 +47,7 @@ function Entry({ item }: { item: Item }): ReactNode {
   );
   if ('href' in item) {
     return (
-      <a href={item.href} download={item.download}>
+      <a href={item.href} download={item.download} onClick={(event) => hasToken() && void saveOwned(event, item.href, item.download)}>
         {face}
       </a>
     );
@@ -59,6 +61,15 @@ function Entry({ item }: { item: Item }): ReactNode {
       {face}
     </button>
   );
+}
+
+/** Save what only its owner may have: the browser fetches it by itself, with a ticket. */
+async function saveOwned(event: { preventDefault(): void }, href: string, name = ''): Promise<void> {
+  event.preventDefault();
+  const link = document.createElement('a');
+  link.href = await ticketed(href);
+  link.download = name;
+  link.click();
 }
 
 function saveText(text: string, name: string, type: string): void {

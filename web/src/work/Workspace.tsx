@@ -1,5 +1,5 @@
 /** One run, all its panels: chat and graph in the centre, the inspector at the right, the timeline below. */
-import { memo, Suspense, useDeferredValue, useMemo, type ReactNode } from 'react';
+import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Failure } from '../app/Failure';
 import { useKeys } from '../app/keys';
 import { useRoute } from '../app/route';
@@ -18,6 +18,8 @@ type Props = {
   actions: ReactNode;
   state: FilmState;
   playhead: Playhead;
+  /** Which run of an answer that spans several this is. */
+  part?: string;
   app: string;
   session: string;
   /** What the panels say while there is no run yet. */
@@ -33,7 +35,7 @@ const BOTTOM = PANELS.filter((panel) => panel.place === 'bottom');
 const WIDE = '(min-width: 1360px)';
 const NARROW = '(max-width: 820px)';
 
-export function Workspace({ heading, actions, state, playhead, app, session, empty, chat, say, follow }: Props) {
+export function Workspace({ heading, actions, state, playhead, part = '', app, session, empty, chat, say, follow }: Props) {
   const [route, move] = useRoute();
   const { film, live, error } = state;
   const isWide = useWide(WIDE);
@@ -56,9 +58,10 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
   useKeys({ panel: (name) => (CENTRE.some((spec) => spec.name === name) ? toggleCentre(name) : open(name)), end: playhead.toEnd });
 
   const { at, seek } = playhead;
+  const select = useCallback((id: string | null) => move({ selected: id }, 'replace'), [move]);
   const props = useMemo<PanelProps | null>(
-    () => film && { film, at, selected: route.selected, select: (id) => move({ selected: id }, 'replace'), seek, app, session, live, say, follow },
-    [film, at, route.selected, move, seek, app, session, live, say, follow],
+    () => film && { film, at, selected: route.selected, select, seek, app, session, live, say, follow },
+    [film, at, route.selected, select, seek, app, session, live, say, follow],
   );
   // While the playhead moves, the timeline moves with it; all else follows when there is time.
   const rested = useDeferredValue(props);
@@ -83,7 +86,8 @@ export function Workspace({ heading, actions, state, playhead, app, session, emp
         <div className="notice past" data-kind="approval" role="status">
           <Icon name="clock" />
           <span>
-            You are looking at event {at} of {film?.last}. The conversation goes on at its end.
+            You are looking at event {at} of {film?.last}
+            {part && `, ${part}`}. The conversation goes on at its end.
           </span>
           <span className="actions">
             <button type="button" className="button" onClick={playhead.toEnd}>

@@ -1,56 +1,71 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
 import { lazy, memo, Suspense, useRef, type ReactNode } from 'react';
+import { useTail } from '../../ui/growth';
 import { Code } from './Code';
-import { cut, definitions, openCode, type Cut } from './blocks';
+import { cut, definitions, fenced, type Block, type Cut } from './blocks';
 
 const Rendered = lazy(() => import('./Rendered'));
+
+/** Letters of a long answer that are drawn in one go, from its end: about a screen. */
+export const PROSE_AT_ONCE = 3000;
 
 /** An open block longer than this is parsed again only when it has grown by a tenth: the whole stays linear. */
 const LONG_BLOCK = 1500;
 const GROWTH = 1.1;
+
+/** A block that is longer, and could not be cut, is shown as it was written: its parser would hold up the page. */
+const LONGEST_PARSED = 12_000;
 
 export const Prose = memo(function Prose({ text, live }: { text: string; live: boolean }) {
   const before = useRef<{ text: string; cut: Cut }>({ text: '', cut: { blocks: [], length: 0 } });
   const grown = text.startsWith(before.current.text) ? before.current.cut : undefined;
   const now = cut(text, grown);
   before.current = { text, cut: now };
+  const from = useTail(text.length, PROSE_AT_ONCE);
   const links = live ? '' : definitions(text);
-  const last = now.blocks.length - 1;
+  const open = live ? now.blocks.at(-1) : undefined;
   return (
     <div className="prose">
-      {now.blocks.map((block, index) =>
-        live && index === last ? (
-          <OpenBlock key={block.start} text={block.text} />
-        ) : (
-          <Block key={block.start} text={links && block.text.includes('[') ? `${block.text}\n\n${links}` : block.text} />
+      {now.blocks.map((block) =>
+        block.start + block.text.length <= from ? null : (
+          <div className="block" key={block.start} data-head={block.text.startsWith('#') || undefined}>
+            <Growing text={sourceOf(block, block === open ? '' : links)} open={block === open} />
+          </div>
         ),
       )}
     </div>
   );
 });
 
-const Block = memo(function Block({ text }: { text: string }) {
+/** What is to be parsed: a block with what it needs of the rest of the text. */
+function sourceOf({ head = '', text }: Block, links: string): string {
+  return links && text.includes('[') ? `${head}${text}\n\n${links}` : head + text;
+}
+
+/** A block as far as it has come; one that grows long is parsed now and then, and its news stand behind it. */
+const Growing = memo(function Growing({ text, open }: { text: string; open: boolean }) {
+  const parsed = useRef('');
+  const isDue = !open || text.length < LONG_BLOCK || text.length > parsed.current.length * GROWTH || !text.startsWith(parsed.current);
+  if (isDue) parsed.current = text;
+  const rest = text.slice(parsed.current.length);
+  const code = fenced(text);
+  if (code) return <Code language={code.language} code={open ? code.code : code.code.replace(/\n$/, '')} />;
+  return (
+    <>
+      <Parsed text={parsed.current} />
+      {rest && <Plain>{rest}</Plain>}
+    </>
+  );
+});
+
+const Parsed = memo(function Parsed({ text }: { text: string }) {
+  if (text.length > LONGEST_PARSED) return <Plain>{text}</Plain>;
   return (
     <Suspense fallback={<Plain>{text}</Plain>}>
       <Rendered text={text} />
     </Suspense>
   );
 });
-
-function OpenBlock({ text }: { text: string }) {
-  const parsed = useRef('');
-  const code = openCode(text);
-  if (code) return <Code language={code.language} code={code.code} />;
-  const isDue = text.length < LONG_BLOCK || text.length > parsed.current.length * GROWTH || !text.startsWith(parsed.current);
-  if (isDue) parsed.current = text;
-  const rest = text.slice(parsed.current.length);
-  return (
-    <>
-      <Block text={parsed.current} />
-      {rest && <Plain>{rest}</Plain>}
-    </>
-  );
-}
 
 function Plain({ children }: { children: ReactNode }) {
   return <p className="plain">{children}</p>;

@@ -1,7 +1,17 @@
 import { expect, test } from 'vitest';
-import { cut, definitions, openCode } from './blocks';
+import { cut, definitions, fenced } from './blocks';
+
+const LONG = 2000;
+const ITEMS = Array.from({ length: 300 }, (_, item) => `- item ${item}\n  and more of it\n`).join('');
+const ROWS = Array.from({ length: 300 }, (_, row) => `| ${row} | a value |\n`).join('');
+const TABLE = `| n | what |\n| --- | --- |\n${ROWS}`;
 
 const TEXTS = [
+  `${ITEMS}\nafter a long list`,
+  `${TABLE}\nafter a long table`,
+  'A sentence in a paragraph that has no end. '.repeat(200),
+  'no end '.repeat(1000),
+  '句子没有空格。'.repeat(800),
   'One.\n\nTwo.\n\n# Three\n\nfour',
   '- a\n\n- b\n\n  more of b\n\nafter the list, a paragraph',
   '1. a\n\n2. b\n\nnew paragraph here',
@@ -36,10 +46,37 @@ test('only the open block of a long answer is scanned again', () => {
   expect(after.blocks.slice(0, -1).every((block, index) => block === before.blocks[index])).toBe(true);
 });
 
-test('an open fence is code; a closed one is Markdown', () => {
-  expect(openCode('```ts\nconst a')).toEqual({ language: 'ts', code: 'const a' });
-  expect(openCode('```ts\nconst a\n```\n')).toBeNull();
-  expect(openCode('text')).toBeNull();
+test('a fence is code, open or closed; with more behind it, it is Markdown', () => {
+  expect(fenced('```ts\nconst a')).toEqual({ language: 'ts', code: 'const a' });
+  expect(fenced('```ts\nconst a\n```\n\n')).toEqual({ language: 'ts', code: 'const a' });
+  expect(fenced('```ts\nconst a\n```\nand more')).toBeNull();
+  expect(fenced('text')).toBeNull();
+});
+
+test.each([
+  ['a list, between items', ITEMS, /^- item/],
+  ['a table, between rows', TABLE, /^\| \d+ \|/],
+  ['a paragraph, between sentences', 'A sentence in a paragraph that has no end. '.repeat(200), /^A sentence/],
+  ['a sentence, between words', 'no end '.repeat(1000), /^no end|^end no/],
+])('what is long is cut: %s', (_, text, begins) => {
+  const [, ...rest] = cut(text).blocks;
+  expect(rest.length).toBeGreaterThan(1);
+  for (const block of rest) {
+    expect(block.text).toMatch(begins);
+    expect(block.text.length).toBeLessThan(2 * LONG);
+  }
+});
+
+test('every piece of a table has its head', () => {
+  const [first, ...rest] = cut(`${TABLE}\nafter the table is over`).blocks;
+  expect(first!.head).toBeUndefined();
+  expect(rest.at(-1)).toEqual({ start: TABLE.length + 1, text: 'after the table is over' });
+  for (const block of rest.slice(0, -1)) expect(block.head).toBe('| n | what |\n| --- | --- |\n');
+});
+
+test('what cannot be cut well is left whole', () => {
+  expect(cut(`> ${'quoted '.repeat(500)}`).blocks).toHaveLength(1);
+  expect(cut(`    ${'indented '.repeat(500)}`).blocks).toHaveLength(1);
 });
 
 test('definitions of links are found', () => {

@@ -2,20 +2,35 @@
  * Cuts Markdown into blocks that can be parsed one by one. Only the last of them can still grow, so an answer of any
  * length costs no more per token than its open block.
  *
- * A cut is made at a blank line after which something new begins at the margin, outside of a fence. Lists and indented
- * text stay with what they belong to. Link definitions reach over blocks, so each block is given all of them.
+ * A cut is made at a blank line after which something new begins at the margin, outside of a fence. Indented text stays
+ * with what it belongs to. What is long without a blank line is cut as well, where that shows least: a list between two
+ * items, a table between two rows (its head is put before each piece), a paragraph between two sentences.
+ * Link definitions reach over blocks, so each block is given all of them.
  */
 
 export type Block = {
   /** Where it begins in the text: its identity, since text before it never changes. */
   start: number;
   text: string;
+  /** The head of the table that this piece goes on with. */
+  head?: string;
 };
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
+const ITEM_AT_MARGIN = /^(?:[-*+]|\d{1,9}[.)])\s/;
 const INDENTED = /^(?: {2,}|\t)/;
+const DELIMITERS = /^ {0,3}\|?[\s:|-]*-[\s:|-]*$/;
+/** What begins a block that is no plain paragraph. */
+const SPECIAL = /^(?: {0,3}(?:[>#|<]|\[[^\]]*\]:)| {4}|\t)/;
+const SENTENCE_END = /[.!?…]\s|[。！？]/g;
+const SPACE = /\s/g;
 const DEFINITION = /^ {0,3}\[[^\]\n]+\]:\s*\S+.*$/gm;
+
+/** Letters from which on a block is cut where it can be: a parser takes a millisecond or two for so much. */
+const LONG = 2000;
+/** Letters from which on a sentence that does not end is cut at a space. */
+const TOO_LONG = 3000;
 
 /** What a text is cut into, and where to go on when it has grown. */
 export type Cut = { blocks: readonly Block[]; length: number };
@@ -24,46 +39,104 @@ const NOTHING: Cut = { blocks: [], length: 0 };
 
 /** Cut a text; with the cut of its beginning, only the last block is looked at again. */
 export function cut(text: string, before: Cut = NOTHING): Cut {
-  const open = before.blocks.at(-1);
-  const known = open && text.length >= before.length ? before.blocks.slice(0, -1) : [];
-  const from = known.length > 0 || (open && text.length >= before.length) ? (open?.start ?? 0) : 0;
-  return { blocks: [...known, ...scan(text, from)], length: text.length };
+  const open = text.length >= before.length ? before.blocks.at(-1) : undefined;
+  const known = open ? before.blocks.slice(0, -1) : [];
+  return { blocks: [...known, ...new Scan(text, open?.start ?? 0, open?.head ?? '').blocks()], length: text.length };
 }
 
-function scan(text: string, from: number): Block[] {
-  const blocks: Block[] = [];
-  let start = from;
-  let fence = '';
-  let isList = false;
-  let blank = false;
-  for (let at = from; at < text.length; ) {
-    const end = text.indexOf('\n', at);
-    const next = end < 0 ? text.length : end + 1;
-    const line = text.slice(at, end < 0 ? text.length : end);
-    if (fence) {
-      if (closes(line, fence)) fence = '';
-    } else if (line.trim() === '') {
-      blank = at > start;
-    } else {
-      // A line that has only begun may still turn out to belong to the list before it.
-      const complete = end >= 0 || line.length > 12;
-      if (blank && complete && beginsAnew(line, isList)) {
-        blocks.push({ start, text: text.slice(start, at) });
-        start = at;
-        isList = false;
-      }
-      if (at === start) isList = ITEM.test(line);
-      fence = FENCE.exec(line)?.[1] ?? '';
-      blank = false;
+/** One way through a text, line by line. */
+class Scan {
+  private readonly found: Block[] = [];
+  private fence = '';
+  private kind: 'list' | 'paragraph' | 'other' = 'other';
+  private blank = false;
+  private before = '';
+
+  constructor(
+    private readonly text: string,
+    private start: number,
+    /** The head of the table that the block is, or goes on with. */
+    private head: string,
+    private isRest = head !== '',
+  ) {}
+
+  blocks(): Block[] {
+    const { text } = this;
+    for (let at = this.start; at < text.length; ) {
+      const end = text.indexOf('\n', at);
+      const line = text.slice(at, end < 0 ? text.length : end);
+      at = this.take(line, at, end < 0 ? text.length : end + 1, end >= 0);
     }
-    at = next;
+    if (this.start < text.length) this.put(text.length);
+    return this.found;
   }
-  if (start < text.length) blocks.push({ start, text: text.slice(start) });
-  return blocks;
+
+  /** Take one line; return where to go on. */
+  private take(line: string, at: number, next: number, isWhole: boolean): number {
+    if (this.fence) {
+      if (closes(line, this.fence)) this.fence = '';
+      return next;
+    }
+    if (line.trim() === '') {
+      this.blank = at > this.start;
+      return next;
+    }
+    // A line that has only begun may still turn out to belong to the list before it.
+    if (this.blank && (isWhole || line.length > 12) && this.beginsAnew(line)) this.end(at, '');
+    else if (at - this.start >= LONG && this.isSeam(line)) this.end(at, this.head);
+    if (at === this.start && !this.isRest) this.kind = ITEM.test(line) ? 'list' : SPECIAL.test(line) || FENCE.test(line) ? 'other' : 'paragraph';
+    if (!this.head && isWhole && this.isHead(line)) this.head = this.text.slice(this.start, next);
+    this.fence = FENCE.exec(line)?.[1] ?? '';
+    this.blank = false;
+    this.before = at === this.start ? line : '';
+    return this.kind === 'paragraph' && !this.head && !this.fence ? this.breathe(at, next) : next;
+  }
+
+  private beginsAnew(line: string): boolean {
+    return !INDENTED.test(line) && !(this.kind === 'list' && ITEM.test(line));
+  }
+
+  /** Tell whether a long block can be cut before a line. */
+  private isSeam(line: string): boolean {
+    return this.head ? line.includes('|') : this.kind === 'list' && ITEM_AT_MARGIN.test(line);
+  }
+
+  /** Tell whether a line is the second one of a table's head. */
+  private isHead(line: string): boolean {
+    return this.before.includes('|') && line.includes('|') && DELIMITERS.test(line);
+  }
+
+  /** Cut a paragraph that has become long; return where to go on. */
+  private breathe(at: number, next: number): number {
+    const long = this.start + LONG;
+    if (next <= long) return next;
+    const sentence = after(SENTENCE_END, this.text, Math.max(at, long), Math.min(next, this.start + TOO_LONG));
+    const place = sentence ?? after(SPACE, this.text, Math.max(at, this.start + TOO_LONG), next);
+    if (place === null || place >= next) return next;
+    this.end(place, '');
+    this.kind = 'paragraph';
+    return place;
+  }
+
+  private end(at: number, head: string): void {
+    this.put(at);
+    this.start = at;
+    this.head = head;
+    this.isRest = head !== '';
+    this.before = '';
+  }
+
+  private put(end: number): void {
+    const text = this.text.slice(this.start, end);
+    this.found.push(this.isRest ? { start: this.start, text, head: this.head } : { start: this.start, text });
+  }
 }
 
-function beginsAnew(line: string, isList: boolean): boolean {
-  return !INDENTED.test(line) && !(isList && ITEM.test(line));
+/** Return where the first match between two places ends; null if there is none. */
+function after(pattern: RegExp, text: string, from: number, until: number): number | null {
+  pattern.lastIndex = from;
+  const match = from < until ? pattern.exec(text) : null;
+  return match && match.index < until ? match.index + match[0].length : null;
 }
 
 function closes(line: string, fence: string): boolean {
@@ -76,14 +149,15 @@ export function definitions(text: string): string {
   return text.includes(']:') ? (text.match(DEFINITION) ?? []).join('\n') : '';
 }
 
-/** Return the code of a block that is one open fence: it needs no parser while it grows. */
-export function openCode(block: string): { language: string; code: string } | null {
+/** Return the code of a block that is one fence, open or closed: it needs no parser, however long it is. */
+export function fenced(block: string): { language: string; code: string } | null {
   const marker = FENCE.exec(block)?.[1];
-  if (!marker) return null;
+  if (!marker || !block.startsWith(marker)) return null;
   const end = block.indexOf('\n');
   if (end < 0) return { language: '', code: '' };
-  const body = block.slice(end + 1);
-  const last = body.trimEnd().split('\n').at(-1) ?? '';
-  if (closes(last, marker)) return null;
-  return { language: block.slice(0, end).replace(/[`~]/g, '').trim(), code: body };
+  const language = block.slice(0, end).replace(/[`~]/g, '').trim();
+  const lines = block.slice(end + 1).split('\n');
+  const close = lines.findIndex((line) => closes(line, marker));
+  if (close < 0) return { language, code: lines.join('\n') };
+  return lines.slice(close + 1).every((line) => line.trim() === '') ? { language, code: lines.slice(0, close).join('\n') } : null;
 }

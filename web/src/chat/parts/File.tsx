@@ -1,5 +1,6 @@
 /** A file of a message: shown if it is here, linked if it is elsewhere. Nothing is fetched from other hosts. */
 import { useState } from 'react';
+import { useOwned } from '../../app/owned';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
 
@@ -9,17 +10,18 @@ export function File({ url, mediaType, filename }: Props) {
   const [isBroken, setBroken] = useState(false);
   const name = filename || mediaType;
   const onError = () => setBroken(true);
+  const loaded = useOwned(url, onError);
   if (!isHere(url)) return <Elsewhere url={url} name={name} />;
   const kind = isBroken ? 'broken' : mediaType.split('/')[0];
   return (
     <figure className="file" data-kind="media">
-      {kind === 'image' && <img src={url} alt={filename || 'Image of this message'} onError={onError} />}
-      {kind === 'audio' && <audio src={url} controls preload="metadata" aria-label={name} onError={onError} />}
-      {kind === 'video' && <video src={url} controls preload="metadata" aria-label={name} onError={onError} />}
+      {loaded && kind === 'image' && <img src={loaded} alt={filename || 'Image of this message'} onError={onError} />}
+      {loaded && kind === 'audio' && <audio src={loaded} controls preload="metadata" aria-label={name} onError={onError} />}
+      {loaded && kind === 'video' && <video src={loaded} controls preload="metadata" aria-label={name} onError={onError} />}
       <figcaption>
         <KindChip kind="media">{name}</KindChip>
         {isBroken && <span className="quiet">This server cannot show it.</span>}
-        <a className="button" data-look="quiet" href={url} download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}>
+        <a className="button" data-look="quiet" href={loaded || undefined} download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}>
           <Icon name="download" /> Save
         </a>
       </figcaption>

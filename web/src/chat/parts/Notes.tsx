@@ -202,7 +202,8 @@ export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts
   const count = known.length;
   const url = useMemo(() => (count > 0 ? URL.createObjectURL(wav(known)) : ''), [known, count]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  const fetchIt = () => load().then(setLoaded, (error: unknown) => setProblem(explain(error)));
+  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem('The server has kept none of it.'));
+  const fetchIt = () => load().then(take, (error: unknown) => setProblem(explain(error)));
   return (
     <div className="file" data-kind="media">
       {url && <audio controls src={url} aria-label="Sound of this message" />}

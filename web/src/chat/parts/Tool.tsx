@@ -4,6 +4,7 @@ import { Copy } from '../../ui/Copy';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
+import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 import { Approval } from './Approval';
 import { CallAnswer } from './CallAnswer';
@@ -23,7 +24,10 @@ const FACES: Record<ToolPart['state'], Face> = {
 type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
 
 export function Tool({ part, notes, live, last }: Props) {
-  const waits = part.state === 'input-available' && !live && !part.providerExecuted;
+  const { isTalking } = useActions();
+  // In writing a call that is left open is the client's; aloud the message goes on meanwhile.
+  const isLeft = !live || (notes.longRunning && !!isTalking);
+  const waits = part.state === 'input-available' && isLeft && !part.providerExecuted;
   const face = faceOf(part, notes, live, waits);
   const needsHelp = waits || part.state === 'approval-requested';
   const [choice, setChoice] = useState<boolean | null>(null);

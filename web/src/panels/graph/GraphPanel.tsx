@@ -1,10 +1,9 @@
 /** The run as a graph: who led to whom, how it went, and which keys of the state went along. */
-import { Background, Controls, MarkerType, Position, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react';
+import { Background, Controls, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useRoute } from '../../app/route';
 import { useAppGraph } from '../../film/appGraph';
-import type { Film } from '../../film/film';
 import { Empty } from '../../ui/Empty';
 import { PanelHeader } from '../../ui/PanelHeader';
 import { plural } from '../../ui/time';
@@ -12,7 +11,8 @@ import '../panels.css';
 import type { PanelProps } from '../panel';
 import { keyOf, selectionOf } from '../selection';
 import { useSize } from '../useSize';
-import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, writtenBy, type Drawing, type Moment } from './drawing';
+import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, type Drawing, type Moment } from './drawing';
+import { edgesOf, Kept, nodesOf } from './flow';
 import './graph.css';
 import { GraphTable } from './GraphTable';
 import { layoutFor, type Layout } from './layout';
@@ -20,13 +20,13 @@ import { PassageEdge, type PassageEdgeType } from './PassageEdge';
 import { VertexNode, type VertexNodeType } from './VertexNode';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
+const MOST_LINKS = 400; // What a layout costs grows faster than they do.
 const LEAST_ZOOM = 0.68; // Below, the names are smaller than one can read.
 const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: VertexNode };
 const EDGE_TYPES = { passage: PassageEdge };
 
-export default function GraphPanel(props: PanelProps) {
-  const { film, at } = props;
+export default function GraphPanel({ film, at, selected, select }: PanelProps) {
   const [{ options }, move] = useRoute();
   const [table, setTable] = useState(false);
   const declared = useAppGraph(film);
@@ -38,7 +38,7 @@ export default function GraphPanel(props: PanelProps) {
     [film, declared, ran, whole],
   );
   const moment = useMemo(() => (ran ? ranMoment : summedMoment)(film, at), [film, at, ran]);
-  const tooMany = drawing.vertices.length > MOST_VERTICES;
+  const tooMany = drawing.vertices.length > MOST_VERTICES || drawing.links.length > MOST_LINKS;
 
   return (
     <section className="panel graph-panel" aria-label="Graph">
@@ -63,7 +63,7 @@ export default function GraphPanel(props: PanelProps) {
       ) : drawing.vertices.length ? (
         <>
           <ReactFlowProvider>
-            <Canvas {...props} drawing={drawing} moment={moment} />
+            <Canvas film={film} at={at} selected={selected} select={select} drawing={drawing} moment={moment} />
           </ReactFlowProvider>
           <div className="visually-hidden">
             <GraphTable drawing={drawing} moment={moment} />
@@ -76,7 +76,9 @@ export default function GraphPanel(props: PanelProps) {
   );
 }
 
-function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { drawing: Drawing; moment: Moment }) {
+type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select'> & { drawing: Drawing; moment: Moment };
+
+const Canvas = memo(function Canvas({ film, at, selected, select, drawing, moment }: CanvasProps) {
   const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const { width, height } = useSize(box);
@@ -85,10 +87,12 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
     [film, drawing, width, height],
   );
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
-  const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected), [film, at, drawing, moment, layout, selected]);
+  const pick = useCallback((key: string) => select(selectionOf(key)), [select]);
+  const kept = useRef({ nodes: new Kept<VertexNodeType>(), edges: new Kept<PassageEdgeType>() }).current;
+  const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected, kept.nodes), [film, at, drawing, moment, layout, selected, kept]);
   const edges = useMemo(
-    () => edgesOf(film, drawing, moment, layout, lit, setHovered, (key) => select(selectionOf(key))),
-    [film, drawing, moment, layout, lit, select],
+    () => edgesOf(film, drawing, moment, layout, { lit, hover: setHovered, pick }, kept.edges),
+    [film, drawing, moment, layout, lit, pick, kept],
   );
   const { setViewport } = useReactFlow();
   useEffect(() => void setViewport(viewportFor(layout, width, height)), [setViewport, layout, width, height]);
@@ -102,6 +106,7 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
         nodesDraggable={false}
         nodesConnectable={false}
         elementsSelectable={false}
+        zoomOnDoubleClick={false}
         edgesFocusable={false}
         minZoom={0.1}
         maxZoom={1.5}
@@ -115,7 +120,7 @@ function Canvas({ film, at, selected, select, drawing, moment }: PanelProps & { 
       </ReactFlow>
     </div>
   );
-}
+});
 
 /** Where one looks at first: at the whole in the middle, or, where that could not be read, at its beginning. */
 function viewportFor(layout: Layout, width: number, height: number): { x: number; y: number; zoom: number } {
@@ -126,48 +131,4 @@ function viewportFor(layout: Layout, width: number, height: number): { x: number
   const room = { x: width / 8, y: height / 3 };
   const place = (axis: 'x' | 'y') => (rest[axis] >= 0 ? rest[axis] / 2 : Math.min(0, Math.max(rest[axis], room[axis] - begin[axis])));
   return { x: place('x'), y: place('y'), zoom };
-}
-
-function nodesOf(film: Film, at: number, drawing: Drawing, moment: Moment, { places, direction }: Layout, selected: string | null): VertexNodeType[] {
-  const known = new Set(film.items.nodes.filter((node) => node.since > at).flatMap(({ is }) => [is.name, is.node]));
-  return drawing.vertices.map((vertex) => {
-    const { x, y, width, height } = places.get(vertex.id)!;
-    const [from, to] = direction === 'LR' ? [Position.Right, Position.Left] : [Position.Bottom, Position.Top];
-    // The places of edges are known, so that nothing has to be measured before they are drawn.
-    const middle = direction === 'LR' ? { x: 0, y: height / 2 } : { x: width / 2, y: 0 };
-    const far = direction === 'LR' ? { x: width, y: height / 2 } : { x: width / 2, y: height };
-    const standing = moment.standings.get(vertex.id) ?? null;
-    return {
-      id: vertex.id,
-      type: 'vertex',
-      position: { x, y },
-      width,
-      height,
-      handles: [
-        { type: 'target', position: to, ...middle, width: 1, height: 1 },
-        { type: 'source', position: from, ...far, width: 1, height: 1 },
-      ],
-      ariaLabel: `${vertex.name}, ${standing?.status ?? 'has not run'}`,
-      data: { vertex, standing, direction, later: known.has(vertex.id), picked: selected === vertex.name },
-    };
-  });
-}
-
-function edgesOf(film: Film, drawing: Drawing, moment: Moment, { ways }: Layout, lit: string | null, hover: (key: string | null) => void, pick: (key: string) => void): PassageEdgeType[] {
-  const names = new Map(drawing.vertices.map(({ id, name }) => [id, name]));
-  return drawing.links.map(({ id, from, to, kind }) => {
-    const traffic = moment.traffic.get(id);
-    const own = writtenBy(film).get(names.get(from) ?? from) ?? new Set<string>();
-    const keys = [...(traffic?.keys ?? [])].sort((a, b) => Number(own.has(b)) - Number(own.has(a)));
-    const running = traffic !== undefined && moment.standings.get(to)?.status === 'running';
-    return {
-      id,
-      source: from,
-      target: to,
-      type: 'passage',
-      className: [kind, traffic ? 'seen' : 'declared', running ? 'running' : '', lit !== null && keys.includes(lit) ? 'lit' : ''].join(' '),
-      markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: 'var(--line-strong)' },
-      data: { kind, way: ways.get(id)!, count: traffic?.count ?? 0, keys, running, lit, hover, pick },
-    };
-  });
 }

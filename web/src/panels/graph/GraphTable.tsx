@@ -1,10 +1,11 @@
 /** The graph in words: for screen readers, and for whoever reads better than looks. */
+import { memo } from 'react';
 import { duration } from '../../ui/time';
 import type { Drawing, Moment } from './drawing';
 
 const SHOWN = 200; // Rows; a larger graph is told by the timeline's table.
 
-export function GraphTable({ drawing, moment }: { drawing: Drawing; moment: Moment }) {
+export const GraphTable = memo(function GraphTable({ drawing, moment }: { drawing: Drawing; moment: Moment }) {
   const names = new Map(drawing.vertices.map(({ id, name }) => [id, name]));
   return (
     <>
@@ -22,15 +23,7 @@ export function GraphTable({ drawing, moment }: { drawing: Drawing; moment: Mome
         <tbody>
           {drawing.vertices.slice(0, SHOWN).map(({ id, name, kind }) => {
             const standing = moment.standings.get(id);
-            return (
-              <tr key={id}>
-                <th scope="row">{name}</th>
-                <td>{kind}</td>
-                <td>{standing?.status ?? 'has not run'}</td>
-                <td className="number">{standing?.runs ?? 0}</td>
-                <td className="number">{standing ? duration(standing.duration) : '–'}</td>
-              </tr>
-            );
+            return <VertexRow key={id} name={name} kind={kind} status={standing?.status ?? 'has not run'} runs={standing?.runs ?? 0} took={standing ? duration(standing.duration) : '–'} />;
           })}
         </tbody>
       </table>
@@ -48,18 +41,39 @@ export function GraphTable({ drawing, moment }: { drawing: Drawing; moment: Mome
         <tbody>
           {drawing.links.slice(0, SHOWN).map(({ id, from, to, kind }) => {
             const traffic = moment.traffic.get(id);
-            return (
-              <tr key={id}>
-                <th scope="row">{names.get(from)}</th>
-                <td>{names.get(to)}</td>
-                <td>{traffic ? kind : `${kind}, declared`}</td>
-                <td className="number">{traffic?.count ?? 0}</td>
-                <td className="wrap">{traffic?.keys.join(', ')}</td>
-              </tr>
-            );
+            return <LinkRow key={id} from={names.get(from) ?? from} to={names.get(to) ?? to} kind={traffic ? kind : `${kind}, declared`} count={traffic?.count ?? 0} keys={traffic?.keys.join(', ') ?? ''} />;
           })}
         </tbody>
       </table>
+      {(drawing.vertices.length > SHOWN || drawing.links.length > SHOWN) && <p className="muted">The first {SHOWN} of each are listed; the timeline’s table has every node.</p>}
     </>
   );
-}
+});
+
+type VertexRowProps = { name: string; kind: string; status: string; runs: number; took: string };
+
+const VertexRow = memo(function VertexRow({ name, kind, status, runs, took }: VertexRowProps) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{kind}</td>
+      <td>{status}</td>
+      <td className="number">{runs}</td>
+      <td className="number">{took}</td>
+    </tr>
+  );
+});
+
+type LinkRowProps = { from: string; to: string; kind: string; count: number; keys: string };
+
+const LinkRow = memo(function LinkRow({ from, to, kind, count, keys }: LinkRowProps) {
+  return (
+    <tr>
+      <th scope="row">{from}</th>
+      <td>{to}</td>
+      <td>{kind}</td>
+      <td className="number">{count}</td>
+      <td className="wrap">{keys}</td>
+    </tr>
+  );
+});

@@ -2,7 +2,7 @@
 import type { AppGraph, AppNode } from '../../film/appGraph';
 import type { NodeKind } from '../../film/document';
 import { once, type Film } from '../../film/film';
-import { END, graphAt, START, type EdgeKind, type GraphView, type Passage } from '../../film/graph';
+import { edgesSummedAt, END, nodesSummedAt, passagesAt, START, type EdgeKind, type Passage } from '../../film/graph';
 import { nodeAt, nodesAt, timeAt } from '../../film/timeline';
 
 export type Vertex = {
@@ -50,18 +50,15 @@ class Sketch {
 
 /** Summed up by name, with what the app declares where it is given. */
 export function summedDrawing(film: Film, app: AppGraph | null): Drawing {
-  const whole = wholeGraph(film);
   const sketch = new Sketch();
   const declared = new Map((app?.nodes ?? []).map((node) => [node.name, node]));
   sketch.vertex(START, { kind: 'start' });
-  for (const node of whole.nodes) sketch.vertex(node.id, { kind: node.kind, ...captionOf(declared.get(node.id)) });
+  for (const node of nodesSummedAt(film, film.last)) sketch.vertex(node.id, { kind: node.kind, ...captionOf(declared.get(node.id)) });
   if (app) declare(sketch, app);
   sketch.vertex(END, { kind: 'end' });
-  for (const edge of whole.edges) sketch.link(edge.from, edge.to, edge.kind);
+  for (const edge of edgesSummedAt(film, film.last)) sketch.link(edge.from, edge.to, edge.kind);
   return sketch.drawing();
 }
-
-const wholeGraph = once((film: Film): GraphView => graphAt(film, film.last));
 
 function captionOf(node: AppNode | undefined): Partial<Vertex> {
   return { model: node?.model ?? '', description: node?.description ?? '' };
@@ -98,7 +95,7 @@ function declare(sketch: Sketch, app: AppGraph): void {
 /** Every run of a node by itself. */
 export function ranDrawing(film: Film): Drawing {
   const sketch = new Sketch();
-  const edges = wholeGraph(film).asItRan;
+  const edges = passagesAt(film, film.last);
   const used = new Set(edges.flatMap(({ from, to }) => [from, to]));
   sketch.vertex(START, { kind: 'start' });
   for (const { is } of film.items.nodes) if (used.has(is.node)) sketch.vertex(is.node, { name: is.name, kind: is.kind });
@@ -108,15 +105,15 @@ export function ranDrawing(film: Film): Drawing {
 }
 
 export function summedMoment(film: Film, at: number): Moment {
-  const { nodes, edges } = graphAt(film, at);
+  const edges = edgesSummedAt(film, at);
   return {
-    standings: new Map([...nodes.map((node): [string, Standing] => [node.id, node]), ...ends(edges)]),
+    standings: new Map([...nodesSummedAt(film, at).map((node): [string, Standing] => [node.id, node]), ...ends(edges)]),
     traffic: new Map(edges.map((edge) => [linkId(edge.from, edge.to, edge.kind), edge])),
   };
 }
 
 export function ranMoment(film: Film, at: number): Moment {
-  const edges = graphAt(film, at).asItRan;
+  const edges = passagesAt(film, at);
   const now = timeAt(film, at);
   const standings = nodesAt(film, at).map((item): [string, Standing] => {
     const { node, status, duration } = nodeAt(item, at, now);
@@ -124,9 +121,12 @@ export function ranMoment(film: Film, at: number): Moment {
   });
   return {
     standings: new Map([...standings, ...ends(edges)]),
-    traffic: new Map(edges.map(({ from, to, kind, keys }) => [linkId(from, to, kind), { count: 1, keys }])),
+    traffic: new Map(edges.map((edge) => [ranLinkId(edge), { count: 1, keys: edge.keys }])),
   };
 }
+
+/** A passage is one object for as long as its film is, so its name is written once. */
+const ranLinkId = once(({ from, to, kind }: Passage): string => linkId(from, to, kind));
 
 /** The start has run as soon as anything has; the end, when something led there. */
 function ends(edges: Passage[]): [string, Standing][] {

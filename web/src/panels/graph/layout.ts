@@ -61,25 +61,28 @@ function layoutOf({ vertices, links }: Drawing, direction: Direction, labelled: 
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));
+  // The library keeps names as keys of plain objects: an agent called `__proto__` would be everybody's prototype.
+  const names = new Map(vertices.map(({ id }, index) => [id, `vertex ${index}`]));
+  const named = (id: string) => names.get(id) ?? '';
   for (const { id, kind } of vertices) {
     const [width, height] = sizeOf(kind);
-    graph.setNode(id, { width, height });
+    graph.setNode(named(id), { width, height });
   }
-  for (const { id, from, to } of links) if (from !== to) graph.setEdge(from, to, { weight: to === END ? 0 : 2, ...(labelled.has(id) ? LABEL : {}) }, id);
+  for (const [index, { id, from, to }] of links.entries()) if (from !== to) graph.setEdge(named(from), named(to), { weight: to === END ? 0 : 2, ...(labelled.has(id) ? LABEL : {}) }, `link ${index}`);
   // The end comes after everything, in the middle, whatever leads to it.
-  if (graph.hasNode(END)) {
-    for (const { id } of vertices) if (id !== END && !graph.outEdges(id)?.length) graph.setEdge(id, END, { weight: 1 }, `${id} to the end`);
+  if (names.has(END)) {
+    for (const { id } of vertices) if (id !== END && !graph.outEdges(named(id))?.length) graph.setEdge(named(id), named(END), { weight: 1 }, 'to the end');
   }
   dagre.layout(graph);
   const { width = 1, height = 1 } = graph.graph();
   const places = vertices.map(({ id }): [string, Place] => {
-    const { x, y, width, height } = graph.node(id) as Place;
+    const { x, y, width, height } = graph.node(named(id)) as Place;
     return [id, { x: x - width / 2, y: y - height / 2, width, height }];
   });
   const placeOf = new Map(places);
-  const ways = links.map(({ id, from, to }): [string, Way] => [
+  const ways = links.map(({ id, from, to }, index): [string, Way] => [
     id,
-    from === to ? loopAt(placeOf.get(from)!) : wayOf(graph.edge(from, to, id) as Partial<Point> & { points: Point[] }),
+    from === to ? loopAt(placeOf.get(from)!) : wayOf(graph.edge(named(from), named(to), `link ${index}`) as Partial<Point> & { points: Point[] }),
   ]);
   return { direction, width: width + LOOP, height, places: placeOf, ways: new Map(ways) };
 }

@@ -1,5 +1,6 @@
 /** A state-only update: the session's state changes, and no model is called. */
 import { address } from '../../app/base';
+import { call } from '../../app/identity';
 import { problemOf } from '../../app/problem';
 import type { Film } from '../../film/film';
 import { PREFIX } from '../../film/grounding';
@@ -9,7 +10,7 @@ const RUN_HEADER = 'x-prism-run';
 
 /** Write values into the box; return the run that did. Throw a `Problem` where the server refuses. */
 export async function updateBox(film: Film, values: Record<string, unknown>): Promise<string | null> {
-  const response = await fetch(address('run'), {
+  const response = await call(address('run'), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({

@@ -1,7 +1,8 @@
 /** What stands behind the answer: how sure it is and why, what it cites, and what nobody backs. */
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import type { Citation, Factor, Proof, Reading, Step } from '../../film/document';
 import { proofAt, type ProofView, type ShownProof } from '../../film/proof';
+import { Details } from '../../ui/Details';
 import { Empty } from '../../ui/Empty';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
@@ -22,7 +23,7 @@ const ORIGINS = {
 type Seek = { seek(cursor: number): void };
 
 export default function ProofPanel({ film, at, selected, select, seek }: PanelProps) {
-  const view = proofAt(film, at);
+  const view = useMemo(() => proofAt(film, at), [film, at]);
   const { answer, specialists } = view;
   const citations = answer?.citations.length ?? specialists.reduce((sum, proof) => sum + proof.citations.length, 0);
   return (
@@ -41,9 +42,10 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
             <h3>
               Specialists <span className="count">{specialists.length}</span>
             </h3>
-            {specialists.map((proof, index) => (
+            {specialists.slice(0, SHOWN).map((proof, index) => (
               <Specialist key={`${proof.subject?.name} ${index}`} proof={proof} picked={selected === proof.subject?.name} select={select} seek={seek} />
             ))}
+            {specialists.length > SHOWN && <p className="muted">and {plural(specialists.length - SHOWN, 'more specialist')}</p>}
           </section>
         )}
         <Sources view={view} seek={seek} />
@@ -77,22 +79,31 @@ type SpecialistProps = { proof: ShownProof; picked: boolean; select(id: string |
 function Specialist({ proof, picked, select, seek }: SpecialistProps) {
   const name = proof.subject?.name ?? 'unnamed';
   return (
-    <details className="specialist" data-picked={picked || undefined}>
-      <summary>
-        <Icon name={proof.subject?.kind === 'tool' ? 'tool' : 'agent'} />
-        <b>{name}</b>
-        <Confidence proof={proof} />
-      </summary>
-      <p className="derivation">
-        {proof.derivation}{' '}
-        {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
-        <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
-          {picked ? 'shown in every panel' : 'show in every panel'}
-        </button>
-      </p>
-      <Disagreements proof={proof} />
-      <Pieces proof={proof} seek={seek} />
-    </details>
+    <Details
+      className="specialist"
+      data-picked={picked || undefined}
+      summary={
+        <>
+          <Icon name={proof.subject?.kind === 'tool' ? 'tool' : 'agent'} />
+          <b>{name}</b>
+          <Confidence proof={proof} />
+        </>
+      }
+    >
+      {() => (
+        <>
+          <p className="derivation">
+            {proof.derivation}{' '}
+            {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
+            <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
+              {picked ? 'shown in every panel' : 'show in every panel'}
+            </button>
+          </p>
+          <Disagreements proof={proof} />
+          <Pieces proof={proof} seek={seek} />
+        </>
+      )}
+    </Details>
   );
 }
 
@@ -170,18 +181,26 @@ function Fold<Each>({ title, items, show, open, ordered, warn }: FoldProps<Each>
   if (!items.length) return null;
   const List = ordered ? 'ol' : 'ul';
   return (
-    <details className="fold" open={open} data-kind={warn ? 'approval' : undefined}>
-      <summary>
-        {warn && <Icon name="error" />}
-        {title} <span className="count">{items.length}</span>
-      </summary>
-      <List data-ordered={ordered || undefined}>
-        {items.slice(0, SHOWN).map((item, index) => (
-          <li key={index}>{show(item)}</li>
-        ))}
-        {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
-      </List>
-    </details>
+    <Details
+      className="fold"
+      open={open}
+      data-kind={warn ? 'approval' : undefined}
+      summary={
+        <>
+          {warn && <Icon name="error" />}
+          {title} <span className="count">{items.length}</span>
+        </>
+      }
+    >
+      {() => (
+        <List data-ordered={ordered || undefined}>
+          {items.slice(0, SHOWN).map((item, index) => (
+            <li key={index}>{show(item)}</li>
+          ))}
+          {items.length > SHOWN && <li className="muted">and {items.length - SHOWN} more</li>}
+        </List>
+      )}
+    </Details>
   );
 }
 

@@ -1,5 +1,5 @@
 /** The session's state at the playhead: by scope, with what changed, who wrote it, and every write of a key. */
-import { useMemo, useState } from 'react';
+import { memo, useMemo, useState, type ReactNode } from 'react';
 import { useRoute } from '../../app/route';
 import type { Json as JsonValue } from '../../film/document';
 import type { Film } from '../../film/film';
@@ -11,6 +11,7 @@ import { Json } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
 import { PanelHeader } from '../../ui/PanelHeader';
 import { plural } from '../../ui/time';
+import { useHead } from '../../ui/growth';
 import { EventLink } from '../EventLink';
 import '../panels.css';
 import type { PanelProps } from '../panel';
@@ -26,6 +27,7 @@ const SCOPES: Record<Scope, string> = {
   temp: 'Temporary: this run only',
 };
 const SHOWN = 200; // Keys; the filter finds the others.
+const AT_ONCE = 40; // More than fit on a screen; the others follow.
 
 type Baseline = { label: string; cursor: number };
 
@@ -109,6 +111,7 @@ type SectionProps = {
 };
 
 function ScopeSection({ title, rows, open, ...rest }: SectionProps) {
+  const shown = Math.min(SHOWN, useHead(rows.length, AT_ONCE));
   if (!rows.length) return null;
   return (
     <section className="section scope" aria-label={title}>
@@ -116,8 +119,8 @@ function ScopeSection({ title, rows, open, ...rest }: SectionProps) {
         {title} <span className="count">{rows.length}</span>
       </h3>
       <ul>
-        {rows.slice(0, SHOWN).map((row) => (
-          <KeyRow key={row.key} row={row} open={open === row.key} {...rest} />
+        {rows.slice(0, shown).map((row) => (
+          <KeyRow key={row.key} row={row} writes={open === row.key ? <Writes {...rest} name={row.key} /> : null} select={rest.select} />
         ))}
       </ul>
       {rows.length > SHOWN && <p className="muted">{plural(rows.length - SHOWN, 'more key')}: filter to see them.</p>}
@@ -131,9 +134,11 @@ const CHANGES: Record<KeyChange['kind'], { kind: Kind; sign: string }> = {
   removed: { kind: 'error', sign: '−' },
 };
 
-type RowProps = { row: Row; open: boolean; film: Film; at: number; select(id: string | null): void; seek(cursor: number): void };
+type RowProps = { row: Row; writes: ReactNode; select(id: string | null): void };
 
-function KeyRow({ row, open, film, at, select, seek }: RowProps) {
+/** A row is drawn again when its key was written, not whenever the playhead moves. */
+const KeyRow = memo(function KeyRow({ row, writes, select }: RowProps) {
+  const open = writes !== null;
   const change = row.change && CHANGES[row.change.kind];
   return (
     <li className="key-row" data-kind={change?.kind} data-open={open || undefined}>
@@ -152,9 +157,15 @@ function KeyRow({ row, open, film, at, select, seek }: RowProps) {
       </div>
       {row.change?.kind === 'changed' ? <Changes change={row.change} /> : null}
       {row.value !== undefined && <Json value={row.value} open={row.change?.kind === 'changed' || isLarge(row.value) ? 0 : 1} />}
-      {open && <Writes film={film} at={at} name={row.key} seek={seek} />}
+      {writes}
     </li>
   );
+}, isSameRow);
+
+function isSameRow(before: RowProps, after: RowProps): boolean {
+  const [old, row] = [before.row, after.row];
+  const isSame = old.value === row.value && old.writer === row.writer && old.change?.kind === row.change?.kind && old.change?.before === row.change?.before;
+  return isSame && before.writes === after.writes && before.select === after.select;
 }
 
 function Changes({ change }: { change: KeyChange }) {
@@ -185,7 +196,9 @@ function short(value: JsonValue): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
-function Writes({ film, at, name, seek }: { film: Film; at: number; name: string; seek(cursor: number): void }) {
+type WritesProps = { film: Film; at: number; name: string; seek(cursor: number): void };
+
+function Writes({ film, at, name, seek }: WritesProps) {
   const writes = historyOf(film, name);
   const shown = writes.slice(-SHOWN);
   return (

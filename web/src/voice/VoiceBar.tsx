@@ -1,0 +1,114 @@
+/** The voice, above the composer: how it stands, how loud it is, and what can be done. */
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import type { Conversation } from '../chat/conversation';
+import { Icon } from '../ui/Icon';
+import { HoldButton } from './HoldButton';
+import { Meter } from './Meter';
+import type { Mode } from './mode';
+import { Speaker } from './speaker';
+import type { Status } from './status';
+import { Voice } from './voice';
+import { wordsOf } from './words';
+import './voice.css';
+
+type Props = { conversation: Conversation; isOffline: boolean; onBegin(): void; onClose(): void };
+
+export default function VoiceBar({ conversation, isOffline, onBegin, onClose }: Props) {
+  const [voice, setVoice] = useState<Voice | null>(null);
+  useEffect(() => {
+    const begun = new Voice(conversation);
+    begun.start();
+    setVoice(begun);
+    onBegin();
+    return () => void begun.end();
+  }, [conversation]);
+  return voice && <Bar voice={voice} isOffline={isOffline} onClose={onClose} />;
+}
+
+type BarProps = { voice: Voice; isOffline: boolean; onClose(): void };
+
+function Bar({ voice, isOffline, onClose }: BarProps) {
+  const status = useSyncExternalStore(voice.watch, voice.getStatus);
+  const words = wordsOf(status);
+  const isOver = status.line.kind === 'over';
+  const bar = useRef<HTMLElement>(null);
+  // The button that began it is gone: whoever goes by keys is here now, and Space is to be held.
+  useEffect(() => bar.current?.focus(), []);
+  const end = async () => {
+    await voice.end();
+    onClose();
+    document.getElementById('composer')?.focus();
+  };
+  return (
+    <section ref={bar} className="voice" aria-label="Voice" tabIndex={-1} data-kind={words.kind}>
+      <div className="voice-row">
+        <Icon name={words.icon} />
+        <strong>{words.text}</strong>
+        {!isOver && <Meter voice={voice} />}
+        <span className="voice-side">
+          {status.line.kind === 'open' && (
+            <select className="field" aria-label="When you are heard" value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
+              <option value="hold">Push to talk</option>
+              <option value="open">Open microphone</option>
+            </select>
+          )}
+          <button type="button" className="button" data-look="quiet" onClick={() => void end()}>
+            <Icon name="cross" /> {isOver ? 'Close' : 'End'}
+          </button>
+        </span>
+      </div>
+      <span className="visually-hidden" role="status">
+        {words.isNews ? words.text : ''}
+      </span>
+      {!isOver && <Actions voice={voice} status={status} />}
+      {!isOver && <Notes voice={voice} status={status} isOffline={isOffline} />}
+    </section>
+  );
+}
+
+function Actions({ voice, status }: { voice: Voice; status: Status }) {
+  const { line, mic, mode, isSpeaking, isBusy } = status;
+  const isReady = line.kind === 'open' && (mic.kind === 'on' || mic.kind === 'off');
+  return (
+    <div className="voice-row">
+      {mode === 'hold' ? (
+        <HoldButton voice={voice} isOn={mic.kind === 'on'} isReady={isReady} />
+      ) : (
+        <button type="button" className="button talk" data-look="primary" disabled={!isReady} onClick={mic.kind === 'on' ? voice.mute : voice.press}>
+          <Icon name={mic.kind === 'off' ? 'mic' : 'pause'} /> {mic.kind === 'off' ? 'Unmute' : 'Mute'}
+        </button>
+      )}
+      <button type="button" className="button" disabled={line.kind !== 'open' || !(isSpeaking || isBusy)} title="Interrupt (Esc)" onClick={voice.interrupt}>
+        <Icon name="stop" /> Interrupt
+      </button>
+    </div>
+  );
+}
+
+function Notes({ voice, status, isOffline }: { voice: Voice; status: Status; isOffline: boolean }) {
+  const { mic, mode, isNew, problem } = status;
+  return (
+    <>
+      {mic.kind === 'none' && (
+        <p className="voice-row" role="alert">
+          <span>{mic.reason} Until then, type.</span>
+          <button type="button" className="button" onClick={() => void voice.listen()}>
+            <Icon name="retry" /> Try again
+          </button>
+        </p>
+      )}
+      {!Speaker.isPossible && <p>The agent can be read here, not heard: browsers give this kind of sound to secure pages alone.</p>}
+      {problem && (
+        <p className="failure" role="alert">
+          {problem}
+        </p>
+      )}
+      {isNew && mode === 'hold' && mic.kind === 'off' && (
+        <p className="quiet">
+          Hold <kbd>Space</kbd> or the button while you speak; <kbd>Esc</kbd> interrupts the agent.
+        </p>
+      )}
+      {isNew && isOffline && <p className="quiet">The offline model understands no speech: it says how long and how high a sound was, and speaks in tones.</p>}
+    </>
+  );
+}

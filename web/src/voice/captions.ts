@@ -1,0 +1,83 @@
+/**
+ * What is told over the line, as messages of the chat: what the person was heard to say, and what the agent says, each
+ * folded by the AI SDK's own reader. Ids are the server's, so that a page that is loaded later shows the same.
+ */
+import { readUIMessageStream, type UIMessageChunk } from 'ai';
+import { isOpenCall, notesOnCalls, type Message } from '../chat/message';
+import type { PrismDataParts } from '../chat/prism';
+
+/** Chunks that end a message. */
+const ENDS: ReadonlySet<string> = new Set(['finish', 'abort', 'error']);
+
+export type Shown = {
+  /** Add a message to the chat, or put it in the place of an earlier state of it. */
+  show(message: Message): void;
+  find(id: string): Message | undefined;
+  /** The message that is being said has changed; empty: none is. */
+  onSaying(id: string, waits: number): void;
+};
+
+export class Captions {
+  private run = '';
+  private saying: { id: string; chunks: ReadableStreamDefaultController<UIMessageChunk> } | null = null;
+
+  constructor(private readonly shown: Shown) {}
+
+  /** Hear a run from now on. If it is another one, what the last one was saying broke off. */
+  follow(run: string): void {
+    if (run !== this.run) this.close();
+    this.run = run;
+  }
+
+  take(chunk: UIMessageChunk): void {
+    if (chunk.type === 'data-input-transcription') this.hear(chunk.id ?? '', (chunk.data as PrismDataParts['input-transcription']).text);
+    else if (chunk.type === 'data-usage') this.amend(chunk.data as PrismDataParts['usage']);
+    else if (chunk.type === 'start') this.begin(chunk.messageId ?? '', chunk);
+    else if (this.saying) this.saying.chunks.enqueue(chunk);
+    if (ENDS.has(chunk.type)) this.close();
+  }
+
+  /** Nothing more comes of what is being said. */
+  close(): void {
+    this.saying?.chunks.close();
+    this.saying = null;
+  }
+
+  private hear(utterance: string, text: string): void {
+    if (text.trim()) this.shown.show({ id: `${this.run}-${utterance}`, role: 'user', parts: [{ type: 'text', text }] });
+  }
+
+  /** Tokens may be counted after a message's end. */
+  private amend({ messageId, usage }: PrismDataParts['usage']): void {
+    const message = this.shown.find(messageId);
+    if (message) this.shown.show({ ...message, metadata: { runId: this.run, ...message.metadata, usage } });
+  }
+
+  private begin(id: string, start: UIMessageChunk): void {
+    this.close();
+    // Its place, before anything else is heard: the SDK's reader takes a moment.
+    if (!this.shown.find(id)) this.shown.show({ id, role: 'assistant', parts: [] });
+    const stream = new ReadableStream<UIMessageChunk>({
+      start: (chunks) => {
+        this.saying = { id, chunks };
+        chunks.enqueue(start);
+      },
+    });
+    void this.tell(id, stream);
+  }
+
+  private async tell(id: string, stream: ReadableStream<UIMessageChunk>): Promise<void> {
+    // What a chunk does wrong is the message's to bear: the rest of it is shown.
+    for await (const message of readUIMessageStream<Message>({ stream, onError: (error) => console.warn(error) })) {
+      this.shown.show(message);
+      this.shown.onSaying(id, waitsIn(message));
+    }
+    if (this.saying === null || this.saying.id === id) this.shown.onSaying('', 0);
+  }
+}
+
+/** Count the calls of a message that wait for the person: an approval, or an answer of this device. */
+export function waitsIn(message: Message): number {
+  const notes = notesOnCalls(message);
+  return message.parts.filter((part) => isOpenCall(part) && (part.state === 'approval-requested' || notes(part.toolCallId).longRunning)).length;
+}

@@ -1,0 +1,70 @@
+/** The microphone: asked for, heard through a worklet, and let go of. */
+import workletUrl from './microphone.worklet.js?url';
+
+const RATE = 16_000;
+
+/** Why there is no microphone, by the name of what the browser throws. */
+const REASONS: Readonly<Record<string, string>> = {
+  NotAllowedError: 'The microphone was refused. Allow it for this page in the browser’s settings, then try again.',
+  NotFoundError: 'No microphone was found. Connect one, then try again.',
+  NotReadableError: 'The microphone cannot be read: another program may be using it.',
+};
+
+export class NoMicrophone extends Error {}
+
+export class Microphone {
+  private constructor(
+    private readonly context: AudioContext,
+    private readonly stream: MediaStream,
+  ) {}
+
+  /** Ask for the microphone; `onLost` is called if it goes away. Throw `NoMicrophone` with the reason. */
+  static async open(onPiece: (pcm: ArrayBuffer) => void, onLost: () => void): Promise<Microphone> {
+    if (!isSecureContext) throw new NoMicrophone('Browsers give a microphone only to pages over https, and to this machine’s own.');
+    if (!('mediaDevices' in navigator)) throw new NoMicrophone('This browser has no microphone for pages.');
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } });
+      const { context, source } = hearing(stream);
+      const microphone = new Microphone(context, stream);
+      await context.audioWorklet.addModule(workletUrl);
+      const node = new AudioWorkletNode(context, 'microphone', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
+      node.port.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => onPiece(data);
+      source.connect(node);
+      await context.resume();
+      stream.getAudioTracks()[0]?.addEventListener('ended', onLost);
+      return microphone;
+    } catch (error) {
+      const { name, message } = error as Error;
+      throw new NoMicrophone(REASONS[name] ?? `The microphone cannot be used: ${message}`);
+    }
+  }
+
+  /** Switched off it hears silence, and the browser shows that. */
+  set isOn(isOn: boolean) {
+    for (const track of this.stream.getAudioTracks()) track.enabled = isOn;
+  }
+
+  close(): void {
+    for (const track of this.stream.getTracks()) track.stop();
+    void this.context.close();
+  }
+}
+
+/** Firefox gives a microphone only to contexts of its own rate; there the worklet converts. */
+function hearing(stream: MediaStream): { context: AudioContext; source: MediaStreamAudioSourceNode } {
+  const context = new AudioContext({ sampleRate: RATE });
+  try {
+    return { context, source: context.createMediaStreamSource(stream) };
+  } catch {
+    void context.close();
+    const own = new AudioContext();
+    return { context: own, source: own.createMediaStreamSource(stream) };
+  }
+}
+
+/** Return how loud a piece of sound is, 0 to 1. */
+export function levelOf(pcm: ArrayBuffer): number {
+  let peak = 0;
+  for (const sample of new Int16Array(pcm)) peak = Math.max(peak, Math.abs(sample));
+  return peak / 32768;
+}

@@ -1,0 +1,68 @@
+/** The loudspeaker: plays raw sound of any rate as it comes, and falls silent at once. */
+import workletUrl from './speaker.worklet.js?url';
+
+export type Heard = { isPlaying: boolean; level: number };
+
+/** What models speak in; made ready before the first word. */
+const USUAL_RATE = 24_000;
+
+/** Pieces that wait while the worklet loads: some seconds. */
+const MOST_WAITING = 256;
+
+export class Speaker {
+  private context: AudioContext | null = null;
+  private node: AudioWorkletNode | null = null;
+  private waiting: ArrayBuffer[] = [];
+  private rate = 0;
+
+  constructor(private readonly onHeard: (heard: Heard) => void) {
+    this.prepare(USUAL_RATE);
+  }
+
+  /** Worklets, like microphones, are for secure pages only. */
+  static get isPossible(): boolean {
+    return isSecureContext && 'AudioWorkletNode' in globalThis;
+  }
+
+  play(pcm: ArrayBuffer, rate: number): void {
+    if (rate !== this.rate) this.prepare(rate);
+    if (this.node) this.node.port.postMessage(pcm, [pcm]);
+    else if (this.waiting.length < MOST_WAITING) this.waiting.push(pcm);
+  }
+
+  /** Throw away what has not been heard yet. */
+  flush(): void {
+    this.waiting = [];
+    this.node?.port.postMessage(null);
+  }
+
+  /** Browsers keep a page silent until the person does something with it. */
+  wake(): void {
+    if (this.context?.state === 'suspended') void this.context.resume();
+  }
+
+  close(): void {
+    this.rate = 0;
+    this.waiting = [];
+    this.node = null;
+    void this.context?.close();
+    this.context = null;
+  }
+
+  private prepare(rate: number): void {
+    this.close();
+    this.rate = rate;
+    if (Speaker.isPossible) void this.load((this.context = new AudioContext({ sampleRate: rate })));
+  }
+
+  private async load(context: AudioContext): Promise<void> {
+    await context.audioWorklet.addModule(workletUrl);
+    if (context !== this.context) return; // Closed meanwhile.
+    const node = new AudioWorkletNode(context, 'speaker', { numberOfInputs: 0, outputChannelCount: [1] });
+    node.port.onmessage = ({ data }: MessageEvent<Heard>) => this.onHeard(data);
+    node.connect(context.destination);
+    this.node = node;
+    for (const pcm of this.waiting.splice(0)) node.port.postMessage(pcm, [pcm]);
+    this.wake();
+  }
+}
