@@ -22,6 +22,7 @@ from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
 from adk_prism.console.panels.registry import rows_of
 from adk_prism.console.place import Place
 from adk_prism.console.session import Session
+from adk_prism.console.token import Token
 from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop, Wish
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
@@ -37,9 +38,9 @@ LONGEST_LINE = 100_000
 """Characters of one line: a long text, and far from what a server takes."""
 
 
-async def talk(url: str, place: Place) -> int:
+async def talk(url: str, place: Place, token: Token | None = None) -> int:
     """Talk until the input ends; return the exit code."""
-    async with connect(url) as http:
+    async with connect(url, token) as http:
         pipe = _Pipe(Session(Client(http), place))
         return await pipe.run(sys.stdin)
 

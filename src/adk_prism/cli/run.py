@@ -29,6 +29,7 @@ from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.server.settings import Settings, read_settings
 from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
@@ -106,9 +107,11 @@ class _Output:
 
 
 async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Output) -> int:
+    # The same rule as a server's; that one listens somewhere, which is of no matter here.
+    settings = read_settings({"insecure": True}, os.environ, Path.cwd())
     log = MemoryLog()
     await log.open()
-    async with _conversations(args, log) as (conversations, start):
+    async with _conversations(args, log, settings) as (conversations, start):
         start = msgspec.structs.replace(start, state_delta=state)
         # A shell may hand over bytes that are no text; Python keeps them as half surrogate pairs.
         message = args.message.encode(errors="replace").decode()
@@ -126,17 +129,20 @@ async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Outp
 
 @asynccontextmanager
 async def _conversations(
-    args: argparse.Namespace, log: MemoryLog
+    args: argparse.Namespace, plain_log: MemoryLog, settings: Settings
 ) -> AsyncIterator[tuple[Conversations, Start]]:
     # Importing ADK takes seconds; what was typed is checked before that.
     from adk_prism.pipeline.chats import Chats
     from adk_prism.pipeline.conversation import Conversations, Start
     from adk_prism.pipeline.gate import Gate
+    from adk_prism.pipeline.redacted_log import RedactedLog
     from adk_prism.pipeline.runs import Runs
+    from adk_prism.server.secrecy import secrets_of
     from adk_prism.source.apps import Apps
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
-    tell = Teller()
+    secret = secrets_of(settings)
+    tell, log = secret.telling(Teller()), RedactedLog(plain_log, secret)
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory

@@ -12,7 +12,7 @@ import errno
 import gc
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -37,13 +37,12 @@ def execute(args: argparse.Namespace) -> int:
     """Serve until a signal comes. Raise `PrismError` for what keeps the server from starting."""
     settings = settings_of(args)
     try:
-        listening = _listen(settings)
+        listening = _listen(settings, settings.port)
     except OSError as error:
-        return fail(_why(error, settings))
+        return fail(_why(error, settings, settings.port))
     with listening as listener:
         if settings.workers == 1:
-            _work(settings, listener)
-            return 0
+            return _work(settings, listener, 0)
         # Imported where it is used: there is no fork on Windows, where one process serves.
         from adk_prism.cli.workers import Workers
 
@@ -53,13 +52,24 @@ def execute(args: argparse.Namespace) -> int:
 def _worker(settings: Settings, listener: socket.socket, number: int) -> int:
     """Serve as one of several processes; return the exit code."""
     try:
-        _work(settings, listener, announces=number == 0)
+        return _work(settings, listener, number)
     except PrismError as error:
         return fail(error.detail)
-    return 0
 
 
-def _work(settings: Settings, listener: socket.socket, *, announces: bool = True) -> None:
+def _work(settings: Settings, listener: socket.socket, number: int) -> int:
+    own = settings.worker_port and settings.worker_port + number
+    if not own:
+        return _serve_on(settings, [listener], announces=number == 0)
+    try:
+        listening = _listen(settings, own)
+    except OSError as error:
+        return fail(_why(error, settings, own))
+    with listening as second:
+        return _serve_on(settings, [listener, second], announces=number == 0)
+
+
+def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     # Importing ADK takes seconds; a port that is taken is told before that.
     from adk_prism.server.app import create_app
     from adk_prism.server.diagnostics_sink import route_logging, sink
@@ -68,10 +78,11 @@ def _work(settings: Settings, listener: socket.socket, *, announces: bool = True
     route_logging(report)
     app = create_app(settings=settings, report=report)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(app, listener, announces))
+        runner.run(_serve(app, listeners, announces))
+    return 0
 
 
-async def _serve(app: FastAPI, listener: socket.socket, announces: bool) -> None:
+async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:
     from adk_prism.server.draining import serve
 
     context = app.state.context
@@ -82,18 +93,18 @@ async def _serve(app: FastAPI, listener: socket.socket, announces: bool) -> None
     gc.collect()
     gc.freeze()
     if announces:
-        _announce(listener, context.apps.names())
-    await serve(app, context, listener)
+        _announce(listeners[0], context.apps.names())
+    await serve(app, context, listeners)
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: Settings, port: int) -> socket.socket:
     host = settings.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, settings.port), family=family, backlog=BACKLOG)
+    return socket.create_server((host, port), family=family, backlog=BACKLOG)
 
 
-def _why(error: OSError, settings: Settings) -> str:
-    place = f"{settings.host}:{settings.port}"
+def _why(error: OSError, settings: Settings, port: int) -> str:
+    place = f"{settings.host}:{port}"
     if error.errno == errno.EADDRINUSE:
         return f"{place} is in use; stop what listens there, or choose another --port."
     return f"cannot listen on {place}: {error.strerror or error}."

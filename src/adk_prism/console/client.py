@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from adk_prism.console.place import Place
+from adk_prism.console.place import USER, Place
 from adk_prism.console.problems import Refused, Unreachable
+from adk_prism.console.token import Token
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.runlog.entry import Entry, Outcome
 from adk_prism.source.recording import read_run
@@ -69,6 +70,17 @@ class Client:
     async def apps(self) -> list[str]:
         """Return the names of the apps."""
         return [str(name) for name in await self._json("GET", "/list-apps")]
+
+    async def user(self) -> str:
+        """Return whom the server takes us for; where it asks nobody, whom the page is."""
+        try:
+            told = await self._json("GET", "/api/me")
+        except Refused as refused:
+            if refused.code != httpx.codes.NOT_FOUND:
+                raise
+            return USER  # An older server.
+        user = told.get("user") if isinstance(told, dict) else None
+        return user if isinstance(user, str) and user else USER
 
     async def open_session(self, place: Place) -> dict[str, Any]:
         """Return a session's state; make the session if it is not there."""
@@ -158,7 +170,7 @@ class Client:
             await response.aclose()
 
 
-def connect(url: str) -> httpx.AsyncClient:
+def connect(url: str, token: Token | None = None) -> httpx.AsyncClient:
     """Return a connection to a server. Raise `UsageError` for what is no address of one."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -169,6 +181,7 @@ def connect(url: str) -> httpx.AsyncClient:
         base_url=url.rstrip("/"),
         timeout=httpx.Timeout(SILENCE, connect=CONNECT),
         headers={"accept-encoding": "identity"},
+        auth=token,
         # A proxy that is set for the internet does not lead back to this machine.
         trust_env=parts.hostname not in _SAFE_HOSTS,
     )
@@ -205,7 +218,18 @@ def _check(response: httpx.Response) -> None:
     detail = _detail(response)
     if response.status_code in (502, 503, 504):
         raise Unreachable(detail)
+    if response.status_code == httpx.codes.UNAUTHORIZED:
+        detail = _UNKNOWN if "authorization" in response.request.headers else _UNTOLD
     raise Refused(detail, response.status_code)
+
+
+_UNTOLD = (
+    "The server has to know who you are: put your token into the environment as ADK_PRISM_TOKEN, or into"
+    " a file that --token-file names."
+)
+_UNKNOWN = (
+    "The server does not know your token, or knows it no longer; ask its operator for another."
+)
 
 
 def _detail(response: httpx.Response) -> str:

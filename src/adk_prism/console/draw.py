@@ -1,12 +1,16 @@
-"""Rows as rich text: the one place that knows what a style looks like."""
+"""Rows and items as rich text: the one place that knows what a style looks like."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from adk_prism.console.markdown import Prose
+from adk_prism.console.panels.conversation import rows
 from adk_prism.console.rows import Row, Style
+from adk_prism.console.talk import Item, Words
 
 _STYLES: dict[Style, str] = {
     "": "",
@@ -23,3 +27,12 @@ _STYLES: dict[Style, str] = {
 def text_of(rows: Iterable[Row]) -> Text:
     """Return rows as one text, a line each."""
     return Text("\n").join(Text(row.text, _STYLES[row.style]) for row in rows)
+
+
+def drawn(item: Item) -> RenderableType:
+    """Return an item of a conversation: what is said as the Markdown that it is, all else as rows."""
+    found = list(rows(item))
+    if not isinstance(item, Words) or item.kind != "text" or not item.text.strip():
+        return text_of(found)
+    *title, said = found
+    return Group(text_of(title), Prose(said.text)) if title else Prose(said.text)

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
 
+import httpx
 import msgspec
 from msgspec import Struct
 
@@ -105,8 +106,9 @@ class Exchange:
                             yield Back()
                         yield item
                 return
-            except Refused:
-                if not self.run:
+            except Refused as refused:
+                # The run is there, but no longer for us.
+                if not self.run or refused.code == httpx.codes.UNAUTHORIZED:
                     raise
                 yield self._forgotten()
                 return
@@ -165,7 +167,11 @@ class Exchange:
             entries = await self._recording() if summary.bytes <= LARGEST_RECORDING else []
             if entries and isinstance(entries[-1].record, RunEnded):
                 return Settled(entries[-1], entries)
-        except (Refused, SourceError):
+        except Refused as refused:
+            if refused.code == httpx.codes.UNAUTHORIZED:
+                raise
+            return self._forgotten()
+        except SourceError:
             return self._forgotten()
         return self._ended(RunEnded(outcome=summary.outcome or "failed"))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from msgspec import Struct
 
 USER = "user"
-"""Whose the sessions are: the user that the chat routes take by default, so the page has them too."""
+"""Whose the sessions are where a server asks nobody who it is: as in the page, which has them too."""
 
 
 class Place(Struct, frozen=True):
@@ -18,7 +20,8 @@ class Place(Struct, frozen=True):
     @property
     def path(self) -> str:
         """Return the session's address."""
-        return f"/apps/{self.app}/users/{self.user}/sessions/{self.session}"
+        names = (quote(name, safe="") for name in (self.app, self.user, self.session))
+        return "/apps/{}/users/{}/sessions/{}".format(*names)
 
     @property
     def body(self) -> dict[str, str]:

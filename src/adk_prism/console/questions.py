@@ -10,11 +10,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.console.credential import SignIn, sign_in
 from adk_prism.errors import UsageError
-from adk_prism.facts.adk_event import CONFIRMATION, INPUT
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
 from adk_prism.facts.pending import Pending
 
-Kind = Literal["approval", "input", "result"]
+Kind = Literal["approval", "input", "credential", "result"]
 
 
 class Question(Struct, frozen=True):
@@ -27,10 +28,14 @@ class Question(Struct, frozen=True):
     """The tool that it is about; for a question of its own, what is asked."""
     schema: dict[str, Any] = {}
     """JSON Schema of the answer to a question of its own; empty: any words."""
+    sign_in: SignIn | None = None
+    """Of a request to sign in: where, and what is brought back."""
 
     @property
     def wants(self) -> str:
         """What has to be typed where words are not enough: `guests (integer)`."""
+        if self.sign_in is not None:
+            return self.sign_in.wants
         if _is_text(self.schema):
             return ""
         members = self.schema.get("properties") or {}
@@ -50,26 +55,38 @@ def questions(pending: Pending) -> list[Question]:
         if approval.approval not in pending.held_decisions
     ]
     found += [
-        _input(request.call, request.request)
+        _READ[request.kind](request.call, _tree(request.request))
         for request in pending.requests.values()
-        if request.kind == "input"
     ]
     found += [Question("result", c.adk_id, c.name) for c in pending.client_calls.values()]
     return found
 
 
-def _input(call: str, request: Raw) -> Question:
+def _tree(request: Raw) -> dict[str, Any]:
     tree = msgspec.json.decode(bytes(request)) if bytes(request) else {}
-    tree = tree if isinstance(tree, dict) else {}
+    return tree if isinstance(tree, dict) else {}
+
+
+def _credential(call: str, tree: dict[str, Any]) -> Question:
+    return Question("credential", call, "sign-in", sign_in=sign_in(tree))
+
+
+def _input(call: str, tree: dict[str, Any]) -> Question:
     schema = tree.get("response_schema") or tree.get("responseSchema")
     asked = str(tree.get("message") or "input")
     return Question("input", call, asked, schema if isinstance(schema, dict) else {})
 
 
-def response(question: Question, answer: bool | str) -> dict[str, Any]:
+_READ = {"input": _input, "credential": _credential}
+
+
+def response(question: Question, answer: bool | str, reason: str = "") -> dict[str, Any]:
     """Return an answer as a part of a message. Raise `UsageError` for one that cannot be meant."""
     if isinstance(answer, bool):
-        return _part(question.id, CONFIRMATION, {"confirmed": answer})
+        why = {"payload": {"reason": reason}} if reason else {}
+        return _part(question.id, CONFIRMATION, {"confirmed": answer, **why})
+    if question.sign_in is not None:
+        return _part(question.id, CREDENTIAL, question.sign_in.answer(answer))
     if question.kind == "input":
         return _part(question.id, INPUT, {"result": _as_asked(question, answer)})
     value = _json(answer)

@@ -30,11 +30,12 @@ from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
 from adk_prism.console.panel_view import WIDE, PanelView
 from adk_prism.console.panels import timeline
 from adk_prism.console.panels.grounding import PLAN_KEYS
-from adk_prism.console.place import Place
+from adk_prism.console.place import USER, Place
 from adk_prism.console.problems import Unreachable
 from adk_prism.console.rows import Row, clean, one_line
 from adk_prism.console.session import Session
 from adk_prism.console.talk_view import TalkView
+from adk_prism.console.token import Token
 from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.errors import PrismError
 
@@ -82,12 +83,19 @@ class Console(App[int]):
         Binding("ctrl+c", "leave", "Quit", priority=True, show=False)
     ]
 
-    def __init__(self, url: str, place: Place, told: deque[str] | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        place: Place,
+        told: deque[str] | None = None,
+        token: Token | None = None,
+    ) -> None:
         """`told` is where a server in this process puts what its operator should know."""
         super().__init__()
-        self._http = connect(url)
+        self._http = connect(url, token)
         self._session = Session(Client(self._http), place)
-        self._where = f"{place.app} · {place.session} · {shown_url(url)}"
+        user = f" as {place.user}" if place.user != USER else ""
+        self._where = f"{place.app} · {place.session} · {shown_url(url)}{user}"
         self._told: deque[str] = told if told is not None else deque()
         self._panel = PanelView(self._session.dialogue)
         self._talk = TalkView(self._session.dialogue.talk)
@@ -183,6 +191,7 @@ class Console(App[int]):
 
     def _draw_lines(self) -> None:
         self._status.update(text_of([self._status_row()]))
+        self._line.password = self._asks_secret()
         self._keys.update(text_of([Row(self._key_hints(), "dim")]))
 
     def _status_row(self) -> Row:
@@ -197,10 +206,17 @@ class Console(App[int]):
             words = {
                 "approval": f"? {name} waits for your approval{more}",
                 "input": f"? asks: {name}{more} – type {first.wants or 'the answer'}",
+                "credential": f"? asks you to sign in{more} – type {first.wants}",
                 "result": f"? {name} is yours to run{more} – type its result",
             }
             return Row(words[first.kind], "ask")
         return Row("")
+
+    def _asks_secret(self) -> bool:
+        """Tell whether what is typed next is a key or a password, which is not shown or kept."""
+        asked = [] if self._session.busy else self._session.wishes.asked()
+        first = asked[0].sign_in if asked else None
+        return first is not None and not first.address
 
     def _key_hints(self) -> str:
         wishes = self._session.wishes
@@ -298,8 +314,10 @@ class Console(App[int]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take the line."""
+        is_secret = self._asks_secret() and not event.value.startswith("/")
         if event.value.strip() and self._take(event.value.strip()):
-            self._typed.append(event.value.strip())
+            if not is_secret:
+                self._typed.append(event.value.strip())
             self._back = 0
             event.input.clear()
 
@@ -339,7 +357,7 @@ class Console(App[int]):
 
     def _send(self, line: str, wish: Send) -> None:
         self._sent = line
-        self._say(f"Sending: {line}")
+        self._say(f"Sending: {'…' if self._line.password else line}")
         self._sending = self._exchange(wish)
 
     @work(exclusive=True)

@@ -6,12 +6,14 @@ run lie between. Decides what each fact shows; how an item looks is `panels.conv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.console.credential import sign_in
 from adk_prism.console.rows import short_json
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
@@ -25,6 +27,8 @@ DROPPED_AT_ONCE = 100
 PIECE = 2000
 """Characters of a text that are drawn together: what grows is laid out anew with each drawing, so a long
 answer is kept in pieces of which only the last one grows."""
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 
 NoteKind = Literal["user", "note", "ask", "error"]
 CallState = Literal["running", "answered", "failed", "denied", "abandoned", "asked"]
@@ -44,17 +48,49 @@ class Words(Struct):
     version: int = 0
 
     def cut(self) -> Words | None:
-        """Give what is beyond a piece's length to a next one; at a line's end, else between words."""
+        """Give what is beyond a piece's length to a next one, so that both are whole Markdown."""
         if len(self.text) < PIECE:
             return None
-        at = self.text.rfind("\n", PIECE // 2)
-        if at < 0 and len(self.text) >= 2 * PIECE:
-            at = self.text.rfind(" ", PIECE // 2, 2 * PIECE)
-        if at < 0:
+        end = _end_of_piece(self.text)
+        if not end:
             return None
-        rest = Words(self.speaker, self.kind, self.text[at + 1 :], follows=True)
-        self.text, self.done, self.goes_on = self.text[: at + 1], True, True
-        return rest
+        fence = _open_fence(self.text[:end])
+        said, rest = self.text[:end], self.text[end:]
+        if fence:
+            # Code that is longer than a piece goes on as code.
+            said, rest = f"{said}{fence.mark}\n", f"{fence.line}\n{rest}"
+        self.text, self.done, self.goes_on = said, True, True
+        return Words(self.speaker, self.kind, rest, follows=True)
+
+
+class _Fence(NamedTuple):
+    """A line that begins code, and the mark that ends it."""
+
+    line: str
+    mark: str
+
+
+def _end_of_piece(text: str) -> int:
+    """Return where a long text is cut: between blocks; where one is too long, at a line or a word."""
+    at = text.rfind("\n\n", PIECE // 2)
+    if at >= 0 and not _open_fence(text[:at]):
+        return at + 2
+    if len(text) < 2 * PIECE:
+        return 0
+    at = text.rfind("\n", PIECE // 2, 2 * PIECE)
+    return 1 + (at if at >= 0 else text.rfind(" ", PIECE // 2, 2 * PIECE))
+
+
+def _open_fence(text: str) -> _Fence | None:
+    """Return the fence of the code that a text ends in, if it does."""
+    found: _Fence | None = None
+    for match in _FENCE.finditer(text):
+        line, mark, after = match[0].strip(), match[1], match[2].strip()
+        if found is None:
+            found = _Fence(line, mark)
+        elif mark.startswith(found.mark) and not after:
+            found = None
+    return found
 
 
 class Call(Struct):
@@ -170,6 +206,9 @@ class Talk:
         self._step(item.call, item.call, "asked", hint)
 
     def _input_requested(self, item: fact.InputRequested) -> None:
+        if item.kind == "credential":
+            self.note("ask", sign_in(_tree(item.request)).advice)
+            return
         self.note("ask", f"{item.kind} is asked for: {_asked(item.request)}")
 
     # -------------------------------------------------------------- the rest
@@ -226,18 +265,22 @@ class Talk:
 
 
 def _texts(message: Raw) -> list[str]:
-    tree = msgspec.json.decode(bytes(message)) if bytes(message) else {}
+    tree = _tree(message)
     parts = tree.get("parts") if isinstance(tree, dict) else None
     return [part["text"] for part in parts or () if isinstance(part, dict) and part.get("text")]
 
 
 def _short(raw: Raw) -> str:
-    return short_json(msgspec.json.decode(bytes(raw))) if bytes(raw) else ""
+    return short_json(_tree(raw)) if bytes(raw) else ""
+
+
+def _tree(raw: Raw) -> Any:
+    return msgspec.json.decode(bytes(raw)) if bytes(raw) else {}
 
 
 def _asked(request: Raw) -> str:
     """Return the words of a question, where it has any."""
-    tree = msgspec.json.decode(bytes(request)) if bytes(request) else {}
+    tree = _tree(request)
     message = tree.get("message") if isinstance(tree, dict) else None
     return message if isinstance(message, str) and message else _short(request)
 

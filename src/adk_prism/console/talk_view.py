@@ -5,8 +5,7 @@ from __future__ import annotations
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from adk_prism.console.draw import text_of
-from adk_prism.console.panels.conversation import rows
+from adk_prism.console.draw import drawn
 from adk_prism.console.talk import Item, Talk, Words
 
 
@@ -32,8 +31,8 @@ class TalkView(VerticalScroll):
         for item, widget in self._shown:
             if self._versions[id(item)] != item.version:
                 self._versions[id(item)] = item.version
-                widget.update(text_of(rows(item)))
-                widget.set_class(isinstance(item, Words) and item.goes_on, "-goes-on")
+                widget.update(drawn(item))
+                widget.set_class(_is_joined(item), "-goes-on")
         self._add(self._talk.items[len(self._shown) :])
 
     def keep_up(self) -> None:
@@ -60,5 +59,9 @@ class TalkView(VerticalScroll):
 
 
 def _widget(item: Item) -> Static:
-    goes_on = isinstance(item, Words) and item.goes_on
-    return Static(text_of(rows(item)), markup=False, classes="-goes-on" if goes_on else "")
+    return Static(drawn(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
+
+
+def _is_joined(item: Item) -> bool:
+    """Tell whether the next piece of a text belongs to the same block of it."""
+    return isinstance(item, Words) and item.goes_on and not item.text.endswith("\n\n")

@@ -122,8 +122,8 @@ class Wishes:
         if self._busy():
             raise Conflict("The app is busy with your last message; wait for its end, or stop it.")
 
-    def _answer(self, question: Question, answer: bool | str) -> Wish:
-        self._given[question.id] = response(question, answer)
+    def _answer(self, question: Question, answer: bool | str, reason: str = "") -> Wish:
+        self._given[question.id] = response(question, answer, reason)
         rest = self.asked()
         if rest:
             return Keep(rest[0])
@@ -136,7 +136,7 @@ class Wishes:
         asked = [question for question in self.asked() if question.kind == "approval"]
         if not asked:
             raise Conflict("Nothing waits for an approval.")
-        return self._answer(asked[0], typed.command.name == "approve")
+        return self._answer(asked[0], typed.command.name == "approve", typed.words)
 
     # -------------------------------------------------------------- the plan and its remedies
 

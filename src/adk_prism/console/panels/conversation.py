@@ -44,7 +44,9 @@ def _words(item: Words) -> Iterator[Row]:
     if not item.follows:
         yield Row(f"{one_line(item.speaker)}{' (thinking)' if thinks else ''}:", "title")
     said = item.text.removesuffix("\n") if item.goes_on else item.text.rstrip()
-    text = clean(said) + ("" if item.done else _UNFINISHED)
+    # After a sign it could be taken for a part of the Markdown.
+    grows = not item.done and (thinks or said[-1:].isalnum() or not said)
+    text = clean(said) + (_UNFINISHED if grows else "")
     if text:
         yield Row(text, "dim" if thinks else "")
 
