@@ -377,3 +377,31 @@ async def test_a_failed_run_is_told() -> None:
             assert error["errorText"].startswith("The run failed (RuntimeError).")
             assert "a secret" not in json.dumps(client.frames)
         assert any("a secret" in report.cause for report in server.reports)
+
+
+async def test_a_message_is_said_once(server: Served) -> None:
+    """A client that came back may send a message again, not knowing that it had arrived."""
+    async with server.live() as client:
+        await client.say("hello")
+        await client.until_chunk("finish")
+        await client.say("hello")
+        await client.say("more")
+        await client.until_chunk("finish")
+        assert client.text == "You said hello.You said more."
+
+
+async def test_what_was_said_has_names_of_its_own(server: Served) -> None:
+    """In one chat, over several runs; and the chat is known by the first words."""
+    for _ in range(2):
+        async with server.live("session=s1&audio=binary") as client:
+            await client.send("audio_control", action="start")
+            await client.connection.send(tone(440, 600, 16_000))
+            await client.send("audio_control", action="stop")
+            await client.until_chunk("finish")
+            await client.send("close")
+            await client.closed()
+    told = await _get(server, "/api/chat/app/s1/messages")
+    names = [message["id"] for message in told]
+    assert len(names) == len(set(names)) == 4
+    [listed] = await _get(server, "/api/conversations")
+    assert listed["title"] == "voice: 0.6 seconds of sound near 440 Hz"

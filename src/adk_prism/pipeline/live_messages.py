@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Any
 
 from msgspec import Raw
@@ -18,10 +19,34 @@ from adk_prism.runlog.entry import RunId, to_raw
 
 Json = dict[str, Any]
 
+MOST_SILENCE = 256
+"""Entries that are read for the first words: whoever says nothing for so long has only listened."""
+
+
+async def first_words(chats: Chats, run: RunId) -> str:
+    """Return the first thing that was said to a live run; empty where there is none."""
+    reader = Reader()
+    async with aclosing(chats.entries(run)) as entries:
+        async for entry in entries:
+            for item in reader.feed(entry):
+                if words := _words(item):
+                    return words
+            if entry.cursor > MOST_SILENCE:
+                break
+    return ""
+
+
+def _words(item: fact.Fact) -> str:
+    match item:
+        case fact.UserSpoke() | fact.InputTranscribed(final=True):
+            return item.text.strip()
+        case _:
+            return ""
+
 
 async def live_messages(chats: Chats, run: RunId, dialect: str, files: FileLinks) -> list[Json]:
     """Return the messages of a live run in the order in which they began, without one that goes on."""
-    reader, folded = Reader(), _Messages()
+    reader, folded = Reader(), _Messages(run)
     projection = protocol("ai-sdk", dialect, files).make()
     async for entry in chats.entries(run):
         for item in reader.feed(entry):
@@ -32,7 +57,8 @@ async def live_messages(chats: Chats, run: RunId, dialect: str, files: FileLinks
 
 
 class _Messages:
-    def __init__(self) -> None:
+    def __init__(self, run: RunId) -> None:
+        self._run = run
         self.messages: list[Json] = []
         self._heard: dict[str, Json] = {}
         self._frames: list[Frame] | None = None
@@ -46,7 +72,9 @@ class _Messages:
             if item.utterance in self._heard:
                 self._heard[item.utterance]["parts"][0]["text"] = item.text
             else:
-                self._heard[item.utterance] = self._add(item.utterance, item.text)
+                # An utterance is counted within its run, and a chat may have many runs.
+                name = f"{self._run}-{item.utterance}"
+                self._heard[item.utterance] = self._add(name, item.text)
 
     def _add(self, name: str, text: str) -> Json:
         said: Raw = to_raw({"parts": [{"text": text}]})

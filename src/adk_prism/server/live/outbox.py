@@ -13,6 +13,8 @@ from typing import Any
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from adk_prism.source.live.errand import Begun, Errand
+
 FAREWELL = 2.0
 """Seconds that the last message may take."""
 
@@ -32,7 +34,9 @@ class Outbox:
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
-        self._waiting: asyncio.Queue[str | bytes] = asyncio.Queue(MOST_WAITING)
+        self._waiting: asyncio.Queue[str | bytes | Begun] = asyncio.Queue(MOST_WAITING)
+        self._idle: Errand | None = None
+        """The task that sends, while it waits."""
         self._closing: asyncio.Future[Closing] = asyncio.get_running_loop().create_future()
         self.dropped = 0
         """Pieces of sound that found no room."""
@@ -43,8 +47,13 @@ class Outbox:
 
     def put_sound(self, message: str | bytes) -> None:
         """Send a piece of sound, if there is room."""
+        left: str | bytes | Begun | None = message
+        if self._idle is not None and self._waiting.empty():
+            left = self._idle.begin(self._say(message))
+        if left is None:
+            return
         try:
-            self._waiting.put_nowait(message)
+            self._waiting.put_nowait(left)
         except asyncio.QueueFull:
             self.dropped += 1
 
@@ -78,13 +87,21 @@ class Outbox:
                 await self._socket.close(closing.code, closing.reason)
 
     async def _send(self) -> None:
+        me = Errand()
         try:
             while True:
+                self._idle = me
                 message = await self._waiting.get()
-                if isinstance(message, bytes):
-                    await self._socket.send_bytes(message)
-                else:
-                    await self._socket.send_text(message)
+                self._idle = None
+                await (message.go_on() if isinstance(message, Begun) else self._say(message))
                 self._waiting.task_done()
         except (WebSocketDisconnect, RuntimeError, OSError):
             return  # the client is gone
+        finally:
+            self._idle = None
+
+    async def _say(self, message: str | bytes) -> None:
+        if isinstance(message, bytes):
+            await self._socket.send_bytes(message)
+        else:
+            await self._socket.send_text(message)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from base64 import b64encode
 from contextlib import aclosing
 from functools import lru_cache
 from typing import Any, assert_never
@@ -35,6 +34,7 @@ from adk_prism.errors import (
     Unprocessable,
     UsageError,
 )
+from adk_prism.pipeline.deeds import Action, Deed, Note
 from adk_prism.pipeline.live import Line, LiveRuns, Why
 from adk_prism.pipeline.placed_frames import check_position, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
@@ -96,8 +96,11 @@ class Wishes(Struct, frozen=True, kw_only=True):
 class Talk:
     """One socket's conversation."""
 
-    def __init__(self, socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog) -> None:
+    def __init__(
+        self, socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog, note: Note
+    ) -> None:
         self._socket = socket
+        self._note = note
         self._wishes = wishes
         self._live = live
         self._log = log
@@ -251,7 +254,7 @@ class Talk:
         # Written by hand: fifty a second for each client, and only the sound differs.
         self._out.put_sound(
             f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
-            f'"data":{{"content":"{b64encode(sound.pcm).decode()}",{form}}},"transient":true}}}}'
+            f'"data":{{"content":{_encode(sound.pcm).decode()},{form}}},"transient":true}}}}'
         )
 
     # ------------------------------------------------------------------ what the client says
@@ -280,26 +283,31 @@ class Talk:
                 line = await self._on_line(frame.id)
                 await line.source.say(content, message.message_id[:LONGEST_NAME])
             case Continuation() as given:
-                self._continue(await self._on_line(frame.id), given)
+                await self._continue(await self._on_line(frame.id), given)
             case Regenerate():
                 raise Unprocessable("What was said aloud cannot be said again; ask anew.")
 
-    def _continue(self, line: Line, given: Continuation) -> None:
+    async def _continue(self, line: Line, given: Continuation) -> None:
         """Take the answers in an assistant's message; those that were given before are passed over."""
         for answer in given.answers:
             try:
                 if answer.decision is not None:
                     told = Verdict(answer.decision.approved, answer.decision.reason)
-                    line.source.decide(answer.decision.approval, told)
+                    await self._decide(line, answer.decision.approval, told)
                 elif answer.output is not None:
                     line.source.give(answer.call, Result(answer.output))
             except Conflict:
                 continue  # the message holds all its calls, also those of before
 
+    async def _decide(self, line: Line, approval: str, verdict: Verdict) -> None:
+        line.source.decide(approval, verdict)
+        action: Action = "approval given" if verdict.approved else "approval denied"
+        await self._note(Deed(action=action, origin=line.origin, run=line.run, about=approval))
+
     async def _hear(self, pcm: bytes) -> None:
         if not self._is_on:
             raise Unprocessable("The microphone is off; send audio_control, action start, first.")
-        line = await self._on_line()
+        line = self._line or await self._on_line()
         if not line.source.hear(pcm) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
             raise Conflict("The model does not keep up: sound is dropped.")
@@ -325,7 +333,8 @@ class Talk:
                 result = Result(frame.result, frame.error_text)
                 line.source.give(frame.tool_call_id, result)
             case Approval():
-                line.source.decide(frame.approval_id, Verdict(frame.approved, frame.reason or ""))
+                verdict = Verdict(frame.approved, frame.reason or "")
+                await self._decide(line, frame.approval_id, verdict)
             case Interrupt():
                 await line.source.interrupt(frame.reason[:60])
             case Close():
@@ -346,10 +355,10 @@ def _chunk(position: Position, chunk: bytes) -> str:
     return f'{{"type":"chunk","position":"{position}","chunk":{chunk.decode()}}}'
 
 
-async def talk(socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog) -> None:
+async def talk(socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog, note: Note) -> None:
     """Accept a socket and serve it."""
     await socket.accept()
     try:
-        await Talk(socket, wishes, live, log).serve()
+        await Talk(socket, wishes, live, log, note).serve()
     except WebSocketDisconnect:
         return

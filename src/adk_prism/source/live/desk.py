@@ -10,7 +10,8 @@ Clients know a call by the id that facts give it: ADK's, and with a number when 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -21,11 +22,17 @@ from adk_prism.runlog.entry import ApprovalAsked, ApprovalGiven, Record
 from adk_prism.source.live.inbox import Inbox
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.questions import Questions
+from adk_prism.source.live.shortcut import Shortcut
 from adk_prism.source.live.switches import Switchboard, Switches
 from adk_prism.source.plain_json import storable
 
+MOST_WITHDRAWN = 256
+"""Calls that a model has withdrawn and that may still come, or be answered."""
+
 LONGEST_SEEN = 4096
 """Calls of one run whose events are remembered as written; a call runs at once after it."""
+
+WITHDRAWN = "The model withdrew the call."
 
 Write = Callable[[Record], Awaitable[None]]
 
@@ -56,7 +63,9 @@ class Desk:
         self, invocation: str, options: LiveOptions, board: Switchboard, write: Write
     ) -> None:
         self.invocation = invocation
-        self.inbox = Inbox()
+        self.inbox = Inbox(self.is_withdrawn)
+        self.shortcut: Shortcut | None = None
+        """The short way of the run's sound, where it may have one."""
         self.switches = Switches(board)
         self.contexts: dict[str, InvocationContext] = {}
         """Of each agent that has run: there ADK keeps the very tools that it will call."""
@@ -67,6 +76,7 @@ class Desk:
         self._seen: dict[str, asyncio.Event] = {}
         self._uses: dict[str, int] = {}
         """How often a model has used an id of ADK's for a call."""
+        self._withdrawn: dict[str, None] = {}
         self._is_closed = False
 
     # ------------------------------------------------------------------ calls
@@ -79,6 +89,11 @@ class Desk:
         """Return the id by which clients know the last call of this id."""
         uses = self._uses.get(adk_id, 1)
         return adk_id if uses == 1 else f"{adk_id}~{uses}"
+
+    def enter(self, agent: str, context: InvocationContext) -> None:
+        """Note that an agent begins to run; it is the last one now, also if it has run before."""
+        self.contexts.pop(agent, None)
+        self.contexts[agent] = context
 
     def tool(self, agent: str, name: str) -> BaseTool | None:
         """Find the tool that a call of an agent will run."""
@@ -136,6 +151,20 @@ class Desk:
         """Give a client's result; the first one counts. Raise `Conflict` or `NotFound`."""
         self._results.answer(call, result)
 
+    def withdraw(self, calls: Sequence[str]) -> None:
+        """Note that the model no longer wants calls: who waits for them waits in vain."""
+        for call in calls:
+            name = self._name(call)
+            self._withdrawn[name] = None
+            self._approvals.give_up_one(approval_of(name), WITHDRAWN)
+            self._results.give_up_one(name, WITHDRAWN)
+        while len(self._withdrawn) > MOST_WITHDRAWN:
+            del self._withdrawn[next(iter(self._withdrawn))]
+
+    def is_withdrawn(self, call: str) -> bool:
+        """Tell whether the model no longer wants the last call of this id."""
+        return self._name(call) in self._withdrawn
+
     def give_up(self, why: str) -> None:
         """Deny what waits for a person, and fail what waits for the client."""
         self._approvals.give_up(why)
@@ -149,3 +178,7 @@ class Desk:
             seen.set()
         self.switches.close()
         self.contexts.clear()
+
+
+DESK: ContextVar[Desk | None] = ContextVar("adk_prism_desk", default=None)
+"""Set in the task that drives a live run; ADK's own tasks, which it starts there, take it over."""

@@ -7,11 +7,22 @@ there is no room is dropped: it would be late anyway.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from typing import cast
+
 from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
+from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.genai import types
+
+from adk_prism.source.live.errand import Begun, Errand
+from adk_prism.source.live.shortcut import EARS
 
 MOST_WAITING = 250
 """Requests: five seconds of sound in pieces of 20 ms."""
+
+_Waiting = LiveRequest | types.Blob | Begun
 
 _START = LiveRequest(activity_start=types.ActivityStart())
 _END = LiveRequest(activity_end=types.ActivityEnd())
@@ -20,19 +31,24 @@ _END = LiveRequest(activity_end=types.ActivityEnd())
 class Inbox(LiveRequestQueue):
     """The queue of one live run."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_withdrawn: Callable[[str], bool]) -> None:
+        """`is_withdrawn` tells of a call whether its answer is no longer wanted."""
         super().__init__()
-        self._sent = 0
-        self._taken = 0
-
-    def send(self, req: LiveRequest) -> None:
-        """Put a request."""
-        self._sent += 1
-        super().send(req)
+        self._is_withdrawn = is_withdrawn
+        self._waiting = cast("asyncio.Queue[_Waiting]", self._queue)
+        self._idle: tuple[Errand, BaseLlmConnection] | None = None
+        """ADK's sender while it waits, and to which connection it sends."""
 
     def send_content(self, content: types.Content, partial: bool = False) -> None:
-        """Put content; ADK puts the answers of tools here."""
-        self.send(LiveRequest(content=content, partial=partial))
+        """Put content; ADK puts the answers of tools here, of which a withdrawn call gets none."""
+        parts = [part for part in content.parts or () if not self._is_unwanted(part)]
+        if parts:
+            wanted = content.model_copy(update={"parts": parts})
+            self.send(LiveRequest(content=wanted, partial=partial))
+
+    def _is_unwanted(self, part: types.Part) -> bool:
+        answer = part.function_response
+        return answer is not None and self._is_withdrawn(answer.id or "")
 
     def close(self) -> None:
         """End the run when all before has been sent; repeating it changes nothing."""
@@ -40,16 +56,38 @@ class Inbox(LiveRequestQueue):
             self.send(LiveRequest(close=True))
 
     async def get(self) -> LiveRequest:
-        """Give the next request to ADK."""
-        request = await super().get()
-        self._taken += 1
+        """Give the next request to ADK's sender; sound may be sent here, in its place (`shortcut`)."""
+        connection, me = EARS.get(), Errand()
+        while not isinstance(request := await self._next(connection, me), LiveRequest):
+            if isinstance(request, Begun):
+                await request.go_on()
+            elif connection is None:
+                return LiveRequest(blob=request)
+            else:
+                await connection.send_realtime(request)
         return request
+
+    async def _next(self, connection: BaseLlmConnection | None, me: Errand) -> _Waiting:
+        self._idle = None if connection is None else (me, connection)
+        try:
+            return await self._waiting.get()
+        finally:
+            self._idle = None
 
     def hear(self, pcm: bytes, media_type: str) -> bool:
         """Put a piece of sound; tell whether there was room."""
-        if self._sent - self._taken >= MOST_WAITING:
+        waiting = self._waiting.qsize()
+        if waiting >= MOST_WAITING:
             return False
-        self.send(LiveRequest(blob=types.Blob(data=pcm, mime_type=media_type)))
+        # A copy of one that was checked costs a third of a new one.
+        piece = _blob(media_type).model_copy(update={"data": pcm})
+        if waiting or self._idle is None:
+            self._waiting.put_nowait(piece)
+            return True
+        sender, connection = self._idle
+        begun = sender.begin(connection.send_realtime(piece))
+        if begun is not None:
+            self._waiting.put_nowait(begun)
         return True
 
     def begin_activity(self) -> None:
@@ -63,3 +101,8 @@ class Inbox(LiveRequestQueue):
     def end_sound(self) -> None:
         """Say that no more sound comes for now."""
         self.send(LiveRequest(audio_stream_end=True))
+
+
+@cache
+def _blob(media_type: str) -> types.Blob:
+    return types.Blob(data=b"", mime_type=media_type)

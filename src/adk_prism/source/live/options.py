@@ -32,6 +32,8 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
     client_timeout: float = CLIENT_TIMEOUT
     sound_kept: int = SOUND_KEPT
     """Bytes of sound that the log keeps; of what comes after it only keeps how much it was."""
+    shortcut: bool = True
+    """Sound may go past ADK's flow, where nothing of the app would have seen it there."""
 
 
 class LiveCall(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ Also decides the invocation's id, which ADK draws by itself in live runs.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
@@ -25,7 +24,8 @@ from google.adk.tools.tool_context import ToolContext
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.source.client_tool import is_client_tool
-from adk_prism.source.live.desk import Desk
+from adk_prism.source.live.desk import DESK, WITHDRAWN, Desk
+from adk_prism.source.live.shortcut import ROUTE
 from adk_prism.source.live.switches import Switchboard
 from adk_prism.source.redaction import safe_code
 
@@ -33,9 +33,6 @@ NAME = "adk_prism_live"
 
 NEVER_SWITCHED = frozenset({"transfer_to_agent", "task_completed"})
 """ADK acts on their answers only where its receiving loop gives them."""
-
-DESK: ContextVar[Desk | None] = ContextVar("adk_prism_desk", default=None)
-"""Set in the task that drives a live run; ADK's own tasks, which it starts there, take it over."""
 
 
 def live_plugin(runner: Runner, report: Report) -> LivePlugin:
@@ -68,14 +65,21 @@ class LivePlugin(BasePlugin):
     ) -> None:
         desk = _desk(callback_context.invocation_id)
         if desk is not None:
-            desk.contexts[agent.name] = callback_context._invocation_context
+            context = callback_context._invocation_context
+            desk.enter(agent.name, context)
+            if desk.shortcut is not None:
+                await desk.shortcut.meet(agent, context)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
         """See calls before ADK runs them."""
-        desk = _desk(event.invocation_id)
-        if desk is None or event.partial:
+        desk = _desk(invocation_context.invocation_id)
+        if desk is None:
+            return
+        if desk.shortcut is not None:
+            desk.shortcut.event_enters()
+        if event.partial:
             return
         for call in event.get_function_calls():
             desk.see(call.id or "")
@@ -95,7 +99,10 @@ class LivePlugin(BasePlugin):
         call = tool_context.function_call_id
         if desk is None or not call:
             return None
+        ROUTE.set(None)
         desk.switches.off(call)
+        if desk.is_withdrawn(call):
+            return {"error": WITHDRAWN}
         if await self._is_gated(tool, tool_args, tool_context):
             verdict = await desk.ask(call, tool.name)
             if not verdict.approved:

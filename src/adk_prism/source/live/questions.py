@@ -61,6 +61,11 @@ class Questions(Generic[T]):
 
     def give_up(self, why: str) -> None:
         """Answer all that waits in nobody's name."""
-        for future in self._open.values():
-            if not future.done():
-                future.set_result(self._give_up(why))
+        for name in self._open:
+            self.give_up_one(name, why)
+
+    def give_up_one(self, name: str, why: str) -> None:
+        """Answer a question in nobody's name, if it waits."""
+        future = self._open.get(name)
+        if future is not None and not future.done():
+            future.set_result(self._give_up(why))

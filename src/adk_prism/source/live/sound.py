@@ -8,12 +8,13 @@ a message's totals need.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
-from typing import Any
 
 from google.adk.events.event import Event
+from google.adk.models.llm_response import LlmResponse
 from msgspec import Struct, json
+
+from adk_prism.runlog.entry import AgentEvent
 
 GATHERED = 48_000
 """Bytes that are gathered into one event: a second of 24 kHz."""
@@ -31,12 +32,19 @@ class Sound(Struct, frozen=True, gc=False):
     media_type: str
 
 
-def sound_of(event: Event) -> list[Sound] | None:
-    """Return the sound that an event is; None if it is, or says, anything else."""
-    content = event.content
-    if content is None or not content.parts or event.interrupted or event.turn_complete:
+_SAYS_MORE = (
+    "partial turn_complete interrupted error_code grounding_metadata usage_metadata"
+    " input_transcription output_transcription voice_activity go_away live_session_resumption_update"
+).split()
+
+
+def sound_of(said: LlmResponse) -> list[Sound] | None:
+    """Return the sound that a response or an event is; None if it is, or says, anything else."""
+    content = said.content
+    if content is None or not content.parts or content.role == "user":
         return None
-    if event.partial or event.error_code or event.grounding_metadata or event.usage_metadata:
+    # Read all at once: this is asked some fifty times a second for each client.
+    if any(map(said.__dict__.get, _SAYS_MORE)):
         return None
     found = []
     for part in content.parts:
@@ -64,43 +72,48 @@ class SoundLog:
         """Note that what is heard next belongs to another turn."""
         self._is_first = True
 
-    def add(self, event: Event, pieces: list[Sound]) -> bytes | None:
-        """Take pieces of sound; return an event's JSON once enough is gathered."""
-        whole = None
-        if self._first is not None and not self._goes_on(event, pieces):
-            whole = self.flush()
-        self._first = self._first or event
+    def add(
+        self, speaker: str, pieces: list[Sound], event: Callable[[], Event]
+    ) -> list[AgentEvent]:
+        """Take pieces of sound of an event, which is made if need be; return what is to be logged."""
+        due = []
+        if self._first is not None and not self._goes_on(speaker, pieces):
+            due += self.flush()
+        self._first = self._first or event()
         self._pieces += pieces
         self._size += sum(len(piece.pcm) for piece in pieces)
-        is_due = self._is_first or self._size >= GATHERED
+        if self._is_first or self._size >= GATHERED:
+            due += self.flush()
         self._is_first = False
-        return whole or (self.flush() if is_due else None)
+        return due
 
-    def _goes_on(self, event: Event, pieces: list[Sound]) -> bool:
+    def _goes_on(self, speaker: str, pieces: list[Sound]) -> bool:
         """Tell whether a piece can be joined to what is gathered."""
         assert self._first is not None
         same = self._pieces[0].media_type == pieces[0].media_type
-        return same and self._first.author == event.author
+        return same and self._first.author == speaker
 
-    def flush(self) -> bytes | None:
-        """Return what is gathered as one event's JSON; None if nothing is."""
+    def flush(self) -> list[AgentEvent]:
+        """Return what is gathered as one event; none if nothing is."""
         event, pieces, size = self._first, self._pieces, self._size
         if event is None:
-            return None
+            return []
         self._first, self._pieces, self._size = None, [], 0
         kept = size <= self._left
         if kept:
             self._left -= size
         part = _part(pieces, size, kept=kept)
-        content = _encode({"parts": [part], "role": "model"})
         rest = self._serialise(event.model_copy(update={"content": None}))
-        return b'{"content":' + content + b"," + rest[1:]
+        whole = b'{"content":{"parts":[%b],"role":"model"},%b' % (part, rest[1:])
+        return [AgentEvent(whole)]
 
 
-def _part(pieces: list[Sound], size: int, *, kept: bool) -> dict[str, Any]:
-    # As ADK writes it: base64 for URLs.
-    data = urlsafe_b64encode(b"".join(piece.pcm for piece in pieces)).decode() if kept else ""
-    part: dict[str, Any] = {"inlineData": {"data": data, "mimeType": pieces[0].media_type}}
-    if len(pieces) > 1 or not kept:
-        part["partMetadata"] = {NOTE: {"chunks": len(pieces), "bytes": size}}
-    return part
+def _part(pieces: list[Sound], size: int, *, kept: bool) -> bytes:
+    """Return sound as a part's JSON, as ADK writes it: Base64 for URLs."""
+    pcm = b"".join(piece.pcm for piece in pieces) if kept else b""
+    data = _encode(pcm).replace(b"+", b"-").replace(b"/", b"_")
+    inline = b'"inlineData":{"data":%b,"mimeType":%b}' % (data, _encode(pieces[0].media_type))
+    if len(pieces) == 1 and kept:
+        return b"{%b}" % inline
+    noted = _encode({NOTE: {"chunks": len(pieces), "bytes": size}})
+    return b'{%b,"partMetadata":%b}' % (inline, noted)

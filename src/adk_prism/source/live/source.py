@@ -22,6 +22,7 @@ from contextlib import aclosing
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.models.google_llm import Gemini
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
@@ -31,10 +32,13 @@ from adk_prism.errors import NotFound, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
 from adk_prism.source.agents import list_agents
 from adk_prism.source.contract import Emit
-from adk_prism.source.live.desk import Desk, Result, Verdict
+from adk_prism.source.live.desk import DESK, Desk, Result, Verdict
 from adk_prism.source.live.options import LiveCall, run_config
-from adk_prism.source.live.plugin import DESK, live_plugin
+from adk_prism.source.live.plugin import NAME, live_plugin
+from adk_prism.source.live.shortcut import Shortcut
 from adk_prism.source.live.sound import Sound, SoundLog, sound_of
+from adk_prism.source.live.stock import is_stock_runner
+from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.request import checked_message
 from adk_prism.source.runner import first_cause
@@ -42,6 +46,9 @@ from adk_prism.version import VERSION
 
 MOST_UNWRITTEN = 256
 """Records that may wait to be written before the model's next word is."""
+
+REMEMBERED = 64
+"""Messages that are known when they come again: more than wait for a connection that was lost."""
 
 FAREWELL = 0.5
 """Seconds that ADK has to end a run whose queue is closed: it takes milliseconds."""
@@ -85,6 +92,8 @@ class LiveSource:
         self._is_active = False
         """The model has been told that the person speaks."""
         self._is_stopped = False
+        self._said: dict[str, None] = {}
+        """Ids of the last messages, in order."""
         self.listener: Listener | None = None
         """Is given the agent's sound, piece by piece, while somebody listens."""
 
@@ -145,6 +154,11 @@ class LiveSource:
 
     async def _drive(self) -> None:
         DESK.set(self._desk)
+        if self._call.options.shortcut:
+            is_open = is_stock_runner(self._runner, (NAME, NODES))
+            self._desk.shortcut = Shortcut(
+                self._spoken, self._records.put, self._desk.withdraw, is_open=is_open
+            )
         events = self._runner.run_live(
             user_id=self._call.origin.user,
             session_id=self._call.origin.session,
@@ -155,6 +169,8 @@ class LiveSource:
             async with aclosing(events):
                 async for event in events:
                     await self._take(event)
+                    if self._desk.shortcut is not None:
+                        self._desk.shortcut.event_left()
         finally:
             self._desk.close()
             await self._put_sound()
@@ -163,7 +179,8 @@ class LiveSource:
     async def _take(self, event: Event) -> None:
         pieces = sound_of(event)
         if pieces is not None:
-            await self._play(event, pieces)
+            for due in self._play(event.author, pieces, lambda: event):
+                await self._records.put(due)
             return
         if event.live_session_resumption_update is not None:
             return
@@ -184,29 +201,48 @@ class LiveSource:
         elif event.content is not None or event.output_transcription is not None:
             self._is_speaking = True
 
-    async def _play(self, event: Event, pieces: list[Sound]) -> None:
+    def _spoken(
+        self, speaker: str, response: LlmResponse, pieces: list[Sound]
+    ) -> Sequence[AgentEvent]:
+        """Take sound that came the short way, as if it had come the long one."""
+        return self._play(speaker, pieces, lambda: self._event(speaker, response))
+
+    def _event(self, speaker: str, response: LlmResponse) -> Event:
+        """Return the event that ADK makes of a response (`flows/llm_flows/core/_finalizer.py`)."""
+        fields = {name: getattr(response, name) for name in LlmResponse.model_fields}
+        said = {name: value for name, value in fields.items() if value is not None}
+        event = Event(id=Event.new_id(), invocation_id=self._call.invocation, author=speaker)
+        return event.model_copy(update=said)
+
+    def _play(
+        self, speaker: str, pieces: list[Sound], event: Callable[[], Event]
+    ) -> Sequence[AgentEvent]:
+        """Let it be heard; return what of it is to be recorded now."""
         self._is_speaking = True
         if self._is_muted:
-            return
+            return ()
         if self.listener is not None:
             for piece in pieces:
                 self.listener(piece)
-        whole = self._sound.add(event, pieces)
-        if whole is not None:
-            await self._records.put(AgentEvent(whole))
+        return self._sound.add(speaker, pieces, event)
 
     async def _put_sound(self) -> None:
-        whole = self._sound.flush()
-        if whole is not None:
-            await self._records.put(AgentEvent(whole))
+        for due in self._sound.flush():
+            await self._records.put(due)
 
     # ------------------------------------------------------------------ what a client may do
 
     async def say(self, content: types.Content, message: str = "") -> None:
-        """Send what the user wrote, under the message's id. Raise `Unprocessable` for what ADK refuses."""
+        """Send what the user wrote, under the message's id; the same id again is the same message.
+
+        Raise `Unprocessable` for what ADK refuses.
+        """
+        if message in self._said:
+            return  # a client that came back could not know that it had arrived
         content = checked_message(content)
         if any(part.function_response for part in content.parts or ()):
             raise Unprocessable("Results of tools and approvals are not said; send them as such.")
+        self._remember(message)
         said = Event(
             id=message or Event.new_id(),
             invocation_id=self._call.invocation,
@@ -216,6 +252,12 @@ class LiveSource:
         await self._put_sound()
         await self._records.put(AgentEvent(self._serialiser.event(said)))
         self._desk.inbox.send_content(content)
+
+    def _remember(self, message: str) -> None:
+        if message:
+            self._said[message] = None
+        if len(self._said) > REMEMBERED:
+            del self._said[next(iter(self._said))]
 
     def hear(self, pcm: bytes) -> bool:
         """Send a piece of what the microphone hears; tell whether there was room for it."""

@@ -1,0 +1,158 @@
+"""The short way of sound: between whoever talks and the model's connection, past ADK's live flow.
+
+google-adk 2.13 makes an event of each piece of sound that a model says, and a request of each that it is
+told, and takes both through some ten generators and tasks. Nothing on that way looks at sound, unless the
+app has put something there (`stock`). So where nothing has, sound is taken from the connection as it is
+received, and given to it by ADK's own sender. All else goes the long way, and is not touched.
+
+The order stays: a piece takes the short way only when all that the model said before it has come out at
+the end of the long one; else it follows it there. What is heard and recorded is the same either way.
+
+A connection is met where the model opens it. A model is given a class of its own for that, a child of its
+class in which `connect` is the only difference; outside live runs of ours that changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from contextvars import ContextVar
+from functools import cache
+from types import new_class
+from typing import NamedTuple
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.readonly_context import ReadonlyContext
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.base_llm_connection import BaseLlmConnection
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+
+from adk_prism.runlog.entry import Record
+from adk_prism.source.live.sound import Sound, sound_of
+from adk_prism.source.live.stock import is_stock_agent, streams_input
+from adk_prism.source.live.withdrawals import Withdraw, watch_withdrawals
+
+Play = Callable[[str, LlmResponse, list[Sound]], Iterable[Record]]
+"""Takes sound of the agent of that name; returns what of it is to be recorded now."""
+Write = Callable[[Record], Awaitable[None]]
+
+
+class Route(NamedTuple):
+    """Where a connection belongs."""
+
+    shortcut: Shortcut
+    speaker: str
+    """The agent that opens it."""
+
+
+ROUTE: ContextVar[Route | None] = ContextVar("adk_prism_route", default=None)
+"""Of the connections that are opened here; None in tools, which may have live runs of their own."""
+
+EARS: ContextVar[BaseLlmConnection | None] = ContextVar("adk_prism_ears", default=None)
+"""The connection to which ADK's sender, who runs here, may be told sound at once."""
+
+
+class Shortcut:
+    """The short way of one live run."""
+
+    def __init__(self, play: Play, write: Write, withdraw: Withdraw, *, is_open: bool) -> None:
+        """Down it is used while it `is_open`, by agents of ADK's own kind; up always: nobody is shown
+        what is said to a model, but tools that ask for it."""
+        self._play = play
+        self._write = write
+        self._withdraw = withdraw
+        self._is_open = is_open
+        self._entered = 0
+        self._left = 0
+
+    def event_enters(self) -> None:
+        """Note that an event is on the long way."""
+        self._entered += 1
+
+    def event_left(self) -> None:
+        """Note that one has come out, and all of it has been done."""
+        self._left += 1
+
+    async def meet(self, agent: BaseAgent, context: InvocationContext) -> None:
+        """Meet an agent that begins to run: the connections that it opens are looked at."""
+        ROUTE.set(Route(self, agent.name))
+        self._is_open = self._is_open and is_stock_agent(agent)
+        if isinstance(agent, LlmAgent):
+            with suppress(
+                Exception
+            ):  # whatever keeps the model from being found, ADK meets it next
+                shorten(await agent.canonical_live_model_async(ReadonlyContext(context)))
+
+    @asynccontextmanager
+    async def through(
+        self,
+        opened: AbstractAsyncContextManager[BaseLlmConnection],
+        request: LlmRequest,
+        speaker: str,
+    ) -> AsyncIterator[BaseLlmConnection]:
+        """Open a connection and stand beside it."""
+        async with opened as connection:
+            watch_withdrawals(connection, self._withdraw)
+            EARS.set(None if streams_input(request) else connection)
+            if self._is_open:
+                receive = self._receive(connection.receive, speaker)
+                # The object is this connection's alone: nobody else calls it.
+                connection.receive = receive  # type: ignore[method-assign]
+            yield connection
+
+    def _receive(
+        self, receive: Callable[[], AsyncGenerator[LlmResponse, None]], speaker: str
+    ) -> Callable[[], AsyncGenerator[LlmResponse, None]]:
+        async def short() -> AsyncGenerator[LlmResponse, None]:
+            is_heard, is_told = True, False
+            # ADK takes a connection that says nothing for one that is over: sound is not nothing.
+            while is_heard and not is_told:
+                is_heard = False
+                async with aclosing(receive()) as responses:
+                    async for response in responses:
+                        pieces = sound_of(response) if self._left >= self._entered else None
+                        if pieces is None:
+                            is_told = True
+                            yield response
+                        else:
+                            is_heard = True
+                            for due in self._play(speaker, response, pieces):
+                                await self._write(due)
+                await asyncio.sleep(0)
+
+        return short
+
+
+class _Met:
+    """What a class of models has more when its connections are met."""
+
+    __slots__ = ()
+
+    def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
+        """Open a connection, and let the run that it belongs to stand beside it."""
+        opened: AbstractAsyncContextManager[BaseLlmConnection] = super().connect(  # type: ignore[misc]  # of the model's class
+            llm_request
+        )
+        route = ROUTE.get()
+        if route is None:
+            return opened
+        return route.shortcut.through(opened, llm_request, route.speaker)
+
+
+def shorten(model: BaseLlm) -> None:
+    """See to it that a model's connections are met; one whose class allows no child stays as it is."""
+    if isinstance(model, _Met):
+        return
+    with suppress(TypeError, RuntimeError):
+        object.__setattr__(model, "__class__", _met(type(model)))
+
+
+@cache
+def _met(kind: type[BaseLlm]) -> type[BaseLlm]:
+    """Return the child of a class of models whose connections are met. It goes by the same name."""
+    same = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return new_class(kind.__name__, (_Met, kind), exec_body=lambda names: names.update(same))

@@ -1,0 +1,98 @@
+"""Which apps a page offers to talk to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.workflow import BaseNode, Workflow
+
+from adk_prism.models import ScriptedModel, say
+from adk_prism.source.live.ability import can_talk
+
+
+class Written(BaseLlm):
+    """A model of somebody's own, for texts."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        del llm_request, stream
+        yield LlmResponse()
+
+
+class Spoken(Written):
+    """The same, with a voice."""
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[Any, None]:
+        del llm_request
+        yield None
+
+
+class OwnAgent(BaseAgent):
+    """An agent that brings its own live runs."""
+
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        del ctx
+        yield Event(author=self.name)
+
+
+def agent(model: str | BaseLlm) -> LlmAgent:
+    return LlmAgent(name="one", model=model)
+
+
+def scripted() -> LlmAgent:
+    return agent(ScriptedModel(script=lambda _: say("hello")))
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    root: BaseNode
+    talks: bool
+
+
+CASES = [
+    Case("the offline model", scripted(), True),
+    Case("a model of one's own, for texts", agent(Written(model="w")), False),
+    Case("a model of one's own, live", agent(Spoken(model="s")), True),
+    Case("Gemini for texts", agent("gemini-2.5-flash"), False),
+    Case("Gemini live", agent("gemini-live-2.5-flash-preview"), True),
+    Case("Gemini live, by date", agent("gemini-2.0-flash-live-001"), True),
+    Case("Gemini with a voice", agent("gemini-2.5-flash-native-audio-preview-12-2025"), True),
+    Case(
+        "Gemini live, by its path",
+        agent("projects/p/locations/l/publishers/google/models/gemini-live-2.5-flash"),
+        True,
+    ),
+    Case("a word that only holds the letters", agent("gemini-2.5-delivery"), False),
+    Case("ADK's own choice", LlmAgent(name="one"), True),
+    Case("a name that nobody knows", agent("nobody-1"), False),
+    Case("in sequence", SequentialAgent(name="all", sub_agents=[scripted()]), True),
+    Case(
+        "in sequence with one that is not",
+        SequentialAgent(name="all", sub_agents=[scripted(), agent(Written(model="w"))]),
+        False,
+    ),
+    Case("side by side", ParallelAgent(name="all", sub_agents=[scripted()]), False),
+    Case("in a loop", LoopAgent(name="all", sub_agents=[scripted()]), False),
+    Case("an agent without live runs", BaseAgent(name="one"), False),
+    Case("an agent with its own", OwnAgent(name="one"), True),
+    Case("a workflow", Workflow(name="all", edges=[("START", scripted())]), False),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_who_can_be_talked_to(case: Case) -> None:
+    """An agent whose model opens live connections, as far as that can be known without one."""
+    assert can_talk(case.root) is case.talks
