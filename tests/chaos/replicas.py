@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.redis_server import RedisServer
 
 _READY = re.compile(r"adk-prism on (http://\S+) ")
 _HIDDEN = re.compile(r"ADK_PRISM_|GOOGLE_|GEMINI_|.*_API_KEY$")
+_CLOCK = Path(__file__).parent / "clock"
 
 
 @dataclass
@@ -23,9 +25,12 @@ class Replica:
     """One server process."""
 
     process: subprocess.Popen[str]
+    clock: Path
+    """Holds by how many seconds its time of day is wrong."""
     url: str = ""
     lines: list[str] = field(default_factory=list)
     ready: threading.Event = field(default_factory=threading.Event)
+    said: threading.Condition = field(default_factory=threading.Condition)
     reader: threading.Thread | None = None
 
     def read(self) -> None:
@@ -38,31 +43,49 @@ class Replica:
                     self.url = found[1]
                     self.ready.set()
                 else:
-                    self.lines.append(line.rstrip())
+                    with self.said:
+                        self.lines.append(line.rstrip())
+                        self.said.notify_all()
         self.ready.set()
+
+    def says(self, words: str, patience: float) -> bool:
+        """Wait until it tells its operator something; tell whether it has."""
+        with self.said:
+            return self.said.wait_for(
+                lambda: any(words in line for line in self.lines), timeout=patience
+            )
 
     def signal(self, name: signal.Signals) -> None:
         self.process.send_signal(name)
 
 
 class Replicas:
-    """Some replicas of the bundled apps."""
+    """Some replicas of the bundled apps, or of those in a folder."""
 
     def __init__(
-        self, folder: Path, *, lease: float, postgres: bool = False, delay: str = "0.01"
+        self,
+        folder: Path,
+        *,
+        lease: float,
+        postgres: bool = False,
+        delay: str = "0.01",
+        agents: Path | None = None,
+        words: Sequence[str] = (),
     ) -> None:
         """With `postgres` the sessions are in PostgreSQL, else in a file of SQLite."""
-        self._folder = folder
+        self.folder = folder
         data = folder / "redis"
         data.mkdir()
         self.redis = RedisServer(data)
         self.postgres = PostgresServer() if postgres else None
         sessions = self.postgres.uri if self.postgres else f"sqlite:///{folder / 'sessions.db'}"
         self._words = [
+            *([str(agents)] if agents else []),
             *("--log", self.redis.url),
             *("--lease", f"{lease}s"),
             *("--sessions", sessions),
             *("--chat-busy", "wait"),
+            *words,
         ]
         self._delay = delay
         self.all: list[Replica] = []
@@ -77,12 +100,20 @@ class Replicas:
 
     def _begin(self) -> Replica:
         kept = {k: v for k, v in os.environ.items() if not _HIDDEN.match(k)}
-        offline = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": self._delay}
+        clock = self.folder / f"clock-{len(self.all)}"
+        clock.write_text("0")
+        own = {
+            "ADK_PRISM_MODEL": "offline",
+            "ADK_PRISM_OFFLINE_DELAY": self._delay,
+            "PRISM_TEST_CLOCK": str(clock),
+            "PRISM_TEST_FOLDER": str(self.folder),
+            "PYTHONPATH": str(_CLOCK),
+        }
         command = [sys.executable, "-m", "adk_prism.cli", "serve", "--port", "0", *self._words]
         process = subprocess.Popen(
-            command, cwd=self._folder, env=kept | offline, stderr=subprocess.PIPE, text=True
+            command, cwd=self.folder, env=kept | own, stderr=subprocess.PIPE, text=True
         )
-        replica = Replica(process)
+        replica = Replica(process, clock)
         replica.reader = threading.Thread(target=replica.read, daemon=True)
         replica.reader.start()
         self.all.append(replica)

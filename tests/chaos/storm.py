@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from tests.chaos.history import END, History, anomalies, log_anomalies, read_frames
+from tests.chaos.history import PROTOCOLS, History, anomalies, log_anomalies, read_frames
 from tests.chaos.replicas import Replica, Replicas
 
 DEADLINE = 60.0
@@ -40,11 +40,15 @@ class Report:
 class Storm:
     """Plays faults on a cluster."""
 
-    def __init__(self, replicas: Replicas, lease: float, seed: int, viewers: int = 4) -> None:
+    def __init__(
+        self, replicas: Replicas, lease: float, seed: int, viewers: int = 6, outage: float = 1.0
+    ) -> None:
+        """An `outage` of a store lasts up to so many seconds."""
         self._replicas = replicas
         self._lease = lease
         self._random = random.Random(seed)
         self._viewers = viewers
+        self._outage = outage
 
     async def play(self, fault: str, text: str = "long 200") -> Report:
         """Start a run, watch it, let the fault happen to its owner, and check everything."""
@@ -52,7 +56,10 @@ class Storm:
         owner = self._random.choice(self._replicas.alive())
         async with httpx.AsyncClient(timeout=DEADLINE) as http:
             report.run = await self._begin(http, owner, text)
-            histories = [History(f"viewer {n + 1}") for n in range(self._viewers)]
+            histories = [
+                History(f"viewer {n + 1}", protocol=PROTOCOLS[n % len(PROTOCOLS)])
+                for n in range(self._viewers)
+            ]
             watching = [asyncio.create_task(self._watch(h, report.run)) for h in histories]
             await asyncio.sleep(self._random.uniform(0.05, 1.5))
             broke = time.time()
@@ -74,7 +81,7 @@ class Storm:
 
     async def _watch(self, history: History, run: str) -> None:
         """Read to the end, at whichever replica answers; cut now and then, as networks do."""
-        while not history.frames or history.frames[-1][1] != END:
+        while not history.has_ended:
             replica = self._random.choice(self._replicas.alive())
             history.connections += 1
             try:
@@ -85,7 +92,7 @@ class Storm:
     async def _read(self, history: History, replica: Replica, run: str, patience: int) -> None:
         headers = {"last-event-id": history.frames[-1][0]} if history.frames else {}
         timeout = httpx.Timeout(DEADLINE, read=self._lease + 3)
-        path = f"{replica.url}/api/runs/{run}/stream?as=ai-sdk"
+        path = f"{replica.url}/api/runs/{run}/stream?as={history.protocol}"
         async with (
             httpx.AsyncClient(timeout=timeout) as http,
             http.stream("GET", path, headers=headers) as answer,
@@ -103,6 +110,7 @@ class Storm:
                 patience -= len(piece)
                 if patience < 0:
                     return
+            history.has_ended = True
 
     async def _check(
         self, http: httpx.AsyncClient, report: Report, histories: Sequence[History], broke: float
@@ -116,12 +124,11 @@ class Storm:
             e["time"] for e, kind in zip(entries, kinds, strict=True) if kind == "RunTakenOver"
         ]
         report.takeovers = len(taken)
-        report.waited = max((when - broke for when in taken), default=0.0)
-        replica = self._replicas.alive()[0]
-        answer = await http.get(f"{replica.url}/api/runs/{report.run}/stream?as=ai-sdk")
-        reference = read_frames(answer.content)
+        report.waited = min((when - broke for when in taken if when > broke), default=0.0)
+        url = f"{self._replicas.alive()[0].url}/api/runs/{report.run}/stream?as="
+        references = {name: read_frames((await http.get(url + name)).content) for name in PROTOCOLS}
         for history in histories:
-            report.wrong += anomalies(history, reference)
+            report.wrong += anomalies(history, references[history.protocol])
             report.reconnections += history.connections - 1
         if report.fault in ("kill", "pause") and report.waited > self._lease + 1 + SLACK:
             report.wrong.append(f"the takeover took {report.waited:.1f} s")
@@ -148,13 +155,13 @@ class Storm:
             await asyncio.wait([done], timeout=2 * self._lease + 5)
         finally:
             owner.signal(signal.SIGCONT)
+            owner.url = url
         await asyncio.sleep(1)  # for whatever it may still want to do
-        owner.url = url
 
     async def _redis(self, owner: Replica, done: asyncio.Future[Any]) -> None:
         del owner, done
         self._replicas.redis.kill()
-        await asyncio.sleep(self._random.uniform(0.1, 1.0))
+        await asyncio.sleep(self._random.uniform(0.1, self._outage))
         await asyncio.to_thread(self._replicas.redis.restart)
 
     async def _postgres(self, owner: Replica, done: asyncio.Future[Any]) -> None:
@@ -162,7 +169,7 @@ class Storm:
         postgres = self._replicas.postgres
         assert postgres is not None, "the sessions are not in PostgreSQL"
         postgres.kill()
-        await asyncio.sleep(self._random.uniform(0.1, 1.0))
+        await asyncio.sleep(self._random.uniform(0.1, self._outage))
         await asyncio.to_thread(postgres.restart)
 
     async def _term(self, owner: Replica, done: asyncio.Future[Any]) -> None:

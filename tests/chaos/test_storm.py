@@ -21,6 +21,7 @@ class Case:
     id: str
     frames: list[tuple[str, bytes]]
     says: str
+    has_ended: bool = True
 
 
 CASES = [
@@ -28,6 +29,7 @@ CASES = [
     Case("a repetition", [WHOLE[0], WHOLE[0], *WHOLE[1:]], "twice"),
     Case("another order", [WHOLE[1], WHOLE[0], WHOLE[2]], "something else at frame 1"),
     Case("no end", WHOLE[:2], "no end"),
+    Case("broken off", WHOLE, "no end", has_ended=False),
     Case("nothing", [], "0 of 3"),
 ]
 
@@ -35,19 +37,20 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_checker_finds(case: Case) -> None:
     """What is not the run's stream is an anomaly."""
-    assert case.says in "; ".join(anomalies(History("viewer", case.frames), WHOLE))
+    history = History("viewer", case.frames, has_ended=case.has_ended)
+    assert case.says in "; ".join(anomalies(history, WHOLE))
 
 
 def test_the_checker_lets_the_stream_itself_pass() -> None:
     """And a log that is one."""
-    assert not list(anomalies(History("viewer", list(WHOLE)), WHOLE))
+    assert not list(anomalies(History("viewer", list(WHOLE), has_ended=True), WHOLE))
     assert not list(log_anomalies([1, 2], ["RunStarted", "RunEnded"]))
     assert list(log_anomalies([1, 3], ["RunStarted", "RunEnded"])) == ["the log has a gap"]
 
 
 @pytest.fixture(scope="module")
 def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
-    made = Replicas(tmp_path_factory.mktemp("storm"), lease=LEASE)
+    made = Replicas(tmp_path_factory.mktemp("storm"), lease=LEASE, postgres=True)
     try:
         made.start(2)
         yield made
@@ -55,10 +58,28 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
         made.close()
 
 
-@pytest.mark.parametrize("fault", ["kill", "pause", "redis", "term"])
-def test_every_viewer_sees_the_whole_run(replicas: Replicas, fault: str) -> None:
-    """The owner is killed, or stopped and woken up; Redis is killed; a replica is told to go."""
-    report = asyncio.run(Storm(replicas, LEASE, SEED).play(fault))
+@dataclass(frozen=True)
+class Fault:
+    name: str
+    viewers: int = 6
+    is_taken_over: bool = False
+
+
+FAULTS = [
+    Fault("none", viewers=50),
+    Fault("redis"),
+    Fault("postgres"),
+    Fault("pause", is_taken_over=True),
+    Fault("kill", is_taken_over=True),
+    Fault("term"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_every_viewer_sees_the_whole_run(replicas: Replicas, fault: Fault) -> None:
+    """Nothing but many viewers; a store is killed and comes back; the owner is stopped and woken up, or
+    killed, or told to go. Viewers speak every protocol, and lose their connections now and then."""
+    report = asyncio.run(Storm(replicas, LEASE, SEED, fault.viewers).play(fault.name))
     assert not report.wrong, f"seed {SEED}: {report}"
     assert report.outcome == "finished"
-    assert report.takeovers >= (fault in ("kill", "pause"))
+    assert report.takeovers >= fault.is_taken_over

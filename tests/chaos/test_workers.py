@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -35,9 +37,21 @@ def children(process: int) -> list[int]:
     return [int(word) for word in listed.split()]
 
 
+def free_ports(count: int) -> int:
+    """Return the first of so many free ports in a row."""
+    for first in range(20_000 + os.getpid() % 20_000, 60_000, count):
+        with ExitStack() as held, suppress(OSError):
+            for port in range(first, first + count):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no free ports")
+
+
 def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
     """Another one goes on with its runs, a new one takes its place, and a signal ends them all."""
+    own = free_ports(2)
     words = ["--workers", "2", "--log", redis.url, "--lease", "1s", "--port", "0", "--grace", "2s"]
+    words += ["--worker-port", str(own)]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("ADK_PRISM_", "GOOGLE_"))}
     offline = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0.01"}
     process = subprocess.Popen(
@@ -57,6 +71,9 @@ def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
         time.sleep(6)  # A worker that dies in its first seconds is taken for one that cannot live.
         first = children(process.pid)
         assert len(first) == 2
+        numbers = [httpx.get(f"http://127.0.0.1:{own + n}/metrics").text for n in range(2)]
+        told = [re.findall(r'adk_prism_info\{.*process="(\d+)"\}', text) for text in numbers]
+        assert sorted(told) == sorted([str(worker)] for worker in first)
         with httpx.Client(base_url=url, timeout=PATIENCE) as http:
             message = {"role": "user", "parts": [{"type": "text", "text": "long 300"}]}
             body = {"id": "chat", "messages": [message]}

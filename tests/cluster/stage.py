@@ -86,13 +86,13 @@ async def ended(stage: Stage, run: str) -> str | None:
     return last.outcome if isinstance(last, RunEnded) else None
 
 
-async def begin(stage: Stage, text: str = "hello") -> str:
+async def begin(stage: Stage, text: str = "hello", **asked: Any) -> str:
     """Say something as a chat client does, and leave; return the run, which goes on."""
     await stage.context.apps.sessions(APP).ensure(ORIGIN)
     content = to_raw({"role": "user", "parts": [{"text": text}]})
 
     def make(run: RunId) -> EventSource:
-        request = RunRequest(run=run, origin=ORIGIN, message=read_content(content))
+        request = RunRequest(run=run, origin=ORIGIN, message=read_content(content), **asked)
         return stage.context.conversations.source(request)
 
     return await stage.context.runs.start(ORIGIN, "refuse", make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.redis_server import RedisServer
 from tests.server.staged import agent
 from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import RunEnded, RunTakenOver
+from adk_prism.runlog.entry import AgentEvent, RunEnded, RunTakenOver
 from adk_prism.source.doubt import idempotency_key, idempotent
 
 Json = dict[str, Any]
@@ -26,11 +27,13 @@ async def test_a_text_goes_on(redis: RedisServer, tmp_path: Path) -> None:
         replica(agent(dying), redis, tmp_path) as one,
         replica(agent(surviving), redis, tmp_path) as two,
     ):
-        run = await begin(one)
+        run = await begin(one, custom_metadata={"tag": "x"})
         await one.reaches(run, b"Once")
         await vanish(one)
         assert await ended(two, run) == "finished"
         entries = await two.entries(run)
+        events = [json.loads(e.record.event) for e in entries if isinstance(e.record, AgentEvent)]
+        assert {event["customMetadata"]["tag"] for event in events} == {"x"}
         assert [entry.cursor for entry in entries] == list(range(1, len(entries) + 1))
         assert [e.record.epoch for e in entries if isinstance(e.record, RunTakenOver)] == [1]
         assert [e.cursor for e in entries if isinstance(e.record, RunEnded)] == [len(entries)]

@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts a connection when the server has answered, before the client can hear it."""
+"""A TCP proxy to a Redis that is not as it should be: cuts an answer off, is slow, or of another version."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from types import TracebackType
 class CuttingProxy:
     """Passes bytes on, until it is told to cut."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(
+        self, port: int, *, delay: float = 0.0, instead: tuple[bytes, bytes] = (b"", b"")
+    ) -> None:
+        """Answers come after a `delay`, with one text `instead` of another that is as long."""
         self._target = port
+        self._delay = delay
+        self._instead = instead
         self._armed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self.cuts = 0
@@ -51,7 +56,8 @@ class CuttingProxy:
                     self._armed = False
                     self.cuts += 1
                     break
-                writer.write(data)
+                await asyncio.sleep(self._delay)
+                writer.write(data.replace(*self._instead) if self._instead[0] else data)
                 await writer.drain()
         finally:
             up.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,8 +13,8 @@ from redis.asyncio import Redis
 from tests.redis_server import RedisServer
 from tests.runlog.cutting_proxy import CuttingProxy
 
-from adk_prism.errors import Fenced, Gone, LogError
-from adk_prism.runlog.entry import RunEnded, RunTakenOver
+from adk_prism.errors import Fenced, Gone, LogError, SourceError
+from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
 from adk_prism.runlog.redis import RedisLog
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 
@@ -38,6 +39,19 @@ async def logs(server: RedisServer) -> AsyncIterator[list[RedisLog]]:
         yield logs
 
 
+async def gather(log: RedisLog, seen: list[Entry]) -> None:
+    """Follow a run into a list."""
+    async for batch in log.read(RUN, follow=True):
+        seen += batch
+
+
+async def saw(seen: list[Entry], count: int) -> None:
+    """Wait until so many entries have come."""
+    async with asyncio.timeout(PATIENCE):
+        while len(seen) < count:  # noqa: ASYNC110 - it may come from anywhere
+            await asyncio.sleep(0)  # a turn of the loop for who reads
+
+
 async def test_others_follow_as_it_is_written(logs: list[RedisLog]) -> None:
     """One writes, all see the same, from wherever they begin."""
     writer, *readers = logs
@@ -51,7 +65,7 @@ async def test_others_follow_as_it_is_written(logs: list[RedisLog]) -> None:
     for number in range(300):
         await writer.append(RUN, [event(number)])
         if number % 50 == 0:
-            await asyncio.sleep(0.03)
+            await writer.commit(RUN)
     await writer.append(RUN, [END])
     seen = await asyncio.wait_for(asyncio.gather(*following), PATIENCE)
     whole = await collect(readers[0])
@@ -101,8 +115,9 @@ async def test_what_one_deletes_is_gone_for_all(logs: list[RedisLog]) -> None:
     writer, other, _ = logs
     await writer.append(RUN, [start()])
     await writer.commit(RUN)
-    following = asyncio.create_task(collect(other, follow=True))
-    await asyncio.sleep(0.05)
+    seen: list[Entry] = []
+    following = asyncio.create_task(gather(other, seen))
+    await saw(seen, 1)
     assert list(await other.delete_session(ORIGIN)) == [RUN]
     with pytest.raises(Gone):
         await asyncio.wait_for(following, PATIENCE)
@@ -120,16 +135,21 @@ async def test_a_redis_that_is_killed_and_comes_back(
     writer, reader, _ = logs
     await writer.append(RUN, [start(), *events(50)])
     await writer.commit(RUN)
-    following = asyncio.create_task(collect(reader, follow=True))
-    await asyncio.sleep(1.2)  # Longer than `appendfsync everysec` may hold it back.
+    seen: list[Entry] = []
+    following = asyncio.create_task(gather(reader, seen))
+    await saw(seen, 51)
+    async with Redis.from_url(server.url) as redis:
+        await redis.config_set("appendfsync", "always")
     server.kill()
     for number in range(50, 100):
         await writer.append(RUN, [event(number)])
-    await asyncio.sleep(0.3)
+    committing = asyncio.create_task(writer.commit(RUN))
+    done, _ = await asyncio.wait([committing], timeout=0.3)
+    assert not done, "nothing is committed while Redis is away"
     server.restart()
     await writer.append(RUN, [END])
     await asyncio.wait_for(writer.commit(RUN), PATIENCE)
-    seen = await asyncio.wait_for(following, PATIENCE)
+    await asyncio.wait_for(following, PATIENCE)
     assert [entry.record for entry in seen] == [start(), *events(100), END]
 
 
@@ -192,3 +212,159 @@ async def test_a_newer_schema_is_refused(server: RedisServer) -> None:
     other = RedisLog(server.url, prefix="mine")
     await other.open()
     await other.close()
+
+
+async def test_a_redis_that_is_too_old(server: RedisServer) -> None:
+    """Which one there is, and which is needed."""
+    async with Redis.from_url(server.url) as redis:
+        version = (await redis.info("server"))["redis_version"].encode()
+    told, old = b"redis_version:" + version, (b"redis_version:6.0." + b"9" * 9)
+    old = old[: len(told)]
+    async with CuttingProxy(server.port, instead=(told, old)) as proxy:
+        with pytest.raises(LogError, match=r"Redis 6\.0\.\d* is too old; expected 6\.2"):
+            await RedisLog(f"redis://127.0.0.1:{proxy.port}/0").open()
+
+
+async def test_a_redis_that_only_reads(server: RedisServer, tmp_path: Path) -> None:
+    """A replica is none to write to."""
+    folder = tmp_path / "replica"
+    folder.mkdir()
+    replica = RedisServer(folder)
+    try:
+        async with Redis.from_url(replica.url) as redis:
+            await redis.replicaof("127.0.0.1", server.port)
+        with pytest.raises(LogError, match="Redis is read-only"):
+            await RedisLog(replica.url).open()
+    finally:
+        replica.kill()
+
+
+async def test_a_failover(server: RedisServer, logs: list[RedisLog]) -> None:
+    """A Redis that is read-only for a while is waited for: the run goes on, for all who follow it."""
+    writer, reader, _ = logs
+    await writer.append(RUN, [start()])
+    await writer.commit(RUN)
+    following = asyncio.create_task(collect(reader, follow=True))
+    async with Redis.from_url(server.url) as redis:
+        await redis.replicaof("127.0.0.1", 1)
+        await writer.append(RUN, [event(1)])
+        committing = asyncio.create_task(writer.commit(RUN))
+        done, _ = await asyncio.wait([committing], timeout=0.3)
+        assert not done
+        await redis.replicaof("NO", "ONE")
+    await asyncio.wait_for(committing, PATIENCE)
+    await writer.append(RUN, [END])
+    seen = await asyncio.wait_for(following, PATIENCE)
+    assert [entry.record for entry in seen] == [start(), event(1), END]
+
+
+async def test_a_redis_that_is_slow(server: RedisServer) -> None:
+    """Every answer takes a tenth of a second: what is appended meanwhile goes out together."""
+    async with CuttingProxy(server.port, delay=0.1) as proxy:
+        log = RedisLog(f"redis://127.0.0.1:{proxy.port}/0")
+        await log.open()
+        await log.append(RUN, [start()])
+        following = asyncio.create_task(collect(log, follow=True))
+        for number in range(500):
+            await log.append(RUN, [event(number)])
+        await log.append(RUN, [END])
+        await asyncio.wait_for(log.commit(RUN), PATIENCE)
+        seen = await asyncio.wait_for(following, PATIENCE)
+        assert [entry.cursor for entry in seen] == list(range(1, 503))
+        await log.close()
+
+
+async def test_a_redis_that_does_not_answer(
+    server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes connections, and says nothing: that is told, and the owner gives up. What was sent to it may
+    have arrived all the same: whoever takes the run over finds it."""
+    monkeypatch.setattr("adk_prism.runlog.redis_writer.PATIENCE", 0.5)
+    url = f"{server.url}?socket_timeout=0.3"
+    log = RedisLog(url)
+    await log.open()
+    await log.append(RUN, [start()])
+    await log.commit(RUN)
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        with pytest.raises(LogError, match="does not answer in time"):
+            await asyncio.wait_for(RedisLog(url).open(), PATIENCE)
+        await log.append(RUN, [event(1)])
+        with pytest.raises(LogError, match="does not answer in time"):
+            await asyncio.wait_for(log.commit(RUN), PATIENCE)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    await log.append(RUN, [RunTakenOver(epoch=1), END], epoch=1)
+    await asyncio.wait_for(log.commit(RUN), PATIENCE)
+    kept = [entry.record for entry in await collect(log)]
+    assert kept in ([start(), *rest, RunTakenOver(epoch=1), END] for rest in ([], [event(1)]))
+    await log.close()
+
+
+async def test_who_follows_waits_for_redis(server: RedisServer, logs: list[RedisLog]) -> None:
+    """Also one that has to read what memory does not hold: a pause, and no end."""
+    writer, reader, _ = logs
+    reader._reader._tail_bytes = 1
+    await writer.append(RUN, [start(), *events(2000)])
+    await writer.commit(RUN)
+    reading = reader.read(RUN, follow=True)
+    seen = list(await anext(reading))
+    server.kill()
+    going_on = asyncio.create_task(anext(reading))
+    done, _ = await asyncio.wait([going_on], timeout=0.3)
+    assert not done
+    server.restart()
+    seen += await asyncio.wait_for(going_on, PATIENCE)
+    assert [entry.cursor for entry in seen] == list(range(1, len(seen) + 1))
+    await reading.aclose()
+
+
+async def test_two_installations_on_one_redis(server: RedisServer) -> None:
+    """Two prefixes are two logs: the same run twice, and no word from one to the other."""
+    logs = [RedisLog(server.url, prefix=name) for name in ("blue", "green")]
+    for log in logs:
+        await log.open()
+    await logs[0].append(RUN, [start(), event(1), END])
+    await logs[1].append(RUN, [start()])
+    for log in logs:
+        await log.commit(RUN)
+    assert [(await log.summary(RUN)).cursor for log in logs] == [3, 1]
+    assert await logs[0].delete_session(ORIGIN) == [RUN]
+    assert (await logs[1].summary(RUN)).cursor == 1
+    for log in logs:
+        await log.close()
+
+
+async def test_an_entry_of_a_newer_version(server: RedisServer, logs: list[RedisLog]) -> None:
+    """It is refused, not skipped: for who reads, and for who follows when it comes."""
+    writer, reader, _ = logs
+    await writer.append(RUN, [start()])
+    await writer.commit(RUN)
+    following = asyncio.create_task(collect(reader, follow=True))
+    async with Redis.from_url(server.url) as redis:
+        keys = writer._keys.run(RUN)
+        await redis.xadd(keys.entries, {"k": "RunHalved", "t": "1.0", "d": "{}"}, id="2-1")
+        await redis.hset(keys.head, "cursor", "2")
+        await redis.publish(writer._keys.bell(RUN), "2")
+    with pytest.raises(SourceError, match="RunHalved"):
+        await asyncio.wait_for(following, PATIENCE)
+    with pytest.raises(SourceError, match="RunHalved"):
+        await collect(reader)
+
+
+@pytest.mark.parametrize("takes", ["another process", "this process"])
+async def test_who_follows_an_owner_that_gave_up(logs: list[RedisLog], takes: str) -> None:
+    """Goes on with the next one: an owner that lost its lease writes nothing, and hears of nothing."""
+    old, other, _ = logs
+    await old.append(RUN, [start()])
+    await old.commit(RUN)
+    seen: list[Entry] = []
+    following = asyncio.create_task(gather(old, seen))
+    await saw(seen, 1)
+    if takes == "another process":
+        await old.leave(RUN)
+    new = other if takes == "another process" else old
+    await new.append(RUN, [RunTakenOver(epoch=1), event(1), END], epoch=1)
+    await asyncio.wait_for(following, PATIENCE)
+    assert [entry.cursor for entry in seen] == [1, 2, 3, 4]
+    assert (await old.summary(RUN)).outcome == "finished"

@@ -89,6 +89,13 @@ class RunLog(Protocol):
     async def commit(self, run: RunId) -> None:
         """Wait until all that was appended to the run is committed; raise `LogError` if it cannot."""
 
+    async def leave(self, run: RunId) -> None:
+        """Write a run no more: somebody else may. Never raises.
+
+        What was appended and is not committed is dropped. Who follows the run goes on with what others
+        write; where nobody else can, nothing changes.
+        """
+
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:

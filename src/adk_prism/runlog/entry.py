@@ -93,6 +93,8 @@ class RunStarted(_Record):
     agents: list[Agent] = []
     state: dict[str, Raw] = {}
     """Session state before the run's first event, `temp:` keys apart."""
+    custom_metadata: dict[str, Raw] = {}
+    """What the caller wants on every event of the run."""
     continues: Continues | None = None
     kind: Literal["turn", "state", "rewind"] = "turn"
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
@@ -104,6 +106,8 @@ class RunStarted(_Record):
     """The record was not written when the run began, but made up for a capture."""
     uploaded: bool = False
     """The run was recorded elsewhere: its session is a name, and no chat of this server."""
+    foreign: bool = False
+    """A copy of such a run: its session is one of this server's, what its events say is not."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
 
@@ -198,7 +202,7 @@ class RunEnded(_Record):
 
     outcome: Outcome
     code: str = ""
-    """For *failed*: ADK's error code, an exception's class name, or one of ours (`owner_lost`)."""
+    """For *failed*: ADK's error code, an exception's class name, or one of ours (`owner_lost`, a limit)."""
     correlation: str = ""
     """Finds the operator's diagnostic that holds what the client must not see."""
 

@@ -107,6 +107,9 @@ class MemoryLog:
         self._check_open()
         self._find(run)
 
+    async def leave(self, run: RunId) -> None:
+        del run  # nobody else can write
+
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:

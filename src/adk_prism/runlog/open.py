@@ -18,6 +18,7 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
+from adk_prism.runlog.shelf import Shelf
 from adk_prism.runlog.sqlite import SqliteLog
 from adk_prism.runlog.sqlite_file import Synchronous
 
@@ -110,6 +111,16 @@ def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
     from adk_prism.runlog.redis_leases import RedisLeases
 
     return RedisLeases(address, prefix=prefix, ttl=ttl)
+
+
+def open_shelf(url: str) -> Shelf | None:
+    """Return the shelf that goes with a log of this URL; None where no other process shares it."""
+    if url.partition(":")[0].lower() not in SHARED_LOGS:
+        return None
+    address, prefix = _redis_address(url)
+    from adk_prism.runlog.redis_shelf import RedisShelf
+
+    return RedisShelf(address, prefix=prefix)
 
 
 _BACKENDS: dict[str, Callable[[str], RunLog]] = {

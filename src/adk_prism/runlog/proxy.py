@@ -37,6 +37,10 @@ class LogProxy:
         """Wait until the log has it."""
         await self._log.commit(run)
 
+    async def leave(self, run: RunId) -> None:
+        """Write it no more."""
+        await self._log.leave(run)
+
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:

@@ -14,17 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from typing import Any
 
 from msgspec import Struct
-from redis import exceptions
-from redis.asyncio import Redis
 
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
 from adk_prism.runlog.head import (
-    READ_BATCH,
     already_trimmed,
     failed,
     fenced,
@@ -34,11 +30,12 @@ from adk_prism.runlog.head import (
     pack_all,
     summary_of,
     trimmed,
-    unknown,
 )
+from adk_prism.runlog.redis_client import asking, listening
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis_reader import STORE_ERRORS, RedisReader
 from adk_prism.runlog.redis_scripts import APPEND, REMOVE, Script
-from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
+from adk_prism.runlog.redis_store import RedisRun
 from adk_prism.runlog.redis_watch import Watch
 from adk_prism.runlog.redis_writer import Growth, Verdict, Writer, describe
 from adk_prism.runlog.retention import EndedRun, runs_to_trim
@@ -50,11 +47,6 @@ OLDEST = (6, 2)
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600
 """For a month it is remembered that a run was removed; later there never was such a run."""
-
-_AT_A_TIME = 500
-"""Heads fetched in one round trip."""
-
-_STORE_ERRORS = (exceptions.RedisError, OSError)
 
 
 class _Parts(Struct):
@@ -76,10 +68,11 @@ class RedisLog:
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._redis: Redis = Redis.from_url(url, socket_connect_timeout=5, health_check_interval=15)
+        self._redis, self._ear = asking(url), listening(url)
         self._keys = Keys(prefix)
         self._tail_bytes = tail_bytes
         self._clock = clock
+        self._reader = RedisReader(self._redis, self._keys, tail_bytes, lambda: self._is_open)
         self._append, self._removal = Script(APPEND), Script(REMOVE)
         self._parts: _Parts | None = None
         """None while the log is closed."""
@@ -91,15 +84,15 @@ class RedisLog:
     async def open(self) -> None:
         if self._parts is not None:
             raise LogError("The run log is open already.")
-        watch = Watch(self._redis, self._keys, self._advance)
+        watch = Watch(self._ear, self._keys, self._reader.advance)
         async with AsyncExitStack() as undo:
-            undo.push_async_callback(self._redis.aclose)
+            undo.push_async_callback(self._disconnect)
             try:
                 await self._check_server()
                 await self._append.ready(self._redis)
                 await self._removal.ready(self._redis)
                 await watch.open()
-            except _STORE_ERRORS as error:
+            except STORE_ERRORS as error:
                 raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
             undo.pop_all()
         writer = Writer(self._redis, self._keys, self._append, self._settle)
@@ -131,11 +124,19 @@ class RedisLog:
         for live in self._owned.values():
             live.bell.ring()
         await parts.watch.close()
-        await self._redis.aclose()
+        await self._disconnect()
         self._owned.clear()
         for live in waiting:
             if live.failure:
                 raise failed(live.run, live.failure)
+
+    async def _disconnect(self) -> None:
+        for redis in (self._redis, self._ear):
+            await redis.aclose()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._parts is not None and not self._parts.closing
 
     def _usable(self) -> _Parts:
         """Return the parts of a log that takes appends and questions."""
@@ -164,7 +165,7 @@ class RedisLog:
         if live is not None and epoch > live.epoch:
             # Whoever wrote before in this process is no longer the owner: what Redis has counts.
             await self._flush(live)
-            self._owned.pop(run, None)
+            self._hand_on(live)
             live = None
         if live is None:
             live = await self._own(run, records)
@@ -178,6 +179,13 @@ class RedisLog:
             size = live.taken_bytes
             writer.put(Growth(live, entries, packed, size, size - before, epoch, now))
         return Receipt(live.taken)
+
+    def _hand_on(self, live: RedisRun) -> None:
+        """Forget a run that somebody else writes now: what Redis has is the truth, also for who follows."""
+        if self._owned.get(live.run) is live:
+            del self._owned[live.run]
+        live.is_left = True
+        live.bell.ring()
 
     async def _flush(self, live: RedisRun) -> None:
         """Wait until it is known what became of all that a run has taken."""
@@ -198,7 +206,7 @@ class RedisLog:
     async def _own(self, run: RunId, records: Sequence[Record]) -> RedisRun:
         """Return a head for a run that this process has not written: a new one, or one that is kept."""
         try:
-            return self._owned.get(run) or await self._load(run)
+            return self._owned.get(run) or await self._reader.load(run)
         except NotFound:
             start = first_of(run, records)
         except Gone as error:
@@ -220,7 +228,7 @@ class RedisLog:
                 ):
                     pipeline.zadd(index, {summary.run: number})
                 await pipeline.execute()
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             raise LogError(f"The run cannot be started: {describe(error)}.") from error
         return number
 
@@ -248,15 +256,15 @@ class RedisLog:
         elif verdict.answer == "fenced":
             live.new_owner = int(verdict.detail)
         if verdict.answer != "failed":
-            self._owned.pop(
-                live.run, None
-            )  # What Redis has is the truth: the next one looks there.
+            self._hand_on(live)
 
     async def commit(self, run: RunId) -> None:
         writer = self._usable().writer
         live = self._owned.get(run)
         if live is None:
-            await self._load(run)  # What others write is there already, or not yet anybody's.
+            await self._reader.load(
+                run
+            )  # What others write is there already, or not yet anybody's.
             return
         wanted = live.taken
         while True:
@@ -266,6 +274,12 @@ class RedisLog:
             writer.hurry()
             await live.bell.wait()
 
+    async def leave(self, run: RunId) -> None:
+        live = self._owned.get(run)
+        if live is not None and self._parts is not None:
+            self._parts.writer.discard(live)
+            self._hand_on(live)
+
     def _check_alive(self, live: RedisRun) -> None:
         """Raise what keeps a run from going on."""
         if live.removed:
@@ -274,7 +288,7 @@ class RedisLog:
             raise fenced(live.run, live.new_owner, live.epoch)
         if live.failure:
             raise failed(live.run, live.failure)
-        if self._parts is not None and not self._parts.closing:
+        if self._is_open:
             self._usable()
 
     # ----------------------------------------------------------------------- reading
@@ -283,24 +297,19 @@ class RedisLog:
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         self._usable()
-        live = self._owned.get(run)
-        reading: AsyncGenerator[Sequence[Entry], None]
-        if live is not None:
-            live.check_position(after)
-            reading = self._read_owned(live, after, follow)
-        else:
-            live = await self._load(run)
-            live.check_position(after)
-            reading = self._read_others(live, after, follow)
-        async with aclosing(reading):
-            async for batch in reading:
-                yield batch
-                after = batch[-1].cursor
-        if follow and live.new_owner and self._parts is not None:
-            # Somebody else goes on with the run: so does who follows it.
-            async with aclosing(self.read(run, after, follow=True)) as rest:
-                async for batch in rest:
+        live = self._owned.get(run) or await self._reader.load(run)
+        live.check_position(after)
+        while True:
+            is_owned = self._owned.get(run) is live
+            reading = (self._read_owned if is_owned else self._read_others)(live, after, follow)
+            async with aclosing(reading):
+                async for batch in reading:
                     yield batch
+                    after = batch[-1].cursor
+            if not (follow and live.is_left and self._is_open):
+                return
+            # Somebody else goes on with the run: so does who follows it.
+            live = self._owned.get(run) or await self._reader.load(run, patiently=True)
 
     async def _read_owned(
         self, live: RedisRun, after: int, follow: bool
@@ -310,12 +319,12 @@ class RedisLog:
             if follow:
                 last = live.committed
             if after < last:
-                batch = await self._batch(live, after, last)
+                batch = await self._batch(live, after, last, follow)
                 if not batch:
                     return
                 yield batch
                 after = batch[-1].cursor
-            elif not follow or live.outcome is not None or live.new_owner or self._parts is None:
+            elif not follow or live.outcome is not None or live.is_left or self._parts is None:
                 return
             else:
                 self._check_alive(live)
@@ -327,12 +336,12 @@ class RedisLog:
         """Read a run that another process writes, or nobody any more."""
         async with AsyncExitStack() as stack:
             watched = None
-            if follow and live.outcome is None:
+            if follow and live.outcome is None and self._is_open:
                 watched = await stack.enter_async_context(self._usable().watch.follow(live))
                 live = watched.live
             while True:
                 if after < live.committed:
-                    batch = await self._batch(live, after, live.committed)
+                    batch = await self._batch(live, after, live.committed, follow)
                     if not batch:
                         return
                     yield batch
@@ -343,61 +352,23 @@ class RedisLog:
                     watched.check()
                     await live.bell.wait()
 
-    async def _batch(self, live: LiveRun, after: int, last: int) -> Sequence[Entry]:
+    async def _batch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
         """Return committed entries, from memory where they are; none when the log has closed."""
-        return live.tail.since(after) or await self._fetch(live, after, last)
+        return live.tail.since(after) or await self._fetch(live, after, last, follow)
 
-    async def _fetch(self, live: LiveRun, after: int, last: int) -> Sequence[Entry]:
+    async def _fetch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
         if self._parts is None:
             return ()
-        name = self._keys.run(live.run).entries
         try:
-            rows: Any = await self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH)
-        except _STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
-        entries, _ = read_rows(rows)
-        if not entries or entries[0].cursor != after + 1:
-            raise trimmed(live.run)
-        return entries
-
-    async def _advance(self, live: LiveRun) -> bool:
-        """Read what another process has added to a run; tell whether more may come."""
-        keys = self._keys.run(live.run)
-        while True:
-            rows: Any = await self._redis.xrange(
-                keys.entries, f"{live.committed + 1}-0", "+", READ_BATCH
-            )
-            if not rows:
-                break
-            entries, packed = read_rows(rows)
-            if entries[0].cursor != live.committed + 1:
-                raise trimmed(live.run)
-            live.taken_at = entries[-1].time
-            live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
-            live.tail.add(entries, packed)
-            live.bell.ring()
-        if live.outcome is None and not await self._redis.exists(keys.head):
-            live.removed = True
-        return live.outcome is None and not live.removed
-
-    async def _load(self, run: RunId) -> RedisRun:
-        """Return the head of a run as Redis has it; raise `NotFound` or `Gone`."""
-        keys = self._keys.run(run)
-        try:
-            async with self._redis.pipeline(transaction=False) as pipeline:
-                pipeline.hgetall(keys.head)
-                pipeline.exists(keys.tombstone)
-                fields, gone = await pipeline.execute()
-        except _STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
-        if not fields:
-            raise trimmed(run) if gone else unknown(run)
-        number, summary = read_head(run, fields)
-        return RedisRun(summary, number, self._tail_bytes)
+            return await self._reader.entries(live.run, after, last, patiently=follow)
+        except LogError:
+            if not self._is_open:
+                return ()  # The log was closed meanwhile, and its connections with it.
+            raise
 
     async def summary(self, run: RunId) -> RunSummary:
         self._usable()
-        live = self._owned.get(run) or await self._load(run)
+        live = self._owned.get(run) or await self._reader.load(run)
         if not live.committed:
             self._check_alive(live)
         return live.summary()
@@ -419,31 +390,13 @@ class RedisLog:
     async def _select(self, index: str) -> Sequence[RedisRun]:
         """Return the runs of an index in order; what this process writes, as it knows it."""
         self._usable()
-        runs: dict[RunId, RedisRun] = {}
-        try:
-            members: Any = await self._redis.zrange(index, 0, -1)
-            names = [RunId(name.decode()) for name in members]
-            for start in range(0, len(names), _AT_A_TIME):
-                runs |= await self._heads(names[start : start + _AT_A_TIME])
-        except _STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be read: {describe(error)}.") from error
-        for name in names:
+        runs = await self._reader.select(index)
+        for name in runs:
             live = self._owned.get(name)
             if live is not None and not live.removed and (live.committed or not live.failure):
                 runs[name] = live
-        return sorted(runs.values(), key=lambda live: live.number)
-
-    async def _heads(self, names: Sequence[RunId]) -> dict[RunId, RedisRun]:
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for name in names:
-                pipeline.hgetall(self._keys.run(name).head)
-            heads = await pipeline.execute()
-        found = {}
-        for name, fields in zip(names, heads, strict=True):
-            if fields:
-                number, summary = read_head(name, fields)
-                found[name] = RedisRun(summary, number, self._tail_bytes)
-        return found
+        found = [live for live in runs.values() if live is not None]
+        return sorted(found, key=lambda live: live.number)
 
     # ----------------------------------------------------------------------- removing
 
@@ -481,7 +434,7 @@ class RedisLog:
                 for index in (self._keys.runs, self._keys.unended, self._keys.session(origin)):
                     pipeline.zrem(index, run)
                 await pipeline.execute()
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             raise LogError(f"A run could not be removed: {describe(error)}.") from error
         return done
 

@@ -69,6 +69,10 @@ class Keys(NamedTuple):
         """Who holds something else: a session, an idempotency key."""
         return f"{self.prefix}:hold:{{{hashlib.sha256(name.encode()).hexdigest()[:32]}}}"
 
+    def shelf(self, name: str) -> str:
+        """Something that waits to be taken."""
+        return f"{self.prefix}:shelf:{name}"
+
     @property
     def words(self) -> str:
         """The channel on which processes talk to each other."""

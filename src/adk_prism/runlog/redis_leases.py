@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 import msgspec
 from redis import exceptions
-from redis.asyncio import Redis
 
 from adk_prism.errors import Conflict, LogError
 from adk_prism.runlog.contract import RunLog, RunSummary
@@ -27,6 +26,7 @@ from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell
 from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
+from adk_prism.runlog.redis_client import asking, listening
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, RENEW, Script
 from adk_prism.runlog.redis_writer import describe
@@ -53,11 +53,7 @@ class RedisLeases:
     is_shared = True
 
     def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX, ttl: float = DEFAULT_TTL) -> None:
-        self._redis: Redis = Redis.from_url(
-            url, socket_connect_timeout=5, socket_timeout=ttl, health_check_interval=15
-        )
-        # A listener waits for as long as nothing is said.
-        self._ear: Redis = Redis.from_url(url, socket_connect_timeout=5, health_check_interval=15)
+        self._redis, self._ear = asking(url, answer=ttl), listening(url)
         self._keys = Keys(prefix)
         self._ttl = ttl
         self._process = uuid.uuid4().hex

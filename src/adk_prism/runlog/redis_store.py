@@ -28,12 +28,14 @@ class _Fixed(msgspec.Struct, frozen=True):
 class RedisRun(LiveRun):
     """A run as this process knows it."""
 
-    __slots__ = ("new_owner",)
+    __slots__ = ("is_left", "new_owner")
 
     def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
         super().__init__(summary, number, tail_bytes)
         self.new_owner = 0
         """Epoch of whoever took the run from this process."""
+        self.is_left = False
+        """Whether it grows no more here: what Redis has is to be looked up anew."""
 
 
 _encode = msgspec.json.Encoder().encode

@@ -37,7 +37,7 @@ PATIENCE = 30.0
 LAST_PATIENCE = 5.0
 """The same while the log closes: a process that should end does not wait for a failover."""
 
-_RETRY = (0.05, 1.0)
+RETRY = (0.05, 1.0)
 """Seconds between attempts: the first, and the longest."""
 
 PASSING = (
@@ -177,7 +177,7 @@ class Writer:
     ) -> dict[RedisRun, Verdict]:
         """Send until there is an answer for every run, or patience ends."""
         verdicts: dict[RedisRun, Verdict] = {}
-        began, wait = time.monotonic(), _RETRY[0]
+        began, wait = time.monotonic(), RETRY[0]
         while True:
             open_runs = [run for run in group if run not in verdicts]
             reason = ""
@@ -196,7 +196,7 @@ class Writer:
                 failed = Verdict("failed", reason)
                 return verdicts | {run: failed for run in group if run not in verdicts}
             await asyncio.sleep(wait)
-            wait = min(2 * wait, _RETRY[1])
+            wait = min(2 * wait, RETRY[1])
             await self._prepare()
 
     async def _prepare(self) -> None:

@@ -233,6 +233,9 @@ class SqliteLog:
             commits.hurry()
             await live.bell.wait()
 
+    async def leave(self, run: RunId) -> None:
+        del run  # nobody else can write
+
     # ----------------------------------------------------------------------- reading
 
     async def read(

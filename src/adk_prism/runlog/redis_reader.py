@@ -1,0 +1,128 @@
+"""What a run log asks Redis for: heads, entries, and what others have added meanwhile.
+
+A Redis that is away fails a question, with one exception: who follows a run waits for it, as the writer of
+that run does. A restart or a failover is then a pause in the stream, not its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from redis import exceptions
+from redis.asyncio import Redis
+
+from adk_prism.errors import LogError
+from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.runlog.head import READ_BATCH, trimmed, unknown
+from adk_prism.runlog.redis_keys import Keys
+from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
+from adk_prism.runlog.redis_writer import PASSING, PATIENCE, RETRY, describe
+from adk_prism.runlog.tail import LiveRun
+
+STORE_ERRORS = (exceptions.RedisError, OSError)
+
+_AT_A_TIME = 500
+"""Heads fetched in one round trip."""
+
+_Answer = TypeVar("_Answer")
+
+
+class RedisReader:
+    """Reads runs, whoever writes them."""
+
+    def __init__(
+        self, redis: Redis, keys: Keys, tail_bytes: int, is_open: Callable[[], bool]
+    ) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._tail_bytes = tail_bytes
+        self._is_open = is_open
+
+    async def load(self, run: RunId, *, patiently: bool = False) -> RedisRun:
+        """Return a run's head; raise `NotFound`, `Gone` or `LogError`."""
+        keys = self._keys.run(run)
+
+        async def ask() -> list[Any]:
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                pipeline.hgetall(keys.head)
+                pipeline.exists(keys.tombstone)
+                return list(await pipeline.execute())
+
+        fields, gone = await self._ask(ask, patiently)
+        if not fields:
+            raise trimmed(run) if gone else unknown(run)
+        number, summary = read_head(run, fields)
+        return RedisRun(summary, number, self._tail_bytes)
+
+    async def entries(
+        self, run: RunId, after: int, last: int, *, patiently: bool = False
+    ) -> Sequence[Entry]:
+        """Return some entries of a run that has them; raise `Gone` if it has not, `LogError`."""
+        name = self._keys.run(run).entries
+        rows: Any = await self._ask(
+            lambda: self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH), patiently
+        )
+        entries, _ = read_rows(rows)
+        if not entries or entries[0].cursor != after + 1:
+            raise trimmed(run)
+        return entries
+
+    async def select(self, index: str) -> dict[RunId, RedisRun | None]:
+        """Return the runs that an index names, in its order; None for one that is not there."""
+        found: dict[RunId, RedisRun | None] = {}
+        members: Any = await self._ask(lambda: self._redis.zrange(index, 0, -1))
+        names = [RunId(name.decode()) for name in members]
+        for start in range(0, len(names), _AT_A_TIME):
+            some = names[start : start + _AT_A_TIME]
+            heads = await self._ask(partial(self._heads, some))
+            for name, fields in zip(some, heads, strict=True):
+                found[name] = None
+                if fields:
+                    number, summary = read_head(name, fields)
+                    found[name] = RedisRun(summary, number, self._tail_bytes)
+        return found
+
+    async def _heads(self, names: Sequence[RunId]) -> list[Any]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for name in names:
+                pipeline.hgetall(self._keys.run(name).head)
+            return list(await pipeline.execute())
+
+    async def advance(self, live: LiveRun) -> bool:
+        """Read what another process has added to a run; tell whether more may come.
+
+        Raise redis-py's own errors: whoever follows tries again.
+        """
+        keys = self._keys.run(live.run)
+        while True:
+            rows: Any = await self._redis.xrange(
+                keys.entries, f"{live.committed + 1}-0", "+", READ_BATCH
+            )
+            if not rows:
+                break
+            entries, packed = read_rows(rows)
+            if entries[0].cursor != live.committed + 1:
+                raise trimmed(live.run)
+            live.taken_at = entries[-1].time
+            live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
+            live.tail.add(entries, packed)
+            live.bell.ring()
+        if live.outcome is None and not await self._redis.exists(keys.head):
+            live.removed = True
+        return live.outcome is None and not live.removed
+
+    async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patiently: bool = False) -> _Answer:
+        until, wait = time.monotonic() + (PATIENCE if patiently else 0.0), RETRY[0]
+        while True:
+            try:
+                return await ask()
+            except STORE_ERRORS as error:
+                passes = isinstance(error, PASSING) and self._is_open()
+                if not passes or time.monotonic() + wait > until:
+                    raise LogError(f"The run log cannot be read: {describe(error)}.") from error
+            await asyncio.sleep(wait)
+            wait = min(2 * wait, RETRY[1])

@@ -1,0 +1,44 @@
+"""A shelf in Redis, which measures the time itself; taking is one step there (GETDEL, Redis 6.2)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from redis import exceptions
+
+from adk_prism.errors import LogError
+from adk_prism.runlog.redis_client import asking
+from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis_writer import describe
+
+_STORE_ERRORS = (exceptions.RedisError, OSError)
+
+
+class RedisShelf:
+    """Is a `Shelf`."""
+
+    def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
+        self._redis = asking(url)
+        self._keys = Keys(prefix)
+
+    async def open(self) -> None:
+        """Do nothing: a connection is made with the first thing."""
+
+    async def close(self) -> None:
+        """Let go of Redis."""
+        await self._redis.aclose()
+
+    async def put(self, name: str, value: bytes, seconds: float) -> None:
+        """Put something down."""
+        try:
+            await self._redis.set(self._keys.shelf(name), value, px=int(seconds * 1000))
+        except _STORE_ERRORS as error:
+            raise LogError(f"Nothing can be kept for others: {describe(error)}.") from error
+
+    async def take(self, name: str) -> bytes | None:
+        """Take something away."""
+        try:
+            found = await self._redis.getdel(self._keys.shelf(name))
+        except _STORE_ERRORS as error:
+            raise LogError(f"Nothing of others can be found: {describe(error)}.") from error
+        return cast("bytes | None", found)  # what is not decoded is bytes

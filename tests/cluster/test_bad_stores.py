@@ -1,0 +1,142 @@
+"""Stores that cannot be used: one line at the start, a typed answer later, and nothing that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from tests.cluster.stage import begin, ended, replica
+from tests.postgres_server import PostgresServer
+from tests.redis_server import RedisServer
+from tests.server.staged import agent
+from tests.source.scripted import Scripted, call
+
+from adk_prism.errors import NoSessions
+from adk_prism.runlog.entry import RunEnded
+from adk_prism.source.hot_sessions import keep_hot
+from adk_prism.source.services import (
+    ServiceUris,
+    check_services,
+    close_services,
+    open_services,
+)
+
+PATIENCE = 30
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    for statement in (
+        "CREATE DATABASE reading",
+        "ALTER DATABASE reading SET default_transaction_read_only = on",
+        "CREATE ROLE crowded LOGIN CONNECTION LIMIT 0",
+        "CREATE ROLE weak LOGIN",
+        "REVOKE CREATE ON SCHEMA public FROM public",
+        "CREATE DATABASE closed",
+        "REVOKE CONNECT ON DATABASE closed FROM public",
+    ):
+        server.query(statement)
+    yield server
+    server.close()
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    place: str
+    says: str
+
+
+CASES = [
+    Case("absent", "prism:hunter2@127.0.0.1:1/sessions", "no connection"),
+    Case("no such host", "prism:hunter2@no-such-host.invalid/sessions", "no connection"),
+    Case("no such database", "prism:hunter2@127.0.0.1:{port}/hunter2", "no such database"),
+    Case("no such user", "hunter2@127.0.0.1:{port}/sessions", "does not accept"),
+    Case("read-only", "prism:hunter2@127.0.0.1:{port}/reading", "read-only"),
+    Case("full", "crowded:hunter2@127.0.0.1:{port}/sessions", "no connection left"),
+    Case("not allowed", "weak:hunter2@127.0.0.1:{port}/postgres", "schema|does not allow"),
+    Case("closed", "weak:hunter2@127.0.0.1:{port}/closed", "does not allow"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+async def test_a_database_at_the_start(
+    postgres: PostgresServer, tmp_path: Path, case: Case
+) -> None:
+    """It is asked before a request is taken; what is said repeats nothing of the URI."""
+    uri = f"postgresql+asyncpg://{case.place.format(port=postgres.port)}"
+    services = open_services(ServiceUris(sessions=uri), data_dir=tmp_path)
+    try:
+        with pytest.raises(NoSessions, match=case.says) as refused:
+            await check_services(services)
+    finally:
+        await close_services(services)
+    assert "hunter2" not in refused.value.detail
+
+
+async def test_a_database_that_goes_away(redis: RedisServer, tmp_path: Path) -> None:
+    """A run that writes just then fails with a code; requests are answered with 503, and so is `/ready`;
+    when it is back, the conversation goes on."""
+    postgres, reached, goes_on = PostgresServer(), asyncio.Event(), asyncio.Event()
+
+    async def hold() -> dict[str, bool]:
+        """Wait."""
+        reached.set()
+        await goes_on.wait()
+        return {"held": True}
+
+    model = Scripted.saying(call("hold", "c1"), "Never said.", "Here I am.")
+    service = keep_hot(DatabaseSessionService(postgres.uri))
+    try:
+        async with replica(agent(model, tools=[hold]), redis, tmp_path, service=service) as stage:
+            run = await begin(stage)
+            await asyncio.wait_for(reached.wait(), PATIENCE)
+            assert (await stage.client.get("/ready")).status_code == 200
+            postgres.kill()
+            goes_on.set()
+            assert await ended(stage, run) == "failed"
+            last = (await stage.entries(run))[-1].record
+            assert isinstance(last, RunEnded)
+            assert last.code == "no-sessions"
+            for path in ("/ready", "/apps/app/users/user/sessions/chat"):
+                answer = await stage.client.get(path)
+                assert (answer.status_code, answer.json()["title"]) == (
+                    503,
+                    "Session store unavailable",
+                )
+            postgres.restart()
+            assert await ended(stage, await begin(stage)) == "finished"
+    finally:
+        await service.close()  # type: ignore[attr-defined] # a service that keeps hot has one
+        postgres.close()
+
+
+def test_redis_without_its_package(tmp_path: Path) -> None:
+    """What to install."""
+    hide = (
+        "import importlib.util as util, sys\n"
+        "find, sys.modules['redis'] = util.find_spec, None\n"
+        "util.find_spec = lambda name, *more: None if name == 'redis' else find(name, *more)\n"
+        "from adk_prism.cli import main; sys.exit(main())\n"
+    )
+    words = ["serve", "--port", "0", "--log", "redis://:hunter2@127.0.0.1:1/0"]
+    done = subprocess.run(
+        [sys.executable, "-c", hide, *words],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'adk-prism[redis]'" in done.stderr
+    assert "hunter2" not in done.stderr
