@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import InMemoryRunner, Runner
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import Workflow
+from tests.source.own_service import OwnSessionService
 from tests.source.runs import Reports
 from tests.source.scripted import Scripted
 
@@ -19,6 +20,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import BUNDLED, Apps
+from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import Services, ServiceUris, open_services
 
 pytestmark = [
@@ -159,15 +161,17 @@ def test_the_bundled_apps_are_the_default(services: Services) -> None:
 
 
 async def test_runners_of_the_host_program() -> None:
-    """They are served as they are, under their key, and left open."""
+    """They are served under their key, with their sessions at hand, and left as they are."""
     runner = InMemoryRunner(LlmAgent(name="root", model=Scripted()), app_name="support")
     unnamed = InMemoryRunner(LlmAgent(name="root", model=Scripted()))
     apps = Apps.of_runners({"support": runner, "desk": unnamed})
     assert apps.names() == ["desk", "support"]
-    assert apps.runner("support") is runner
+    assert apps.runner("support").agent is runner.agent
     assert apps.runner("desk").app_name == "desk"
     assert unnamed.app_name == "InMemoryRunner"
-    assert apps.runner("desk").session_service is unnamed.session_service
+    assert storage_of(apps.runner("desk").session_service) is unnamed.session_service
+    own = Runner(agent=runner.agent, app_name="own", session_service=OwnSessionService())
+    assert Apps.of_runners({"own": own}).runner("own") is own
     with pytest.raises(NotFound):
         apps.runner("other")
     with pytest.raises(UsageError, match="cannot be an app's name"):

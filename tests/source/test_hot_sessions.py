@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,28 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
+from tests.postgres_server import PostgresServer
 
-from adk_prism.source.hot_sessions import SHORTEST, HotSessions, keep_hot, storage_of
+from adk_prism.source.hot_sessions import (
+    SHORTEST,
+    AfterPrefix,
+    HotSessions,
+    keep_hot,
+    storage_of,
+)
+from adk_prism.source.prefix_mark import prefix_of
+from adk_prism.source.weight import weigh
 
 WHO = {"app_name": "app", "user_id": "user"}
 LENGTH = SHORTEST + 10
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    server = PostgresServer()
+    yield server
+    server.close()
+
 
 _SERVICES: dict[str, Callable[[Path], BaseSessionService]] = {
     "memory": lambda folder: InMemorySessionService(),
@@ -38,11 +55,16 @@ class _Counting(HotSessions):
         return await super()._read(key, config)
 
 
-@pytest.fixture(params=_SERVICES)
+@pytest.fixture(params=[*_SERVICES, "postgres"])
 async def storage(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[BaseSessionService]:
-    service = _SERVICES[request.param](tmp_path)
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        service: BaseSessionService = DatabaseSessionService(server.uri)
+        await service.delete_session(**WHO, session_id="s")
+    else:
+        service = _SERVICES[request.param](tmp_path)
     yield service
     await HotSessions(service).close()
 
@@ -52,7 +74,9 @@ def _event(number: int, **fields: Any) -> Event:
     given: dict[str, Any] = {
         "author": "agent" if number % 2 else "user",
         "invocation_id": f"inv-{number // 4}",
-        "content": types.Content(role="model", parts=[types.Part(text=f"Number {number} é😀")]),
+        "content": types.Content(
+            role="model" if number % 2 else "user", parts=[types.Part(text=f"Number {number} é😀")]
+        ),
         "actions": EventActions(state_delta=delta),
         "timestamp": 1750000000.123456 + number,
     }
@@ -107,7 +131,7 @@ async def test_state_of_other_sessions_is_seen(storage: BaseSessionService) -> N
     await _filled(storage)
     hot = _Counting(storage)
     await _get(hot)
-    other = await hot.create_session(**WHO, session_id="other")
+    other = await hot.create_session(**WHO)
     written = EventActions(state_delta={"user:name": "Ada"})
     await hot.append_event(other, _event(1, actions=written))
     assert (await _get(hot)).state["user:name"] == "Ada"
@@ -182,18 +206,55 @@ async def test_short_sessions_and_parts_are_simply_read(storage: BaseSessionServ
 
 
 async def test_what_is_kept_is_bounded() -> None:
-    """The session used longest ago goes first; the last one stays, however long."""
+    """The session used longest ago goes first, and one that is too large is not kept at all."""
     storage = InMemorySessionService()
-    hot = _Counting(storage, most_events=2 * LENGTH)
     for name in "abc":
         session = await storage.create_session(**WHO, session_id=name)
         for number in range(LENGTH):
             await storage.append_event(session, _event(number))
+    one = sum(map(weigh, session.events))
+    hot = _Counting(storage, most_bytes=2 * one + 100)
+    for name in "abc":
         await hot.get_session(**WHO, session_id=name)
     assert [key[2] for key in hot._hot] == ["b", "c"]
-    small = _Counting(storage, most_events=1)
+    small = _Counting(storage, most_bytes=one - 1)
     await small.get_session(**WHO, session_id="a")
-    assert len(small._hot) == 1
+    assert not small._hot
+
+
+async def test_what_is_kept_grows_with_what_is_in_it() -> None:
+    """Texts, data, arguments, answers and state are counted, however they are nested."""
+    large = "x" * 1_000_000
+    parts = [
+        types.Part(text=large),
+        types.Part(inline_data=types.Blob(data=large.encode(), mime_type="image/png")),
+        types.Part(function_call=types.FunctionCall(name="f", args={"a": [{"b": large}]})),
+        types.Part(function_response=types.FunctionResponse(name="f", response={"a": large})),
+    ]
+    for part in parts:
+        assert weigh(_event(1, content=types.Content(role="user", parts=[part]))) > len(large)
+    assert weigh(_event(1, actions=EventActions(state_delta={"a": {"b": large}}))) > len(large)
+    assert weigh(_event(1)) < 10_000
+
+
+async def test_a_short_session(storage: BaseSessionService) -> None:
+    """The mark stands for the events before the cut, and an event that is tied to them brings them back."""
+    await _filled(storage)
+    hot = HotSessions(storage)
+    after = AfterPrefix(speakers=frozenset(["agent"]))
+    session = await hot.get_session(**WHO, session_id="s", config=after)
+    assert session is not None
+    taken = prefix_of(session)
+    assert taken is not None
+    whole = (await _get(storage)).events
+    assert len(session.events) < len(whole)
+    assert [*taken.events, *session.events[1:]] == whole
+    await hot.append_event(session, _event(LENGTH))
+    assert prefix_of(session) is taken
+    await hot.append_event(session, _event(LENGTH + 1, invocation_id="inv-0"))
+    assert prefix_of(session) is None
+    assert [event.id for event in session.events] == [e.id for e in (await _get(storage)).events]
+    await _same(hot, storage)
 
 
 def test_only_known_services_are_kept_hot() -> None:

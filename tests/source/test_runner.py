@@ -429,8 +429,9 @@ async def test_a_request_that_cannot_run_is_refused_before_the_first_record(case
 async def test_custom_metadata_is_on_every_event() -> None:
     """What the caller tags a run with reaches its events."""
     runner = await new_runner(_llm(Scripted.saying("one two")))
-    _, events = await run(runner, message=say("hi"), custom_metadata={"tag": "x"})
+    started, events = await run(runner, message=say("hi"), custom_metadata={"tag": "x"})
     assert {event["customMetadata"]["tag"] for event in events} == {"x"}
+    assert bytes(started.custom_metadata["tag"]) == b'"x"'
 
 
 async def test_agents_given_are_not_read_again() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from google.adk.apps.app import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.runners import Runner
+from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_correlation
 from adk_prism.errors import AppFailed, NotFound, UsageError
@@ -24,6 +25,7 @@ from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.graph import Graph, read_graph
+from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.services import Services
 from adk_prism.source.sessions import Sessions
 
@@ -91,7 +93,8 @@ class Apps:
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
-        A Runner with another app name is served under its key, and keeps its sessions under it.
+        A Runner with another app name is served under its key, and keeps its sessions under it. Those that
+        share a session service share what is kept of its sessions.
         """
         for name in runners:
             if not _is_app_name(name):
@@ -99,7 +102,12 @@ class Apps:
                     f"{name!r} cannot be an app's name; expected letters, digits and underscores, "
                     "not starting with a digit or two underscores."
                 )
-        given = {name: _named(runner, name) for name, runner in runners.items()}
+        services = {id(each.session_service): each.session_service for each in runners.values()}
+        hot = {key: keep_hot(service) for key, service in services.items()}
+        given = {
+            name: _served(runner, name, hot[id(runner.session_service)])
+            for name, runner in runners.items()
+        }
         apps = cls(
             lambda: sorted(given), given.__getitem__, report=report, allowed_state=allowed_state
         )
@@ -156,6 +164,15 @@ class Apps:
         """Return the sessions of the app's Runner."""
         return Sessions(self.runner(name).session_service, allowed_state=self._allowed_state)
 
+    async def check_sessions(self) -> None:
+        """Find out whether the stores of the apps that are loaded answer. Raise `NoSessions`."""
+        services = {
+            id(each.session_service): each.session_service for each in self._runners.values()
+        }
+        for service in services.values():
+            if isinstance(service, HotSessions):
+                await service.check()
+
     def client_keys(self, name: str) -> frozenset[str] | None:
         """Return the state keys that the app lets clients write; None if it does not say."""
         return declared_keys(self.runner(name))
@@ -197,12 +214,14 @@ def _is_app_name(name: str) -> bool:
     return name.isascii() and name.isidentifier() and not name.startswith("__")
 
 
-def _named(runner: Runner, name: str) -> Runner:
-    if runner.app_name == name:
+def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:
+    """Return a Runner as it is served; the host's own stays as it was."""
+    if runner.app_name == name and runner.session_service is sessions:
         return runner
-    renamed = copy(runner)
-    renamed.app_name = name
-    return renamed
+    served = copy(runner)
+    served.app_name = name
+    served.session_service = sessions
+    return served
 
 
 def _as_app(name: str, loader: AgentLoader) -> App:

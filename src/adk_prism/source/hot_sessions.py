@@ -9,12 +9,16 @@ What is kept is what the service itself gave, never what was handed to `append_e
 memory equals one from storage, event for event. It counts only while the service's revision of the
 session is the one that the appends of this process led to, and the ids of the newest events are those
 that were appended; after anybody else's write the session is read in full again.
+
+A run that asks for it (`AfterPrefix`) is given the last events alone, with a mark for those before.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from google.adk.events.event import Event
 from google.adk.sessions.base_session_service import (
@@ -24,11 +28,20 @@ from google.adk.sessions.base_session_service import (
 )
 from google.adk.sessions.session import Session
 
+from adk_prism.source.history import apply_rewinds
+from adk_prism.source.prefix import Prefix, cut_off
+from adk_prism.source.prefix_mark import prefix_of, restore, shorten
+from adk_prism.source.session_store import SessionStore
+from adk_prism.source.weight import weigh
+
 SHORTEST = 50
 """Events below which a session is simply read: asking what is new would cost as much."""
 
-MOST_EVENTS = 20_000
-"""Events kept of all sessions together, some hundred MB; the session used last stays in any case."""
+MOST_BYTES = 256 * 1024**2
+"""What all sessions that are kept may take together, roughly: some 50,000 short events."""
+
+MOST_SESSIONS = 1000
+"""Sessions that are kept: each is at least `SHORTEST` events, and is looked through when room is made."""
 
 _KNOWN = {
     f"google.adk.sessions.{module}"
@@ -45,32 +58,49 @@ _Key = tuple[str, str, str]
 _Revision = tuple[float, str | None]
 
 
-class _Hot(NamedTuple):
+class AfterPrefix(GetSessionConfig):
+    """Asks for a session without its prefix. To any other service it is a config without a limit."""
+
+    speakers: frozenset[str]
+    """Agents of which one has to have spoken after the cut: ADK sees from it who speaks next."""
+
+
+@dataclass(slots=True)
+class _Hot:
     """A session's events, as of a revision."""
 
     events: list[Event]
     revision: _Revision
+    weight: int
+    prefix: Prefix | None = None
     appended: tuple[str, ...] = ()
     """Ids of events that this process has appended since they were read."""
+
+    @property
+    def bytes(self) -> int:
+        return self.weight + (self.prefix.weight if self.prefix is not None else 0)
 
 
 def keep_hot(service: BaseSessionService) -> BaseSessionService:
     """Return the service, with long sessions kept at hand where that is known to be safe."""
     kind = type(service)
-    return HotSessions(service) if f"{kind.__module__}.{kind.__qualname__}" in _KNOWN else service
+    is_known = f"{kind.__module__}.{kind.__qualname__}" in _KNOWN
+    return HotSessions(SessionStore(service)) if is_known else service
 
 
 def storage_of(service: BaseSessionService) -> BaseSessionService:
     """Return the service that stores."""
-    return service.inner if isinstance(service, HotSessions) else service
+    while isinstance(service, HotSessions | SessionStore):
+        service = service.inner
+    return service
 
 
 class HotSessions(BaseSessionService):
     """A session service in front of another one."""
 
-    def __init__(self, inner: BaseSessionService, *, most_events: int = MOST_EVENTS) -> None:
+    def __init__(self, inner: BaseSessionService, *, most_bytes: int = MOST_BYTES) -> None:
         self.inner = inner
-        self._most_events = most_events
+        self._most_bytes = most_bytes
         self._hot: OrderedDict[_Key, _Hot] = OrderedDict()
         """The session used last comes last."""
 
@@ -83,17 +113,24 @@ class HotSessions(BaseSessionService):
         config: GetSessionConfig | None = None,
     ) -> Session | None:
         key = (app_name, user_id, session_id)
-        hot = self._hot.get(key) if config is None else None
+        if config is not None and not isinstance(config, AfterPrefix):
+            return await self._read(key, config)
+        session = await self._whole(key)
+        if session is not None and isinstance(config, AfterPrefix):
+            self._shorten(key, session, config.speakers)
+        return session
+
+    async def _whole(self, key: _Key) -> Session | None:
+        """Return a session with all events: those that are kept and what is new, or all read anew."""
+        hot = self._hot.get(key)
         if hot is not None:
             recent = await self._read(key, GetSessionConfig(num_recent_events=_asked(hot)))
-            events = _joined(hot, recent) if recent is not None else None
-            if recent is not None and events is not None:
+            if recent is not None and (events := _joined(hot, recent)) is not None:
                 recent.events = events
-                self._keep(key, recent)
+                self._keep(key, recent, hot)
                 return recent
-        session = await self._read(key, config)
-        if config is None:
-            self._keep(key, session)
+        session = await self._read(key, None)
+        self._keep(key, session, None)
         return session
 
     async def _read(self, key: _Key, config: GetSessionConfig | None) -> Session | None:
@@ -102,16 +139,29 @@ class HotSessions(BaseSessionService):
             app_name=app_name, user_id=user_id, session_id=session_id, config=config
         )
 
-    def _keep(self, key: _Key, session: Session | None) -> None:
+    def _keep(self, key: _Key, session: Session | None, known: _Hot | None) -> None:
+        """Keep a session's events, of which some may be `known`, and let go of what is too much."""
         self._hot.pop(key, None)
         if session is None or len(session.events) < SHORTEST:
             return
+        weight, count = (known.weight, len(known.events)) if known is not None else (0, 0)
+        weight += sum(map(weigh, session.events[count:]))
+        prefix = known.prefix if known is not None else None
         # The Runner adds to the list that it is given: ours is another one.
-        self._hot[key] = _Hot(list(session.events), _revision(session))
-        total = sum(len(hot.events) for hot in self._hot.values())
-        while total > self._most_events and len(self._hot) > 1:
+        self._hot[key] = _Hot(list(session.events), _revision(session), weight, prefix)
+        total = sum(hot.bytes for hot in self._hot.values())
+        while total > self._most_bytes or len(self._hot) > MOST_SESSIONS:
             _, dropped = self._hot.popitem(last=False)
-            total -= len(dropped.events)
+            total -= dropped.bytes
+
+    def _shorten(self, key: _Key, session: Session, speakers: frozenset[str]) -> None:
+        """Take the prefix off a session, if it has one and what is left says who speaks."""
+        hot = self._hot.get(key)
+        if hot is None:
+            return
+        hot.prefix = cut_off(hot.events, hot.prefix)
+        if hot.prefix is not None and _says_who(hot.events[len(hot.prefix.events) :], speakers):
+            shorten(session, hot.prefix)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         if event.partial:
@@ -122,8 +172,12 @@ class HotSessions(BaseSessionService):
         hot = self._hot.pop(key, None)
         stored = await self.inner.append_event(session, event)
         if hot is not None and hot.revision == before:
-            appended = (*hot.appended, stored.id)
-            self._hot[key] = _Hot(hot.events, _revision(session), appended)
+            hot.appended = (*hot.appended, stored.id)
+            hot.revision = _revision(session)
+            self._hot[key] = hot
+        prefix = prefix_of(session)
+        if prefix is not None and prefix.tied(stored):
+            restore(session)
         return stored
 
     async def create_session(
@@ -149,6 +203,11 @@ class HotSessions(BaseSessionService):
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         return await self.inner.get_user_state(app_name=app_name, user_id=user_id)
+
+    async def check(self) -> None:
+        """Find out whether the store answers, where that can be asked. Raise `NoSessions`."""
+        if isinstance(self.inner, SessionStore):
+            await self.inner.check()
 
     async def flush(self) -> None:
         await self.inner.flush()
@@ -176,3 +235,14 @@ def _joined(hot: _Hot, recent: Session) -> list[Event] | None:
     if _revision(recent) != hot.revision or ids != [hot.events[-1].id, *hot.appended]:
         return None
     return [*hot.events, *recent.events[1:]]
+
+
+def _says_who(events: Sequence[Event], speakers: frozenset[str]) -> bool:
+    """Tell whether ADK need not look further back to see who speaks next (its `_agent_router`)."""
+    return any(
+        event.author in speakers
+        and not event.error_code
+        and event.actions.agent_state is None
+        and not event.actions.end_of_agent
+        for event in apply_rewinds(events)
+    )

@@ -32,6 +32,7 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    is_absent,
     pack,
     unpack,
 )
@@ -59,6 +60,27 @@ class _Line(Struct, gc=False):
     event: Raw = NOTHING
 
 
+class _SaidFile(Struct, rename="camel", gc=False):
+    mime_type: str | None = None
+    data: str | None = None
+    file_uri: str | None = None
+    display_name: str | None = None
+
+
+class _SaidPart(Struct, rename="camel", gc=False):
+    text: str | None = None
+    inline_data: _SaidFile | None = None
+    file_data: _SaidFile | None = None
+
+
+class _Said(Struct, gc=False):
+    """What a user's message is at least, whoever wrote the file."""
+
+    role: str | None = None
+    parts: list[_SaidPart] | None = None
+
+
+_read_said = msgspec.json.Decoder(_Said).decode
 _read_line = msgspec.json.Decoder(_Line).decode
 _read_text = msgspec.json.Decoder(str).decode
 _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -66,6 +88,9 @@ _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+
+LATEST = 1e11
+"""Seconds since 1970: three thousand years. Beyond, views could not count in microseconds."""
 
 UNNAMED = Origin(app="recording", user="user", session="recording")
 """Where a capture belongs that does not say."""
@@ -160,12 +185,17 @@ def _entry(item: Item, cursor: int) -> Entry:
             f"The entry on {item.where} is {line.type[:40]!r}; a recording begins with RunStarted, "
             "and has one only."
         )
+    if not 0 <= line.time <= LATEST:
+        raise SourceError(f"The entry on {item.where} has a time that is none: {line.time:g}.")
     return Entry(cursor, line.time, record)
 
 
 def _record(line: _Line, data: bytes) -> Record:
     if line.type != EVENT:
-        return unpack(line.type, data)
+        record = unpack(line.type, data)
+        if isinstance(record, RunStarted) and not is_absent(record.message):
+            _read_said(record.message)
+        return record
     event = bytes(line.event)
     read_event(event)
     return AgentEvent(event)
@@ -184,7 +214,8 @@ def _captured(first: Item, items: Iterator[Item], origin: Origin | None) -> Iter
         data, event = _event(item)
         if _repeats(before, event):
             continue
-        time = event.timestamp or time
+        if 0 < event.timestamp <= LATEST:
+            time = event.timestamp
         if not cursor:
             cursor = 1
             yield Entry(1, time, _made_up(data, event, origin or UNNAMED))

@@ -151,7 +151,12 @@ def serialise(event: Event, report: Report) -> bytes:
 def state_json(state: Mapping[str, Any]) -> dict[str, Raw]:
     """Return session state as it may enter a log: redacted, without `temp:` keys."""
     kept = {key: value for key, value in state.items() if not key.startswith(_TEMP)}
-    return _decode_state(_redacted_bytes(kept))
+    return values_json(kept)
+
+
+def values_json(values: Mapping[str, Any]) -> dict[str, Raw]:
+    """Return values by name as they may enter a log."""
+    return _decode_state(_redacted_bytes(values))
 
 
 def content_json(content: types.Content) -> Raw:

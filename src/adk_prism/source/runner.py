@@ -33,11 +33,18 @@ from adk_prism.errors import Conflict, NotFound, Unprocessable
 from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
+from adk_prism.source.cached_prefix import after_prefix
 from adk_prism.source.contract import Emit
 from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
 from adk_prism.source.plugin import watch_nodes
-from adk_prism.source.redaction import Serialiser, answer_json, content_json, state_json
+from adk_prism.source.redaction import (
+    Serialiser,
+    answer_json,
+    content_json,
+    state_json,
+    values_json,
+)
 from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
 from adk_prism.source.request import CallAnswer as CallAnswer
 from adk_prism.source.request import RunRequest as RunRequest
@@ -170,20 +177,30 @@ class RunnerSource:
                 streaming_mode=StreamingMode.SSE if request.streaming else StreamingMode.NONE,
                 custom_metadata=dict(request.custom_metadata) or None,
                 telemetry=run_telemetry(),
+                get_session_config=self._short_session(),
             )
         except pydantic.ValidationError as error:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None
 
+    def _short_session(self) -> GetSessionConfig | None:
+        """A run that begins with a message needs only the session's last events, if the app says so."""
+        request = self._request
+        if request.message is None or request.invocation or request.responses():
+            return None
+        return after_prefix(self._runner)
+
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""
-        request, origin = self._request, self._request.origin
+        request, origin, kind = self._request, self._request.origin, root_kind(self._runner.agent)
         resumes = request.message is None or request.responses()
-        needs_all = resumes or root_kind(self._runner.agent) == "workflow"
+        needs_all = resumes or kind == "workflow"
+        # Only of a legacy root it matters whether there is an event; to find the last takes a while.
+        needed = GetSessionConfig(num_recent_events=1 if kind == "legacy" else 0)
         session = await self._runner.session_service.get_session(
             app_name=self._runner.app_name,
             user_id=origin.user,
             session_id=origin.session,
-            config=None if needs_all else GetSessionConfig(num_recent_events=1),
+            config=None if needs_all else needed,
         )
         if session is None:
             raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
@@ -239,6 +256,7 @@ class RunnerSource:
             streaming=request.streaming,
             agents=self._agents,
             state=state_json(session.state),
+            custom_metadata=values_json(request.custom_metadata),
             continues=_redacted(request.continues),
             replaces=request.replaces,
             version=VERSION,

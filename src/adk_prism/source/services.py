@@ -31,7 +31,7 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
-from adk_prism.source.hot_sessions import keep_hot
+from adk_prism.source.hot_sessions import HotSessions, keep_hot
 
 _Service = TypeVar("_Service")
 
@@ -113,6 +113,12 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
         ),
         credentials=InMemoryCredentialService(),
     )
+
+
+async def check_services(services: Services) -> None:
+    """Find out now what the first message would meet. Raise `NoSessions`."""
+    if isinstance(services.sessions, HotSessions):
+        await services.sessions.check()
 
 
 async def close_services(services: Services) -> None:

@@ -1,0 +1,241 @@
+"""Long sessions at flat cost, for an app that asks for it: as a plugin of it.
+
+    from adk_prism import cached_prefix
+
+    app = App(name="support", root_agent=agent, plugins=[cached_prefix()])
+
+A run that begins with a message is then given the last events of its session, and the contents of those
+before (`prefix`) are put back into each request on its way to the model, which gets what ADK would have
+sent, content for content. The plugin that the app declares has no hook: under any other server it does
+nothing.
+
+Follows google-adk 2.13. What the model is shown of the prefix is built by ADK's own processor. Where a
+short list could make a difference, the run goes on with all events (`_fits`, and `after_prefix` for a
+whole app); where somebody else looks at a request, it is made whole before they do.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.flows.llm_flows import contents as adk_contents
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.genai import types
+
+from adk_prism.source.hot_sessions import AfterPrefix
+from adk_prism.source.prefix import Prefix
+from adk_prism.source.prefix_mark import find_mark, prefix_of, put_back, restore
+from adk_prism.source.prefix_view import View
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    _AnyLlm = BaseLlm
+else:
+    _AnyLlm = object  # A class of pydantic's would give the model fields that it has already.
+
+_NAME = "adk_prism_put_back"
+_CHAT = (None, "chat")
+"""Modes of agents that speak in the conversation itself; the others have lanes of their own."""
+_REQUEST_HOOKS = ("before_model_callback", "on_model_error_callback")
+"""Hooks that are given the request."""
+
+
+class CachedPrefix(BasePlugin):
+    """The declaration."""
+
+    def __init__(self) -> None:
+        super().__init__(name="adk_prism_cached_prefix")
+
+
+def cached_prefix() -> BasePlugin:
+    """Return the plugin by which an app asks for long sessions at flat cost."""
+    return CachedPrefix()
+
+
+def after_prefix(runner: Runner) -> AfterPrefix | None:
+    """Return how to load the session of a run that begins with a message; None for all of it.
+
+    The Runner of an app that asked for it gets a plugin, before all others.
+    """
+    manager, root = runner.plugin_manager, runner.agent
+    if not any(isinstance(plugin, CachedPrefix) for plugin in manager.plugins):
+        return None
+    if not isinstance(root, LlmAgent) or not _is_conversation(runner, root):
+        return None
+    if manager.get_plugin(_NAME) is None:
+        # Another list: runs that go on are in the midst of the one that was.
+        manager.plugins = [_PutBack(), *manager.plugins]
+    return AfterPrefix(speakers=frozenset(_speakers(root)))
+
+
+def _is_conversation(runner: Runner, root: LlmAgent) -> bool:
+    """Tell whether all agents speak in one lane, and nothing but requests is made of all events.
+
+    Compaction sums them up, and ADK's context cache finds in them what it has stored.
+    """
+    if runner.context_cache_config is not None or runner.app.events_compaction_config is not None:
+        return False
+    return all(getattr(agent, "mode", None) in _CHAT for agent in _agents(root))
+
+
+def _agents(root: BaseAgent) -> list[BaseAgent]:
+    return [root, *(below for child in root.sub_agents for below in _agents(child))]
+
+
+def _speakers(root: LlmAgent) -> list[str]:
+    """Return the agents that go on with the conversation once they have spoken.
+
+    Those from which ADK can hand over to any other: the rule of its `_agent_router`.
+    """
+    found = [root.name]
+    for child in root.sub_agents:
+        if isinstance(child, LlmAgent) and not child.disallow_transfer_to_parent:
+            found += _speakers(child)
+    return found
+
+
+class _PutBack(BasePlugin):
+    """Sees to it that every model gets the whole request."""
+
+    def __init__(self) -> None:
+        super().__init__(name=_NAME)
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        """Give an agent all events, if it needs them."""
+        context = callback_context._invocation_context
+        prefix = prefix_of(context.session)
+        if prefix is not None and not await _fits(agent, context, prefix):
+            restore(context.session)
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> None:
+        """Put the prefix back, or have the model do it: then nothing else has to go through it."""
+        mark = find_mark(llm_request.contents)
+        if mark is None:
+            return
+        context = callback_context._invocation_context
+        mark.show(await _view(context, mark.prefix))
+        agent = context.agent
+        if isinstance(agent, LlmAgent) and not _is_looked_at(context, agent):
+            _let_put_back(agent.canonical_model)
+        else:
+            llm_request.contents = put_back(llm_request.contents)
+
+    async def after_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        """Give all events to callbacks that come after an agent: they may keep what was said."""
+        if agent.canonical_after_agent_callbacks:
+            restore(callback_context._invocation_context.session)
+
+    async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Give all events to plugins that come after the run."""
+        restore(invocation_context.session)
+
+
+async def _fits(agent: BaseAgent, context: InvocationContext, prefix: Prefix) -> bool:
+    """Tell whether an agent's requests can be built from the events after a prefix.
+
+    Not those of an agent of another class, which may read the session as it likes, nor where ADK goes
+    through the contents once more (planners, code executors) or leaves some to the model's server.
+    Instructions that ADK puts before the last messages of the user need to find their place after it.
+    """
+    if context.isolation_scope is not None:
+        return True  # It is shown nothing of the prefix, which has no scope.
+    if type(agent) is not LlmAgent or agent.mode not in _CHAT:
+        return False
+    if agent.include_contents != "default" or agent.planner or agent.code_executor:
+        return False
+    if getattr(agent.canonical_model, "use_interactions_api", False):
+        return False
+    last = (await _view(context, prefix)).last
+    return last is not None and not _is_users(last)
+
+
+def _is_users(content: types.Content) -> bool:
+    return content.role == "user" and not any(
+        part.function_response for part in content.parts or ()
+    )
+
+
+async def _view(context: InvocationContext, prefix: Prefix) -> View:
+    """Return what the agent of a context is shown of a prefix, and have it kept."""
+    agent = context.agent
+    assert isinstance(agent, LlmAgent), "a mark is in the requests of agents that were found to fit"
+    who = f"{agent.name} {type(agent.canonical_model).__qualname__}"
+    done, view = prefix.view(who)
+    if done < len(prefix.events):
+        # With the message after it: ADK treats an answer to a call otherwise if nothing follows.
+        shown = await _contents(context, [*prefix.events[done:], prefix.message])
+        view = view.followed_by(shown[:-1])
+        prefix.keep_view(who, view)
+    return view
+
+
+async def _contents(context: InvocationContext, events: Sequence[Event]) -> list[types.Content]:
+    """Return what ADK makes of events for the agent of a context."""
+    request = LlmRequest()
+    session = context.session.model_copy(update={"events": list(events)})
+    alike = context.model_copy(update={"session": session})
+    async for _ in adk_contents.request_processor.run_async(alike, request):
+        pass
+    return request.contents
+
+
+def _is_looked_at(context: InvocationContext, agent: LlmAgent) -> bool:
+    """Tell whether anybody but the model is given the request, or may choose another model."""
+    if type(agent) is not LlmAgent:
+        return True
+    if agent.canonical_before_model_callbacks or agent.canonical_on_model_error_callbacks:
+        return True
+    return any(
+        getattr(type(plugin), hook) is not getattr(BasePlugin, hook)
+        for plugin in context.plugin_manager.plugins
+        if not isinstance(plugin, _PutBack)
+        for hook in _REQUEST_HOOKS
+    )
+
+
+class _PutsBack(_AnyLlm):
+    """What a model's class gets before it, so that it makes requests whole."""
+
+    __slots__ = ()
+
+    def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        if find_mark(llm_request.contents) is not None:
+            # A copy: ADK's spans go through the request once more when the model has answered.
+            whole: dict[str, Any] = {"contents": put_back(llm_request.contents)}
+            llm_request = llm_request.model_copy(update=whole)
+        return super().generate_content_async(llm_request, stream=stream)
+
+
+def _let_put_back(model: BaseLlm) -> None:
+    """Have a model put prefixes back. It stays the object that it is, of the class that it was of."""
+    if not isinstance(model, _PutsBack):
+        object.__setattr__(model, "__class__", _putting_back(type(model)))
+
+
+@cache
+def _putting_back(kind: type[BaseLlm]) -> type[BaseLlm]:
+    names = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+    }
+    return type(kind.__name__, (_PutsBack, kind), names)

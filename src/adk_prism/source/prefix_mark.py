@@ -1,0 +1,89 @@
+"""What stands for a prefix: in a run's session one event, in a model's request one content.
+
+A run that is given the events after a cut finds a *mark* before them. ADK takes it for something that was
+said, so it gets to every request that shows the history, at the place where the prefix belongs, and to no
+other; there it is replaced by the prefix's contents. Whether a request was built from the short list, and
+with which prefix, is so a matter of the request alone, whatever happens to the session meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from google.genai import types
+from pydantic import PrivateAttr
+
+from adk_prism.source.prefix import Prefix
+from adk_prism.source.prefix_view import View
+
+_TEXT = "[{} earlier events of this session, which are put back when the model is asked]"
+"""For whoever looks at a session while it is short, or at the spans of a request."""
+
+
+class PrefixMark(types.Content):
+    """A content that stands for a prefix."""
+
+    _prefix: Prefix = PrivateAttr()
+    _view: View = PrivateAttr()
+
+    @classmethod
+    def of(cls, prefix: Prefix) -> PrefixMark:
+        """Return the mark of a prefix.
+
+        As the model's: what ADK puts before the last messages of the user comes after it.
+        """
+        mark = cls(role="model", parts=[types.Part(text=_TEXT.format(len(prefix.events)))])
+        mark._prefix = prefix
+        return mark
+
+    @property
+    def prefix(self) -> Prefix:
+        """What it stands for."""
+        return self._prefix
+
+    def show(self, view: View) -> None:
+        """Say what it stands for in the request that it is in: each request has a mark of its own."""
+        self._view = view
+
+    def contents(self) -> list[types.Content]:
+        """Return what it stands for in its request."""
+        return self._view.contents()
+
+
+def prefix_of(session: Session) -> Prefix | None:
+    """Return the prefix that a session is without."""
+    content = session.events[0].content if session.events else None
+    return content.prefix if isinstance(content, PrefixMark) else None
+
+
+def shorten(session: Session, prefix: Prefix) -> None:
+    """Put the mark in the place of the prefix."""
+    mark = Event(
+        author="user",
+        invocation_id=Event.new_id(),
+        content=PrefixMark.of(prefix),
+        timestamp=prefix.message.timestamp,
+    )
+    session.events[: len(prefix.events)] = [mark]
+
+
+def restore(session: Session) -> None:
+    """Put the prefix in the place of the mark: the run goes on with all events."""
+    prefix = prefix_of(session)
+    if prefix is not None:
+        session.events[:1] = prefix.events
+
+
+def find_mark(contents: Sequence[types.Content]) -> PrefixMark | None:
+    """Return the mark in a request's contents."""
+    return next((each for each in contents if isinstance(each, PrefixMark)), None)
+
+
+def put_back(contents: Sequence[types.Content]) -> list[types.Content]:
+    """Return contents with what a mark among them stands for in its place."""
+    whole: list[types.Content] = []
+    for content in contents:
+        whole.extend(content.contents() if isinstance(content, PrefixMark) else (content,))
+    return whole

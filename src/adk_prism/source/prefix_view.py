@@ -1,0 +1,76 @@
+"""What an agent is shown of a prefix: contents that are kept from one request to the next.
+
+ADK copies every content and part for every request, since whoever gets a request may change it. For
+thousands of them that is most of what a turn costs. Here a view hands out the same ones again, and looks
+first whether they are as they were made; one that was changed is made again. What lies deeper (arguments,
+answers, data) is shared with the session's events, as in ADK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import eq
+from typing import Any, TypeVar
+
+from google.genai import types
+from pydantic import BaseModel
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+CONTENT_BYTES = 2300
+"""What a content with one part takes beside its text, which it shares with its event (measured)."""
+
+
+class View:
+    """Contents in order, and what each was when it was made."""
+
+    def __init__(self, contents: Iterable[types.Content] = ()) -> None:
+        self._keep(list(contents))
+
+    def _keep(self, contents: list[types.Content]) -> None:
+        self._contents = contents
+        self._parts = [part for content in self._contents for part in content.parts or ()]
+        self._made_parts = [dict(vars(part)) for part in self._parts]
+        self._made: list[dict[str, Any]] = [
+            {**vars(content), "parts": content.parts and list(content.parts)}
+            for content in self._contents
+        ]
+
+    @property
+    def weight(self) -> int:
+        """Return the bytes that it takes, roughly."""
+        return len(self._contents) * CONTENT_BYTES
+
+    @property
+    def last(self) -> types.Content | None:
+        """The last content, not to be changed."""
+        return self._contents[-1] if self._contents else None
+
+    def contents(self) -> list[types.Content]:
+        """Return the contents for one request. The one before it must be done with."""
+        as_made = all(map(eq, map(vars, self._parts), self._made_parts)) and all(
+            map(eq, map(vars, self._contents), self._made)
+        )
+        if not as_made:
+            self._make()
+        return list(self._contents)
+
+    def followed_by(self, more: Iterable[types.Content]) -> View:
+        """Return a view that goes on after this one."""
+        return View([*self.contents(), *more])
+
+    def _make(self) -> None:
+        """Make all contents anew, from what they were."""
+        pairs = zip(self._parts, self._made_parts, strict=True)
+        parts = {id(part): _made(part, made) for part, made in pairs}
+        contents: list[types.Content] = []
+        for content, made in zip(self._contents, self._made, strict=True):
+            fresh = made["parts"] and [parts[id(part)] for part in made["parts"]]
+            contents.append(_made(content, {**made, "parts": fresh}))
+        self._keep(contents)
+
+
+def _made(model: _Model, values: dict[str, Any]) -> _Model:
+    copy = model.model_copy()
+    vars(copy).update(values)
+    return copy

@@ -1,0 +1,142 @@
+"""A session store that is away, full or closed to us: told in one way, whichever database it is.
+
+ADK's services let their driver's errors through. Which of them say that the store cannot be used, and what
+it is that is wrong, is decided here, so that a request is answered with 503 and a run ends with a code. What
+a driver says itself may name hosts, users and statements: it goes to the operator only, as the cause.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import (
+    BaseSessionService,
+    GetSessionConfig,
+    ListSessionsResponse,
+)
+from google.adk.sessions.session import Session
+
+from adk_prism.errors import NoSessions
+
+_STATES = {
+    "08": "there is no connection to the database",
+    "25006": "the database is read-only",
+    "28": "the database does not accept the name or the password",
+    "3D": "there is no such database",
+    "3F": "the database has no schema for this user's tables",
+    "42501": "the database does not allow it to this user",
+    "53": "the database is full, or has no connection left",
+    "57": "the database is starting or going down",
+}
+"""Beginnings of the SQL standard's states, as PostgreSQL gives them, and what they mean. Any other is no
+fault of the store: a value that it does not take, a session that was changed meanwhile."""
+
+_AWAY = "there is no connection to the database"
+_UNUSABLE = "the database cannot be used"
+
+
+class SessionStore(BaseSessionService):
+    """A session service that says what is wrong with its store. Raises `NoSessions` for that."""
+
+    def __init__(self, inner: BaseSessionService) -> None:
+        self.inner = inner
+
+    async def check(self) -> None:
+        """Ask the store for something that nobody has: what counts is that it answers."""
+        await self.list_sessions(app_name="-", user_id="-")
+
+    async def get_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        session_id: str,
+        config: GetSessionConfig | None = None,
+    ) -> Session | None:
+        with _told():
+            return await self.inner.get_session(
+                app_name=app_name, user_id=user_id, session_id=session_id, config=config
+            )
+
+    async def append_event(self, session: Session, event: Event) -> Event:
+        with _told():
+            return await self.inner.append_event(session, event)
+
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        with _told():
+            return await self.inner.create_session(
+                app_name=app_name, user_id=user_id, state=state, session_id=session_id
+            )
+
+    async def list_sessions(
+        self, *, app_name: str, user_id: str | None = None
+    ) -> ListSessionsResponse:
+        with _told():
+            return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
+
+    async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
+        with _told():
+            await self.inner.delete_session(
+                app_name=app_name, user_id=user_id, session_id=session_id
+            )
+
+    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
+        with _told():
+            return await self.inner.get_user_state(app_name=app_name, user_id=user_id)
+
+    async def flush(self) -> None:
+        with _told():
+            await self.inner.flush()
+
+    async def close(self) -> None:
+        """Let go of the inner service's connections, if it has any."""
+        close = getattr(self.inner, "close", None)
+        if close is not None:
+            await close()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        words = _words(error)
+        if words is None:
+            raise
+        raise NoSessions(f"The sessions cannot be read or written: {words}.") from error
+
+
+def _words(error: BaseException) -> str | None:
+    """Return what is wrong with the store; None for an error that says nothing of it."""
+    state = _state(error)
+    if state:
+        return next((words for begin, words in _STATES.items() if state.startswith(begin)), None)
+    if isinstance(error, OSError):
+        return _AWAY
+    if isinstance(error, sqlite3.OperationalError):
+        return _UNUSABLE
+    # SQLAlchemy is imported by a service that needs it, and not for the others. Its names are PEP 249's.
+    names = {
+        kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("sqlalchemy")
+    }
+    return _AWAY if names & {"OperationalError", "InterfaceError", "TimeoutError"} else None
+
+
+def _state(error: BaseException) -> str:
+    """Return the SQL state that a driver gave; SQLAlchemy holds the driver's error."""
+    for each in (error, getattr(error, "orig", None)):
+        state = getattr(each, "sqlstate", None)
+        if isinstance(state, str):
+            return state
+    return ""
