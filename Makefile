@@ -75,10 +75,12 @@ clean:  ## remove environments, caches and dist/
 COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes --quiet \
     --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
+EXTRAS := --extra console --extra gcs --extra oidc --extra redis
+
 lock: $(VENV)/.installed-lock  ## resolve all locks anew
-	$(COMPILE) pyproject.toml --extra console --extra redis --group build --output-file requirements/serve.txt
-	$(COMPILE) pyproject.toml --extra console --extra redis --group test --constraint requirements/serve.txt --output-file requirements/test.txt
-	$(COMPILE) pyproject.toml --extra console --extra redis --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) pyproject.toml $(EXTRAS) --group build --output-file requirements/serve.txt
+	$(COMPILE) pyproject.toml $(EXTRAS) --group test --constraint requirements/serve.txt --output-file requirements/test.txt
+	$(COMPILE) pyproject.toml $(EXTRAS) --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test

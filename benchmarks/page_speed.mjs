@@ -1,71 +1,17 @@
-// An answer streamed into the built page in Chromium, and into a bare text node; prints the time each spent in long
-// tasks. The server here is a stand-in that only serves the page's files and tokens at a steady pace.
+// An answer streamed into the built page in Chromium, and into a bare text node; prints, for each, in milliseconds: the
+// time of tasks over 50 ms, as the browser reports them; the longest task in looks of some seconds at its beginning, middle
+// and end; the CPU time of all, and of its first and its last tenth.
 //
 //     PRISM_URL=- node benchmarks/page_speed.mjs TOKENS TOKENS_PER_SECOND
-import { readFile } from 'node:fs/promises';
-import http from 'node:http';
-import path from 'node:path';
 import { launch } from '../tests/web/browser.mjs';
+import { tasksOf } from './main_thread.mjs';
+import { ask, stand } from './page_stand.mjs';
 
+const LOOK_MS = 3000;
 const [tokens, pace] = process.argv.slice(2).map(Number);
-const PAGE = path.join(import.meta.dirname, '..', 'src', 'adk_prism', 'web', 'dist');
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
-const WORDS = 'the prism bends **each** colour by its `own` angle and so the colours part on the wall'.split(' ');
-const APP = { name: 'bench', description: '', agents: ['bench'], models: [], offline: true, bundled: false, prompts: [] };
-const PLAIN = '<!doctype html><div id="log" style="height:600px;width:780px;overflow:auto;white-space:pre-wrap"></div>';
+const whole = (tokens / pace) * 1000;
 
-const word = (index) => WORDS[index % WORDS.length] + (index % 60 === 59 ? '\n\n' : ' ');
-
-async function stream(response) {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const send = (chunk) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-  for (const chunk of [{ type: 'start', messageId: 'm' }, { type: 'start-step' }, { type: 'text-start', id: 't' }]) send(chunk);
-  const began = performance.now();
-  for (let sent = 0; sent < tokens; ) {
-    const due = Math.min(tokens, Math.floor(((performance.now() - began) / 1000) * pace));
-    for (; sent < due; sent++) send({ type: 'text-delta', id: 't', delta: word(sent) });
-    await new Promise((next) => setTimeout(next, 5));
-  }
-  for (const chunk of [{ type: 'text-end', id: 't' }, { type: 'finish-step' }, { type: 'finish', finishReason: 'stop', messageMetadata: { usage: {} } }]) send(chunk);
-  response.end('data: [DONE]\n\n');
-}
-
-const ROUTES = {
-  '/api/apps': (response) => response.end(JSON.stringify([APP])),
-  '/api/conversations': (response) => response.end('[]'),
-  '/plain': (response) => response.setHeader('content-type', 'text/html').end(PLAIN),
-  '/api/chat/bench': stream,
-};
-
-const server = http.createServer(async (request, response) => {
-  const { pathname } = new URL(request.url, 'http://server');
-  if (ROUTES[pathname]) return ROUTES[pathname](response);
-  const file = path.join(PAGE, pathname === '/' ? 'index.html' : path.normalize(pathname));
-  try {
-    response.setHeader('content-type', TYPES[path.extname(file)] ?? 'text/plain').end(await readFile(file));
-  } catch {
-    response.writeHead(404).end();
-  }
-});
-
-/** Count, in the page, the time of tasks over 50 ms. */
-const watch = () => {
-  globalThis.longTasks = 0;
-  new PerformanceObserver((list) => list.getEntries().forEach((task) => (globalThis.longTasks += task.duration))).observe({ type: 'longtask' });
-};
-
-async function inPage(page, url) {
-  await page.goto(url);
-  await page.getByRole('navigation').getByRole('button', { name: 'bench', exact: true }).click();
-  await page.getByRole('textbox', { name: 'Message' }).fill('go');
-  await page.evaluate(watch);
-  await page.keyboard.press('Enter');
-  await page.locator('.message-foot').waitFor({ timeout: 0 });
-}
-
-async function inText(page, url) {
-  await page.goto(`${url}/plain`);
-  await page.evaluate(watch);
+async function inText(page) {
   await page.evaluate(async () => {
     const log = document.getElementById('log');
     const text = log.appendChild(document.createTextNode(''));
@@ -83,16 +29,43 @@ async function inText(page, url) {
   });
 }
 
-await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** Look at the page while it works. */
+async function watched(page, run) {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const spent = async () => (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value * 1000;
+  await page.evaluate(() => {
+    globalThis.longTasks = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((task) => (globalThis.longTasks += task.duration))).observe({ type: 'longtask' });
+  });
+  const began = performance.now();
+  const until = (share) => pause(Math.max(0, began + whole * share - performance.now()));
+  const working = run(page);
+  const costs = [await spent()];
+  const looks = [];
+  for (const [share, look] of [[0.1, 1], [0.5, 1], [0.9, 0], [0.97, 1]]) {
+    await until(share);
+    costs.push(await spent());
+    if (look) looks.push(...(await tasksOf(page, () => pause(Math.min(LOOK_MS, whole / 20)))));
+  }
+  await working;
+  const [start, first, , ninth] = costs;
+  const end = await spent();
+  const long = await page.evaluate(() => globalThis.longTasks);
+  return { long, longest: Math.max(...looks), all: end - start, first: first - start, last: end - ninth };
+}
+
+const server = await stand({ tokens, pace });
 const browser = await launch();
 const found = {};
-for (const [name, run] of Object.entries({ page: inPage, text: inText })) {
+for (const [name, { path, run }] of Object.entries({ page: { path: '/', run: ask }, text: { path: '/plain', run: inText } })) {
   const page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
-  await run(page, `http://127.0.0.1:${server.address().port}`);
-  found[name] = await page.evaluate(() => globalThis.longTasks / 1000);
+  await page.goto(server.url + path);
+  found[name] = await watched(page, run);
   await page.close();
 }
 console.log(JSON.stringify(found));
 await browser.close();
 server.close();
-server.closeAllConnections();

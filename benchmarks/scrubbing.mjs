@@ -1,11 +1,14 @@
-// node scrubbing.mjs ROUNDS FILE…: drags the playhead of shared runs to and fro, and prints, a line of JSON for each
-// file and round, the longest task of the page and the CPU time of a move, in milliseconds.
+// node scrubbing.mjs ROUNDS PANEL=FILE…: drags the playhead of shared runs to and fro, chat, graph, waterfall and a panel
+// open. Prints, a line of JSON for each file and round, the longest task of the page and what a move costs, in
+// milliseconds of the main thread's CPU time: what others do on the machine is not counted.
 process.env.PRISM_URL ??= 'http://127.0.0.1';
 const { launch } = await import('../tests/web/browser.mjs');
 import { pathToFileURL } from 'node:url';
+import { sum, tasksOf } from './main_thread.mjs';
 
 const MOVES = 24;
-const [rounds, ...files] = process.argv.slice(2);
+const RESTED_MS = 500; // What is drawn late, once the playhead rests, is counted too.
+const [rounds, ...runs] = process.argv.slice(2);
 const browser = await launch();
 
 async function scrub(page) {
@@ -19,27 +22,20 @@ async function scrub(page) {
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
   }
   await page.mouse.up();
+  await page.waitForTimeout(RESTED_MS);
 }
 
-for (let round = 0; round <= Number(rounds); round++) {
-  for (const file of files) {
+for (let round = 0; round < Number(rounds); round++) {
+  for (const run of runs) {
+    const [panel, file] = run.split('=', 2);
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', offline: true });
     const page = await context.newPage();
-    await page.goto(`${pathToFileURL(file)}#/?panel=state&waterfall=open`);
+    page.setDefaultTimeout(120_000);
+    await page.goto(`${pathToFileURL(file)}#/?panel=${panel}&waterfall=open`);
     await page.getByRole('list', { name: 'Lanes' }).waitFor();
     await scrub(page); // What is compiled and folded once is not counted.
-    const session = await context.newCDPSession(page);
-    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const spent = async () => (await session.send('Performance.getMetrics')).metrics.find(({ name }) => name === 'TaskDuration').value;
-    await page.evaluate(() => {
-      globalThis.tasks = [];
-      new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: 'longtask' });
-    });
-    const before = await spent();
-    await scrub(page);
-    const cpu = ((await spent()) - before) * (1000 / MOVES);
-    const longest = await page.evaluate(() => Math.max(0, ...tasks));
-    if (round > 0) console.log(JSON.stringify({ file, longest, cpu }));
+    const tasks = await tasksOf(page, () => scrub(page));
+    console.log(JSON.stringify({ run, longest: Math.max(...tasks), cpu: sum(tasks) / MOVES }));
     await context.close();
   }
 }

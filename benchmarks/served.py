@@ -41,7 +41,9 @@ def _listen_to_parent() -> None:
 # --------------------------------------------------------------------------- servers
 
 
-TOKEN = "a-token-for-the-benchmark"
+TOKEN, OTHER_TOKEN = "a-token-for-the-benchmark", "another-token-for-the-benchmark"
+LIMIT_RATE = 100
+"""Requests a second, of a server that is flooded: what is usual."""
 
 
 def serve_prism(port: int, *more: str) -> None:
@@ -50,15 +52,25 @@ def serve_prism(port: int, *more: str) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        Path("tokens.json").write_text(json.dumps({TOKEN: "user"}))
+        Path("tokens.json").write_text(json.dumps({TOKEN: "user", OTHER_TOKEN: "other"}))
         options = ["--port", str(port), "--sessions", "memory://", "--artifacts", "memory://"]
         log = ["--log", f"sqlite:///{folder}/runs.db"]
         sys.exit(main(["serve", str(AGENTS), *options, *log, *more]))
 
 
 def serve_known(port: int) -> None:
-    """Serve with adk-prism to callers who have to be known, within limits that nothing here reaches."""
-    serve_prism(port, "--tokens", "tokens.json", "--limit-bytes", "64GiB", "--limit-rate", "100000")
+    """Serve with adk-prism to callers who have to be known, within limits that nothing here reaches.
+
+    With everything that an operator can have written down.
+    """
+    limits = ("--limit-bytes", "64GiB", "--limit-rate", "100000")
+    written = ("--access-log", "--log-format", "json", "--audit", "audit.jsonl")
+    serve_prism(port, "--tokens", "tokens.json", *limits, *written)
+
+
+def serve_limited(port: int) -> None:
+    """Serve with adk-prism to callers who have to be known, within the usual limits."""
+    serve_prism(port, "--tokens", "tokens.json", "--limit-rate", str(LIMIT_RATE))
 
 
 def serve_adk(port: int) -> None:
@@ -130,6 +142,7 @@ async def _run_when_told() -> None:
 KINDS: dict[str, Callable[[int], None]] = {
     "prism": serve_prism,
     "known": serve_known,
+    "limited": serve_limited,
     "adk": serve_adk,
     "ag-ui": serve_ag_ui,
     "bare": run_bare,

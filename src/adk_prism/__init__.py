@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from adk_prism.pipeline.project import project as project
     from adk_prism.server.app import create_app as create_app
     from adk_prism.server.prism import Prism as Prism
+    from adk_prism.source.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
     from adk_prism.source.doubt import idempotency_key as idempotency_key
@@ -21,6 +22,7 @@ _HOMES = {
     "create_app": "adk_prism.server.app",
     "Prism": "adk_prism.server.prism",
     "project": "adk_prism.pipeline.project",
+    "cached_prefix": "adk_prism.source.cached_prefix",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
     "idempotency_key": "adk_prism.source.doubt",
@@ -30,6 +32,7 @@ _HOMES = {
 __all__ = [
     "Prism",
     "__version__",
+    "cached_prefix",
     "client_state",
     "client_tool",
     "create_app",

@@ -20,6 +20,8 @@ class Diagnostic(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What happened, in a stable word or two: `run failed`, `unknown field`, `viewer cut`."""
     detail: str = ""
     correlation: str = ""
+    request: str = ""
+    """Id of the request that was being answered, or that started the run."""
     run: str = ""
     app: str = ""
     cause: str = ""

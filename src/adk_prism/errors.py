@@ -16,6 +16,7 @@
     │   └── AppFailed         … an agent folder that does not import
     ├── LogError              the run log could not keep or give its entries
     │   └── Fenced            … another owner has taken the run over
+    ├── NoSessions            the sessions cannot be read or written now (503)
     ├── NoIdentity            who the caller is cannot be found out now (503)
     ├── Draining              the server is going down; ask again elsewhere (503)
     └── ProtocolError         we were about to emit something illegal: a bug
@@ -128,6 +129,11 @@ class LogError(PrismError):
 
 class Fenced(LogError):
     title = "Run owned elsewhere"
+
+
+class NoSessions(PrismError):
+    status = 503
+    title = "Session store unavailable"
 
 
 class NoIdentity(PrismError):

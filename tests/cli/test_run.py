@@ -205,3 +205,39 @@ class TestReadable:
         )
         shown = "".join(readable.show(item) for entry in run for item in reader.feed(entry))
         assert shown.splitlines()[:2] == ["a\ufffd[2Jb\ufffd", '-> f\ufffd {"\\u009b": 1}']
+
+
+def test_secrets_are_hidden_as_a_server_hides_them(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By key, by value, and by the operator's own pattern; in every form, and on stderr."""
+    canary = "canary-5d1e77b2c90f4a38"
+    monkeypatch.setenv("SERVICE_API_KEY", canary)
+    (tmp_path / "pyproject.toml").write_text('[tool.adk-prism]\nredact = ["*_pin"]\n')
+    app = tmp_path / "agents" / "leaky"
+    app.mkdir(parents=True)
+    (app / "agent.py").write_text(LEAKY)
+    for form in ("adk", "ai-sdk", "studio", ""):
+        form_words = ("--as", form) if form else ()
+        code, out, err = said("leaky", "hello", "--dir", str(app.parent), *form_words)
+        assert code == 1
+        assert "shown" in out
+        for secret in (canary, "key-secret", "1234-pin"):
+            assert secret not in out + err, (form, secret)
+
+
+LEAKY = """
+import os
+from google.adk.agents import BaseAgent
+from google.adk.events import Event, EventActions
+from google.genai import types
+
+class Leaky(BaseAgent):
+    async def _run_async_impl(self, context):
+        state = {"user_token": "key-secret", "card_pin": "1234-pin", "plain": "shown"}
+        said = types.Content(role="model", parts=[types.Part(text="shown " + os.environ["SERVICE_API_KEY"])])
+        yield Event(author=self.name, content=said, actions=EventActions(state_delta=state))
+        raise RuntimeError("refused: " + os.environ["SERVICE_API_KEY"])
+
+root_agent = Leaky(name="leaky")
+"""

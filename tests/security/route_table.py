@@ -38,6 +38,14 @@ class Common:
 
 
 @dataclass(frozen=True)
+class Operated:
+    """It tells of everybody: for administrators, and not there for others."""
+
+    path: str
+    status: int = 200
+
+
+@dataclass(frozen=True)
 class Owned:
     """It names something of one user's."""
 
@@ -69,7 +77,7 @@ class Socket:
     path: str
 
 
-Row = Open | Common | Owned | Listed | Taken | Socket
+Row = Open | Common | Operated | Owned | Listed | Taken | Socket
 
 _ADK = f"/apps/{APP}/users/{{user}}/sessions"
 _ONE = f"{_ADK}/{{session}}"
@@ -87,7 +95,7 @@ def _artifact(_: Belongings) -> Json:
 
 
 ROUTES: dict[str, Row] = {
-    "GET /": Common("/"),
+    "GET /": Open("/"),
     "GET /docs": Common("/docs"),
     "GET /openapi.json": Common("/openapi.json"),
     "GET /assets/{name}": Open("/assets/none.js"),
@@ -99,7 +107,10 @@ ROUTES: dict[str, Row] = {
     "GET /apps/{app_name}/app-info": Common(f"/apps/{APP}/app-info"),
     "GET /api/apps": Common("/api/apps"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
+    "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
+    "GET /metrics": Operated("/metrics"),
+    "GET /api/audit": Operated("/api/audit", status=404),  # 404: this server keeps none
     "GET /api/conversations": Listed("/api/conversations"),
     "GET /api/runs": Listed("/api/runs"),
     "POST /api/recordings": Taken("/api/recordings"),

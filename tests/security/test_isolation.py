@@ -8,7 +8,17 @@ from typing import Any
 import httpx
 import pytest
 from tests.security.people import ANN, BOB, ROOT, SECRET, House, headers, house
-from tests.security.route_table import GUESTS, ROUTES, Common, Listed, Open, Owned, of_app, path_of
+from tests.security.route_table import (
+    GUESTS,
+    ROUTES,
+    Common,
+    Listed,
+    Open,
+    Operated,
+    Owned,
+    of_app,
+    path_of,
+)
 
 OWNED = [name for name, row in ROUTES.items() if isinstance(row, Owned)]
 HTTP = [name for name in ROUTES if not name.startswith("WS ")]
@@ -100,6 +110,18 @@ async def test_what_is_common_is_the_same_for_all(tmp_path: Path) -> None:
             answer = await ask(made, name, headers=headers(ANN))
             assert answer.status_code == 200, name
             assert SECRET not in answer.text, name
+
+
+async def test_what_tells_of_everybody_is_for_administrators(tmp_path: Path) -> None:
+    """For others it is not there, and names nobody."""
+    async with house(tmp_path) as made:
+        for name, row in ROUTES.items():
+            if isinstance(row, Operated):
+                for user, status in ((ANN, 404), (ROOT, row.status)):
+                    answer = await ask(made, name, headers=headers(user))
+                    assert answer.status_code == status, (name, user)
+                    assert SECRET not in answer.text
+                    assert BOB not in answer.text
 
 
 async def test_what_is_uploaded_is_the_callers(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism.errors import PrismError, TooLarge, UsageError
+from adk_prism.server import body_limit
 from adk_prism.server.body_limit import BodyLimit
 
 LIMIT = 10
@@ -79,3 +81,56 @@ async def test_a_compressed_body_is_refused() -> None:
         await feed({"content-encoding": "gzip"}, [b"x"])
     assert caught.value.status_code == 415
     assert await feed({"content-encoding": "identity"}, [b"x"]) == (b"x", 1)
+
+
+async def trickle(pieces: int, every: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Send a byte every so often, with little patience; return how many were taken."""
+    monkeypatch.setattr(body_limit, "PATIENCE", 0.2)
+    taken = 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+
+    async def receive() -> Message:
+        nonlocal taken
+        taken += 1
+        await asyncio.sleep(every)
+        return {"type": "http.request", "body": b"x", "more_body": taken < pieces}
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    await BodyLimit(app, 10**6)({"type": "http", "headers": []}, receive, send)
+    return taken
+
+
+async def test_a_body_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often a byte comes; one that comes in time passes."""
+    assert await trickle(3, 0.001, monkeypatch) == 3
+    with pytest.raises(HTTPException) as caught:
+        await trickle(100_000, 0.01, monkeypatch)
+    assert caught.value.status_code == 408
+
+
+async def test_who_has_sent_all_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream listens for its client to leave, for hours."""
+    monkeypatch.setattr(body_limit, "PATIENCE", 0.01)
+    left = asyncio.Event()
+    messages: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        if messages:
+            return messages.pop()
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        asyncio.get_running_loop().call_later(0.1, left.set)
+        assert (await receive())["type"] == "http.disconnect"
+
+    async def send(message: Message) -> None:
+        raise AssertionError(message)
+
+    await BodyLimit(app, 10)({"type": "http", "headers": []}, receive, send)

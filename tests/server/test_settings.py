@@ -130,6 +130,7 @@ WRONG = [
     Wrong("other machines", "host", "0.0.0.0", "--insecure"),
     Wrong("other machines v6", "host", "::", "--insecure"),
     Wrong("workers", "workers", "2", "--workers 1"),
+    Wrong("worker port", "worker_port", "65536", "from 1 to 65535"),
     Wrong("origin with path", "allow_origin", "https://a.example/x", "Origin"),
     Wrong("origin any", "allow_origin", "*", "Origin"),
     Wrong("host with scheme", "allow_host", "http://a.example", "Host"),

@@ -88,3 +88,16 @@ def test_what_is_said_inside_a_tool_names_its_call() -> None:
     ]
     assert inside[0]["within"] == call["call"]
     assert [item["speaker"] for item in items if item["kind"] == "text"].count("translator") == 1
+
+
+def test_an_answer_to_an_earlier_run_is_told() -> None:
+    """A run that goes on with another's brings results of calls that were asked there."""
+    kinds = [(i["kind"], i.get("earlier"), i.get("status")) for i in _at_end("approval.2")]
+    assert kinds[0] == ("call", True, "answered")
+    assert [i["status"] for i in _at_end("approval.denied") if i["kind"] == "call"] == ["denied"]
+    assert [i for i in _at_end("approval") if i.get("earlier")] == []
+
+
+def _at_end(name: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = fold(load(name)).at(None, "conversation")["conversation"]
+    return items

@@ -59,4 +59,9 @@ class EchoModel(BaseLlm):
         yield _Echo()
 
 
-root_agent = LlmAgent(name="echo", model=EchoModel())
+def echo_agent() -> LlmAgent:
+    """Return an agent that echoes."""
+    return LlmAgent(name="echo", model=EchoModel())
+
+
+root_agent = echo_agent()

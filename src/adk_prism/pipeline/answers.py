@@ -158,6 +158,14 @@ def call_answers(pending: Pending, answers: Answers) -> list[CallAnswer]:
     return found
 
 
+def decided(pending: Pending, answers: Answers) -> list[tuple[bool, str]]:
+    """Return what was decided: whether it was approved, and what it was."""
+    return [
+        (d.approved, f"{_gated(pending, d).call.name} {d.approval}")
+        for d in answers.decisions.values()
+    ]
+
+
 def approval_answers(answers: Answers) -> list[ApprovalAnswer]:
     """Return the decisions as ADK takes them."""
     return [

@@ -7,7 +7,7 @@ beside the log, so a restarted server knows the same.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from msgspec import Struct, structs
@@ -107,7 +107,7 @@ class Chats:
                     pending.pass_on(decisions, continues.answers)
         return pending
 
-    async def entries(self, run: RunId) -> AsyncIterator[Entry]:
+    async def entries(self, run: RunId) -> AsyncGenerator[Entry, None]:
         """Yield a run's committed entries."""
         async with aclosing(self._log.read(run)) as batches:
             async for batch in batches:

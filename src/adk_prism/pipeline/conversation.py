@@ -19,6 +19,7 @@ from adk_prism.errors import Conflict, NotFound
 from adk_prism.facts.pending import Pending
 from adk_prism.pipeline import answers as matching
 from adk_prism.pipeline.chats import Chats, Turn
+from adk_prism.pipeline.deeds import Action, Deed, Note, forget
 from adk_prism.pipeline.gate import Gate, Policy
 from adk_prism.pipeline.prepared import Held, Prepared
 from adk_prism.pipeline.runs import Runs
@@ -54,14 +55,19 @@ class Conversations:
         chats: Chats,
         report: Report,
         deciding: Gate | None = None,
+        note: Note = forget,
     ) -> None:
-        """`deciding` keeps those apart who decide about one session, in all processes that serve it."""
+        """`deciding` keeps those apart who decide about one session, in all processes that serve it.
+
+        `note` writes down what was approved, denied and taken back.
+        """
         self._apps = apps
         self._runs = runs
         self._gate = gate
         self._chats = chats
         self._report = report
         self._deciding = deciding or Gate()
+        self._note = note
 
     def _alone(self, start: Start) -> AbstractAsyncContextManager[None]:
         if start.policy == "refuse" and self._gate.busy(start.origin):
@@ -169,7 +175,10 @@ class Conversations:
                 state = (await self._chats.head(first.summary.run)).state
                 await sessions.rewind(runner, start.origin, stored, state)
 
-        return await self._say(start, message, replaces=turn.message, before=rewind)
+        run = await self._say(start, message, replaces=turn.message, before=rewind)
+        deed = Deed(action="message taken back", origin=start.origin, run=run, about=turn.message)
+        await self._note(deed)
+        return run
 
     # -------------------------------------------------------------- answers
 
@@ -181,7 +190,9 @@ class Conversations:
             answers = matching.match_parts(pending, given.answers)
             whole = matching.with_held(pending, answers)
             if not matching.is_complete(pending, whole):
-                return await self._hold(start, turn, pending, answers)
+                run = await self._hold(start, turn, pending, answers)
+                await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+                return run
 
             def make(run: RunId) -> EventSource:
                 request = self._request(
@@ -194,7 +205,16 @@ class Conversations:
                 )
                 return self._source(start, request)
 
-            return await self._runs.start(start.origin, "wait", make, start.run)
+            run = await self._runs.start(start.origin, "wait", make, start.run)
+            await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+            return run
+
+    async def _note_decisions(
+        self, origin: Origin, run: RunId, decided: Sequence[tuple[bool, str]]
+    ) -> None:
+        for approved, about in decided:
+            action: Action = "approval given" if approved else "approval denied"
+            await self._note(Deed(action=action, origin=origin, run=run, about=about))
 
     async def _hold(
         self, start: Start, turn: Turn, pending: Pending, answers: matching.Answers
@@ -224,31 +244,37 @@ class Conversations:
         async with self._alone(start):
             content = read_content(message) if bytes(message) else None
             given = _adk_answers(message)
-            about = await self._adk_continuation(start.origin, given) if given else {}
+            about, decided = (
+                await self._adk_continuation(start.origin, given) if given else ({}, [])
+            )
 
             def make(run: RunId) -> EventSource:
                 request = self._request(start, run, message=content, invocation=invocation, **about)
                 return self._source(start, request)
 
-            return await self._runs.start(start.origin, start.policy, make, start.run)
+            run = await self._runs.start(start.origin, start.policy, make, start.run)
+            await self._note_decisions(start.origin, run, decided)
+            return run
 
     async def _adk_continuation(
         self, origin: Origin, given: Sequence[tuple[str, Decision | Raw]]
-    ) -> dict[str, Any]:
-        """Return what a request goes on with: its own answers, and those that were held before."""
+    ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
+        """Return what a request goes on with, its own answers and those that were held before; and what
+        it decides."""
         turns = await self._chats.turns(origin)
         if not turns:
             raise Conflict("Nothing in this session waits for an answer.")
         pending = await self._chats.pending(turns[-1])
         answers = matching.match_adk(pending, given)
         held = matching.held(pending)
-        return {
+        about = {
             "continues": matching.continues(
                 turns[-1].message, pending, matching.with_held(pending, answers)
             ),
             "answers": matching.call_answers(pending, held),
             "decisions": matching.approval_answers(held),
         }
+        return about, matching.decided(pending, answers)
 
     async def update_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""

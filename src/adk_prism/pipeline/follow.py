@@ -9,8 +9,8 @@ nothing here grows with a slow viewer, and nothing ever delays a run.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -227,6 +227,21 @@ class Follower:
                 del self._broadcasts[stream]
             broadcast.close()
 
+    def viewers(self) -> Counter[str]:
+        """Return how many look at runs that go on, by protocol."""
+        return Counter(stream.protocol for stream, _ in self._watched())
+
+    def lag(self) -> dict[str, int]:
+        """Return how many entries the viewer who is furthest behind has not been given, by protocol."""
+        found: dict[str, int] = {}
+        for stream, view in self._watched():
+            behind = self._broadcasts[stream].last - view.cursor
+            found[stream.protocol] = max(found.get(stream.protocol, 0), behind)
+        return found
+
+    def _watched(self) -> Iterator[tuple[Stream, View]]:
+        return ((v.stream, v) for v in self._views if v.stream in self._broadcasts)
+
     def leave_all(self) -> None:
         """End every live view where it is: the server goes down, the clients come back."""
         for view in list(self._views):
@@ -248,9 +263,11 @@ class View:
         nothing_left: bool,
     ) -> None:
         self._follower = follower
-        self._stream = stream
+        self.stream = stream
         self._spec = spec
         self._after = after
+        self.cursor = after.cursor
+        """Of the last entry that the viewer was given, while the run goes on."""
         self._own = own
         self._live = live
         self.nothing_left = nothing_left
@@ -278,7 +295,7 @@ class View:
                 if data:
                     yield data
             return
-        broadcast = self._follower.join(self, self._stream, self._spec)
+        broadcast = self._follower.join(self, self.stream, self._spec)
         clock = _KeepAlive(self._follower.keep_alive, self._tick)
         try:
             async with aclosing(self._follow(broadcast)) as chunks:
@@ -287,21 +304,20 @@ class View:
                     yield data
         finally:
             clock.stop()
-            self._follower.part(self, self._stream, broadcast)
+            self._follower.part(self, self.stream, broadcast)
 
     async def _follow(self, broadcast: _Broadcast) -> AsyncGenerator[bytes, None]:
-        cursor = self._after.cursor
         in_part = self._after.part is not None
         while not self.left:
-            if in_part or cursor + 1 < broadcast.first:
+            if in_part or self.cursor + 1 < broadcast.first:
                 in_part = False
-                async for reached, data in self._own.advance(cursor):
-                    cursor = reached
+                async for reached, data in self._own.advance(self.cursor):
+                    self.cursor = reached
                     if data:
                         yield data
-            elif broadcast.last > cursor:
-                data = broadcast.since(cursor)
-                cursor = broadcast.last
+            elif broadcast.last > self.cursor:
+                data = broadcast.since(self.cursor)
+                self.cursor = broadcast.last
                 if data:
                     yield data
             elif broadcast.over:
@@ -311,7 +327,7 @@ class View:
             else:
                 self._waiter = broadcast.wait()
                 await self._waiter
-                if self._was_stirred and broadcast.last == cursor:
+                if self._was_stirred and broadcast.last == self.cursor:
                     self._was_stirred = False
                     yield KEEP_ALIVE
 

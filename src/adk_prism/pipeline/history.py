@@ -165,6 +165,7 @@ def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStar
         replaces="",
         digest="",
         uploaded=False,
+        foreign=head.uploaded or head.foreign,
     )
 
 

@@ -2,7 +2,8 @@
 
 A run belongs to the server and goes on without its client; so something has to end those that nobody
 wants any more. Whoever follows a run's log watches it (`WatchedLog`). A run that has been unwatched for
-too long, or simply goes on for too long, is stopped as by request, and the operator is told.
+too long, or simply goes on for too long, is stopped and fails with the limit's name as its code: its
+clients and the operator are told which.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from contextlib import aclosing, contextmanager
 
 from msgspec import Struct
 
-from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import TooMany
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, Origin, RunId
@@ -23,7 +23,17 @@ from adk_prism.runlog.proxy import LogProxy
 AGAIN = 5.0
 """Seconds after which to ask again: nobody can know when a run ends."""
 
-Stop = Callable[[], None]
+RUN_TIME, UNWATCHED = "run_time_limit", "unwatched_limit"
+"""Codes of runs that a limit has ended."""
+
+Stop = Callable[[str], None]
+"""Stops a run; told the code with which it fails."""
+Refused = Callable[[str], None]
+"""Is told which limit refused somebody."""
+
+
+def _nobody(limit: str) -> None:
+    del limit
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):
@@ -55,9 +65,9 @@ class _Timed:
 class Quota:
     """The runs of one process, and who has them."""
 
-    def __init__(self, limits: RunLimits, report: Report) -> None:
+    def __init__(self, limits: RunLimits, refused: Refused = _nobody) -> None:
         self._limits = limits
-        self._report = report
+        self._refused = refused
         self._users: dict[str, Counter[Origin]] = {}
         self._timed: dict[RunId, _Timed] = {}
         self._watchers: Counter[RunId] = Counter()
@@ -74,6 +84,7 @@ class Quota:
         sessions = self._users.setdefault(origin.user, Counter())
         most = self._limits.runs
         if most and not must and origin not in sessions and len(sessions) >= most:
+            self._refused("runs")
             raise TooMany(f"You have {most} runs at once; wait for one to end, or stop it.", AGAIN)
         sessions[origin] += 1
         try:
@@ -97,7 +108,7 @@ class Quota:
         """Start a run's clocks; `stop` stops the run."""
         timed = self._timed[run] = _Timed(stop)
         if self._limits.run_time:
-            timed.age = self._later(self._limits.run_time, run, "it ran for too long")
+            timed.age = self._later(self._limits.run_time, run, RUN_TIME)
         if not self._watchers[run]:
             self._nobody_watches(run)
 
@@ -125,15 +136,13 @@ class Quota:
     def _nobody_watches(self, run: RunId) -> None:
         timed = self._timed.get(run)
         if timed is not None and self._limits.unwatched:
-            why = "nobody watched it for too long"
-            timed.unwatched = self._later(self._limits.unwatched, run, why)
+            timed.unwatched = self._later(self._limits.unwatched, run, UNWATCHED)
 
-    def _later(self, seconds: float, run: RunId, why: str) -> asyncio.TimerHandle:
+    def _later(self, seconds: float, run: RunId, code: str) -> asyncio.TimerHandle:
         def end() -> None:
             timed = self._timed.get(run)
             if timed is not None:
-                self._report(Diagnostic(kind="run stopped", detail=why, run=run))
-                timed.stop()
+                timed.stop(code)
 
         return asyncio.get_running_loop().call_later(seconds, end)
 

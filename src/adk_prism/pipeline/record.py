@@ -54,18 +54,22 @@ class Recorder:
         self._lease = Lease(run)
         self._state: Literal["before", "running", "over"] = "running" if past else "before"
         self._wish: Literal["none", "stop", "leave", "lost"] = "none"
+        self._stopped_by = ""
+        """Code of the limit that stopped the run; empty: somebody did."""
         self._strangers: set[str] = set()
         self.head: RunStarted | None = past.head if past else None
         """How the run began, once it has."""
+        self.ended: RunEnded | None = None
+        """How it ended, once it has."""
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the run is in the log and can be read; failed when it never began."""
         if past:
             self.started.set_result(None)
 
-    def stop(self) -> None:
-        """Ask the run to stop; what it says until then is recorded."""
+    def stop(self, code: str = "") -> None:
+        """Ask the run to stop; what it says until then is recorded. With a code, it fails with that."""
         if self._wish == "none":
-            self._wish = "stop"
+            self._wish, self._stopped_by = "stop", code
         self._source.cancel()
 
     def leave(self) -> None:
@@ -100,6 +104,7 @@ class Recorder:
         if self._state == "running":
             await self._lease.sure()
             await self._log.append(self._run, [ended], epoch=self._lease.epoch)
+            self.ended = ended
         await self._log.commit(self._run)
 
     async def _drain(self) -> RunEnded:
@@ -107,6 +112,8 @@ class Recorder:
             async for record in records:
                 await self._write(record)
         outcome, code = self._reader.outcome()
+        if outcome == "cancelled":
+            return self._stopped()
         correlation = self._tell(code) if outcome == "failed" else ""
         return RunEnded(outcome=outcome, code=code, correlation=correlation)
 
@@ -132,7 +139,7 @@ class Recorder:
             await self._log.commit(self._run)
             self.started.set_result(None)
         elif isinstance(record, RunEnded):
-            self._state = "over"
+            self._state, self.ended = "over", record
 
     def _fail_start(self, error: BaseException) -> None:
         if not self.started.done():
@@ -141,17 +148,28 @@ class Recorder:
     def _failure(self, error: BaseException) -> RunEnded:
         outcome, code = self._reader.outcome()
         if self._wish == "stop" or outcome == "cancelled":
-            return RunEnded(outcome="cancelled")
+            return self._stopped()
         if isinstance(error, asyncio.CancelledError):
             return RunEnded(outcome="failed", code=STOPPED)
         code = code or (error.kind if isinstance(error, PrismError) else type(error).__name__)
         return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
 
-    def _tell(self, code: str, error: BaseException | None = None) -> str:
+    def _stopped(self) -> RunEnded:
+        """Return the end of a run that was stopped: by a person, or by a limit, which says so."""
+        code = self._stopped_by
+        if not code:
+            return RunEnded(outcome="cancelled")
+        return RunEnded(
+            outcome="failed", code=code, correlation=self._tell(code, kind="run stopped")
+        )
+
+    def _tell(
+        self, code: str, error: BaseException | None = None, *, kind: str = "run failed"
+    ) -> str:
         correlation = self._source.correlation or new_correlation()
         self._report(
             Diagnostic(
-                kind="run failed",
+                kind=kind,
                 detail=code,
                 correlation=correlation,
                 run=self._run,

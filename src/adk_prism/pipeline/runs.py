@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from typing import Protocol
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
 from adk_prism.pipeline.gate import LOOK, Gate, Policy
 from adk_prism.pipeline.quota import Quota, RunLimits
-from adk_prism.pipeline.record import Past, Recorder
+from adk_prism.pipeline.record import STOPPED, Past, Recorder
+from adk_prism.pipeline.run_span import run_span
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 from adk_prism.source.contract import EventSource
 
@@ -33,6 +37,16 @@ Adopt = Callable[[Lease], Awaitable[tuple[EventSource, Past]]]
 """Reads what there is of a run that is owned now, and returns it with what is to come."""
 
 
+class Watch(Protocol):
+    """Sees runs come and go."""
+
+    def run_began(self, origin: Origin, *, taken_over: bool) -> None:
+        """See a run that is recorded here from now."""
+
+    def run_ended(self, origin: Origin, end: RunEnded | None, seconds: float) -> None:
+        """See one that is not recorded here any more; without an end, it goes on elsewhere."""
+
+
 def new_run() -> RunId:
     """Draw a run id."""
     return RunId(f"run-{secrets.token_hex(12)}")
@@ -41,15 +55,16 @@ def new_run() -> RunId:
 class _Active:
     """A run that is being recorded."""
 
-    __slots__ = ("recorder", "task")
+    __slots__ = ("origin", "recorder", "task")
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, origin: Origin, recorder: Recorder) -> None:
+        self.origin = origin
         self.recorder = recorder
         self.task: asyncio.Task[None] | None = None
 
-    def stop(self) -> None:
-        """Ask the run to stop, and see to it that it does."""
-        self.recorder.stop()
+    def stop(self, code: str = "") -> None:
+        """Ask the run to stop, and see to it that it does; with a code, it fails with that."""
+        self.recorder.stop(code)
         asyncio.get_running_loop().call_later(CANCEL_GRACE, self._insist)
 
     def lose(self) -> None:
@@ -77,12 +92,14 @@ class Runs:
         report: Report,
         leases: Leases | None = None,
         quota: Quota | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._log = log
         self._gate = gate
         self._report = report
         self._leases: Leases = leases or LocalLeases()
-        self._quota = quota or Quota(RunLimits(), report)
+        self._quota = quota or Quota(RunLimits())
+        self._watch = watch
         self._leases.listen("cancel", self._hear_cancel)
         self._active: dict[RunId, _Active] = {}
         self._draining = False
@@ -101,7 +118,7 @@ class Runs:
         if self._draining:
             raise Draining("The server is going down; try again in a moment.")
         run = run or new_run()
-        active = _Active(Recorder(self._log, run, make(run), self._report))
+        active = _Active(origin, Recorder(self._log, run, make(run), self._report))
         with self._quota.entering(origin):
             await self._gate.enter(origin, policy, active.stop)
             try:
@@ -109,7 +126,7 @@ class Runs:
             except BaseException:
                 await self._gate.leave(origin)
                 raise
-        self._keep(origin, run, active, lease)
+        self._keep(run, active, lease)
         await asyncio.shield(active.recorder.started)
         return run
 
@@ -126,7 +143,7 @@ class Runs:
             lease = await self._leases.claim(summary)
             if lease is not None:
                 source, past = await make(lease)
-                active = _Active(Recorder(self._log, run, source, self._report, past))
+                active = _Active(origin, Recorder(self._log, run, source, self._report, past))
         except BaseException:
             if lease is not None:
                 await self._leases.release(lease)
@@ -137,19 +154,21 @@ class Runs:
             return False
         owner.take(active)
         with self._quota.entering(origin, must=True):
-            self._keep(origin, run, active, lease)
+            self._keep(run, active, lease, taken_over=True)
         return True
 
-    def _keep(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
+    def _keep(self, run: RunId, active: _Active, lease: Lease, *, taken_over: bool = False) -> None:
         self._active[run] = active
         lease.on_lost = active.lose
-        recording = self._record(origin, run, active, lease)
+        recording = self._record(run, active, lease, taken_over)
         active.task = asyncio.create_task(recording, name=f"record {run}")
         self._quota.begin(run, active.stop)
 
-    async def _record(self, origin: Origin, run: RunId, active: _Active, lease: Lease) -> None:
+    async def _record(self, run: RunId, active: _Active, lease: Lease, taken_over: bool) -> None:
+        origin, recorder = active.origin, active.recorder
         try:
-            await active.recorder.record(lease)
+            with self._seen(active, taken_over), run_span(run, recorder):
+                await recorder.record(lease)
         except LogError as error:
             kind = "run taken over" if isinstance(error, Fenced) else "run not recorded"
             self._report(Diagnostic(kind=kind, detail=error.detail, run=run, cause=cause_of(error)))
@@ -157,10 +176,30 @@ class Runs:
             self._active.pop(run, None)
             self._quota.end(run)
             self._quota.leave(origin)
+            await self._log.leave(run)
             try:
                 await self._leases.release(lease)
             finally:
                 await self._gate.leave(origin)
+
+    @contextmanager
+    def _seen(self, active: _Active, taken_over: bool) -> Iterator[None]:
+        """Let a run be seen from when it is in the log; one that never came to be is not."""
+        watch, recorder, began = self._watch, active.recorder, time.monotonic()
+        if watch is None:
+            yield
+            return
+
+        def is_there(started: asyncio.Future[None]) -> None:
+            if not started.cancelled() and started.exception() is None:
+                watch.run_began(active.origin, taken_over=taken_over)
+
+        recorder.started.add_done_callback(is_there)
+        try:
+            yield
+        finally:
+            if recorder.head is not None:
+                watch.run_ended(active.origin, recorder.ended, time.monotonic() - began)
 
     def _hear_cancel(self, name: str) -> None:
         active = self._active.get(RunId(name))
@@ -204,6 +243,10 @@ class Runs:
         """Tell whether the run is being recorded here."""
         return run in self._active
 
+    def by_app(self) -> Counter[str]:
+        """Return how many runs of each app are being recorded here."""
+        return Counter(active.origin.app for active in self._active.values())
+
     def of_session(self, origin: Origin) -> bool:
         """Tell whether a run is active on a session."""
         return self._gate.busy(origin)
@@ -231,7 +274,7 @@ class Runs:
         if self._leases.is_shared and head is not None and self.can_go_on(head):
             active.leave()
             return True
-        active.stop()
+        active.stop(STOPPED)
         return False
 
 

@@ -17,10 +17,11 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 
+import msgspec
 from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Gone, LogError, NotFound, PrismError, UsageError
+from adk_prism.errors import Gone, LogError, NotFound, PrismError, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.cut import node_ends
@@ -72,6 +73,8 @@ class Takeovers:
         self._leases = leases
         self._report = report
         self._doubt = doubt
+        self._unreadable: set[RunId] = set()
+        """Runs without an owner that hold what this version cannot read: they are for a newer one."""
         self._left = Bell()
         leases.listen("left", lambda _: self._left.ring())
 
@@ -105,19 +108,32 @@ class Takeovers:
         """Take over runs without an owner; return which. Raise `LogError`."""
         taken: list[RunId] = []
         found = list(await self._leases.ownerless(self._log))
+        self._unreadable.intersection_update(found)
         if self._leases.is_shared:
             random.shuffle(found)
         for run in found:
             if most is not None and len(taken) >= most:
                 break
-            with suppress(NotFound, Gone):
-                if await self._take_over(await self._log.summary(run)):
-                    taken.append(run)
+            if run not in self._unreadable and await self._try(run):
+                taken.append(run)
         return taken
+
+    async def _try(self, run: RunId) -> bool:
+        """Take a run over if that is possible; tell whether it was."""
+        try:
+            return await self._take_over(await self._log.summary(run))
+        except (NotFound, Gone):
+            return False
+        except SourceError as error:
+            self._unreadable.add(run)
+            self._report(Diagnostic(kind="takeover failed", run=run, cause=cause_of(error)))
+            return False
 
     async def _take_over(self, summary: RunSummary) -> bool:
         if summary.outcome is not None:
             return False
+        # Read before it is owned: each claim counts, and one who cannot read has none to make.
+        await self._entries(summary.run)
 
         async def make(lease: Lease) -> tuple[EventSource, Past]:
             return await self._rest(summary, lease)
@@ -297,6 +313,9 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
         invocation=head.invocation,
         streaming=head.streaming,
         continues=head.continues,
+        custom_metadata={
+            name: msgspec.json.decode(value) for name, value in head.custom_metadata.items()
+        },
     )
     if stored.is_asked:
         return request

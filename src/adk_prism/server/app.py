@@ -1,5 +1,7 @@
-"""The whole application: parts put together, and the order in which a request meets them.
+"""The whole application: its routes, and the order in which a request meets what stands before them.
 
+    Observe       what the operator sees of it
+    Trace         its span, where spans are collected
     Guard         who may call at all (Host, Origin, CORS)
     ProblemEdge   whatever is raised inside becomes a problem answer
     Identify      who calls
@@ -21,46 +23,30 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Report
-from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.closeup import Closeups
-from adk_prism.pipeline.conversation import Conversations
-from adk_prism.pipeline.films import Films
-from adk_prism.pipeline.follow import Follower
-from adk_prism.pipeline.forks import Forks
-from adk_prism.pipeline.gate import Gate
-from adk_prism.pipeline.history import Histories
-from adk_prism.pipeline.live import LiveRuns
-from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
-from adk_prism.pipeline.redacted_log import RedactedLog
-from adk_prism.pipeline.rewinds import Rewinds
-from adk_prism.pipeline.runs import Runs
-from adk_prism.pipeline.takeover import Takeovers
-from adk_prism.pipeline.uploads import Uploads
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.leases import Leases
-from adk_prism.runlog.open import open_leases, open_log
 from adk_prism.server import home, page
 from adk_prism.server.body_limit import BodyLimit
+from adk_prism.server.calls import Observe
 from adk_prism.server.context import Context
-from adk_prism.server.diagnostics_sink import sink
 from adk_prism.server.guard import Guard
-from adk_prism.server.housekeeping import trimming
-from adk_prism.server.idempotency import Idempotency
-from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.identify import Identify
-from adk_prism.server.lifecycle import Hook, Lifecycle, StartOnce
+from adk_prism.server.lifecycle import Lifecycle, StartOnce
 from adk_prism.server.limits.limit import Limit
+from adk_prism.server.operations import open_operations
+from adk_prism.server.parts import make_context
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.routes import (
     adk_artifacts,
     adk_meta,
     adk_sessions,
+    audit,
     catalogue,
     chat,
     film,
     forks,
     live,
+    me,
+    metrics,
     ready,
     recordings,
     run,
@@ -71,14 +57,11 @@ from adk_prism.server.routes import (
     tickets,
     views,
 )
+from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
-from adk_prism.server.share_links import ShareLinks, file_of
-from adk_prism.server.sockets import Sockets
-from adk_prism.server.tickets import Tickets
+from adk_prism.server.trace import Trace
 from adk_prism.source.apps import Apps
-from adk_prism.source.live.options import LiveOptions
-from adk_prism.source.secrets import Secrets, secret_values
-from adk_prism.source.services import ServiceUris, close_services, open_services
+from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
 
 Routes = Callable[[Context], APIRouter]
@@ -102,7 +85,10 @@ ROUTERS: Sequence[Routes] = (
     recordings.routes,
     studio.routes,
     tickets.routes,
+    me.routes,
     share_links.routes,
+    metrics.routes,
+    audit.routes,
 )
 
 
@@ -120,120 +106,26 @@ def create_app(
     known. Raise `UsageError` for a folder, file or URI that cannot be.
     """
     settings = settings or read_settings({}, os.environ, Path.cwd())
-    report = secrets_of(settings).telling(report or sink(settings.log_format))
+    operations = open_operations(settings, secrets_of(settings), report)
     folder = Path(agents_dir or settings.agents_dir) if agents_dir or settings.agents_dir else None
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
     services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=report)
-    lifecycle = Lifecycle(report)
+    apps = Apps.of_folder(folder, services, report=operations.report)
+    lifecycle = Lifecycle(operations.report)
 
     @asynccontextmanager
     async def served_apps() -> AsyncIterator[None]:
         try:
+            await check_services(services)
             yield
         finally:
             await apps.close()
             await close_services(services)
 
     lifecycle.hold(served_apps)
-    return assemble(make_context(settings, apps, lifecycle, report, authenticate=authenticate))
-
-
-def secrets_of(settings: Settings) -> Secrets:
-    """Return what nobody is shown or told."""
-    given = secret_values(os.environ, (settings.log, settings.sessions, settings.artifacts))
-    return Secrets(given, settings.redact, settings.reveal)
-
-
-def make_context(
-    settings: Settings,
-    apps: Apps,
-    lifecycle: Lifecycle,
-    report: Report,
-    log: RunLog | None = None,
-    *,
-    authenticate: Authenticate | None = None,
-) -> Context:
-    """Return the parts of a server; those that need opening are held by its lifecycle."""
-    log = RedactedLog(log or open_log(settings.log), secrets_of(settings))
-    leases = open_leases(settings.log, settings.lease)
-    gate = Gate(leases)
-    tickets, links = Tickets(), ShareLinks(file_of(settings.log, DATA_DIR))
-    identity = build_identity(settings, tickets, links, authenticate)
-    limits = settings.limits(known=identity.required)
-    run_limits = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
-    quota = Quota(run_limits, report)
-    shown: RunLog = WatchedLog(log, quota) if limits.unwatched else log
-    runs = Runs(log, gate, report, leases, quota)
-    takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
-    gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
-    lifecycle.hold(lambda: _opened(log))
-    lifecycle.hold(lambda: _opened(leases))
-    lifecycle.hold(takeovers.watching)
-    lifecycle.hold(lambda: trimming(log, settings.retention, report))
-    lifecycle.on_drain(runs.drain)
-    follower = Follower(shown, settings.keep_alive)
-    films = Films(shown)
-    for left in (follower, films):
-        lifecycle.on_drain(_leaving(left))
-    chats = Chats(log)
-    conversations = Conversations(apps, runs, gate, chats, report, Gate(leases, "deciding"))
-    live_runs = _live_runs(settings, apps, runs, report)
-    sockets = Sockets()
-    lifecycle.on_drain(live_runs.drain)
-    lifecycle.on_drain(sockets.drain)
-    lifecycle.hold(links.closing)
-    return Context(
-        settings=settings,
-        apps=apps,
-        log=shown,
-        gate=gate,
-        runs=runs,
-        follower=follower,
-        chats=chats,
-        conversations=conversations,
-        live=live_runs,
-        rewinds=Rewinds(apps, runs, chats, report),
-        forks=Forks(log, apps, runs, gate, Histories(log, chats), conversations, report),
-        films=films,
-        closeups=Closeups(log),
-        uploads=Uploads(log, leases),
-        idempotency=Idempotency(log, Gate(leases, "key")),
-        report=report,
-        lifecycle=lifecycle,
-        sockets=sockets,
-        identity=identity,
-        tickets=tickets,
-        links=links,
-    )
-
-
-def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
-    options = LiveOptions(
-        approval_timeout=settings.approval_timeout,
-        client_timeout=settings.client_tool_timeout,
-        sound_kept=settings.live_sound_limit if settings.live_sound == "keep" else 0,
-    )
-    return LiveRuns(
-        apps,
-        runs,
-        report,
-        options=options,
-        grace=settings.live_grace,
-        second=settings.live_busy,
-        busy=settings.chat_busy,
-    )
-
-
-def _leaving(watched: Follower | Films) -> Hook:
-    """Return a drain hook that lets every viewer go, so that its client comes back."""
-
-    async def leave(_: float) -> None:
-        watched.leave_all()
-
-    return leave
+    return assemble(make_context(settings, apps, lifecycle, operations, authenticate=authenticate))
 
 
 def assemble(context: Context) -> FastAPI:
@@ -246,6 +138,8 @@ def assemble(context: Context) -> FastAPI:
         redoc_url=None,
         responses=RESPONSES,
         lifespan=lifespan_of(context.lifecycle),
+        # FastAPI's own spans, in versions that make some, hold the query: tickets and share links.
+        telemetry={"tracing": False},
     )
     app.state.context = context
     for routes in ROUTERS:
@@ -258,10 +152,12 @@ def assemble(context: Context) -> FastAPI:
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
     limits = settings.limits(known=context.identity.required)
     if any(limits):
-        app.add_middleware(Limit, limits=limits)
+        app.add_middleware(Limit, limits=limits, refused=context.metrics.refused)
     app.add_middleware(Identify, identity=context.identity, links=context.links)
     app.add_middleware(ProblemEdge, report=context.report)
     app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Trace)
+    app.add_middleware(Observe, calls=context.operations.calls)
     return app
 
 
@@ -279,12 +175,3 @@ def lifespan_of(
             await lifecycle.stop()
 
     return lifespan
-
-
-@asynccontextmanager
-async def _opened(part: RunLog | Leases) -> AsyncIterator[None]:
-    await part.open()
-    try:
-        yield
-    finally:
-        await part.close()

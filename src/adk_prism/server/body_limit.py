@@ -4,16 +4,24 @@ With a Content-Length the refusal comes before the first byte; without one (chun
 counted as they come and the request ends at the first one too many. No body is ever decompressed
 here, so a compressed one is refused rather than read as if it were plain. A path may have a limit of
 its own.
+
+How slowly it may be sent, too: a body that trickles holds a connection and what has been read of it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import TooLarge, UsageError
+
+PATIENCE = 20.0
+"""Seconds for a body to begin, and to be slow in: a mobile network's worst pause."""
+SLOWEST = 2048
+"""Bytes a second on the average, after that."""
 
 
 class BodyLimit:
@@ -50,15 +58,24 @@ class BodyLimit:
 
 
 def _counted(receive: Receive, option: str, limit: int) -> Receive:
-    read = 0
+    read, more = 0, True
+    clock = asyncio.get_running_loop().time
+    began = clock()
 
     async def receive_counted() -> Message:
-        nonlocal read
-        message = await receive()
+        nonlocal read, more
+        if not more:
+            return await receive()  # waits for the client to leave
+        try:
+            async with asyncio.timeout_at(began + PATIENCE + read / SLOWEST):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, "The body comes too slowly; send it again at once.") from None
         if message["type"] == "http.request":
             read += len(message.get("body", b""))
             if read > limit:
                 raise _too_large(option, limit)
+        more = message.get("more_body", False)
         return message
 
     return receive_counted

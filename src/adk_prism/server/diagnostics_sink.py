@@ -17,12 +17,13 @@ from typing import TextIO
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.server.one_line import one_line
 from adk_prism.server.settings import LogFormat
 
 _DELIBERATE = "ASGI callable returned without completing response."
 """What uvicorn says of a stream that we cut on purpose, so that its client comes back."""
 
-_FIELDS = ("correlation", "app", "run")
+_FIELDS = ("correlation", "request", "app", "run")
 
 
 def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
@@ -65,19 +66,14 @@ def _as_text(diagnostic: Diagnostic) -> str:
     words = [diagnostic.kind]
     words += [f"{name}={value}" for name in _FIELDS if (value := getattr(diagnostic, name))]
     line = " ".join(words) + (f": {diagnostic.detail}" if diagnostic.detail else "")
-    cause = "".join(f"\n    {_one_line(row)}" for row in diagnostic.cause.splitlines())
-    return f"{_now():%H:%M:%S} {_one_line(line)}{cause}"
+    cause = "".join(f"\n    {one_line(row)}" for row in diagnostic.cause.splitlines())
+    return f"{_now():%H:%M:%S} {one_line(line)}{cause}"
 
 
 def _as_json(diagnostic: Diagnostic) -> str:
     fields = {"time": _now().isoformat(), **msgspec.to_builtins(diagnostic)}
     # Not msgspec: a text may hold half a surrogate pair, which only an ASCII writer can write.
     return json.dumps(fields)
-
-
-def _one_line(text: str) -> str:
-    # What a client sent may be in it: it must not be able to write a second line.
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _now() -> datetime:

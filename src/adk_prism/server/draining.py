@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 from types import FrameType
 
 import uvicorn
@@ -25,8 +26,8 @@ LAST_SECONDS = 2
 """How long connections may take to close when everything has drained."""
 
 
-async def serve(app: ASGIApp, context: Context, listener: socket.socket) -> None:
-    """Serve on a listening socket until a signal comes, then drain and stop."""
+async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socket]) -> None:
+    """Serve on listening sockets until a signal comes, then drain and stop."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -45,7 +46,7 @@ async def serve(app: ASGIApp, context: Context, listener: socket.socket) -> None
     config.loaded_app = NotePeer(config.loaded_app)
     try:
         server = _DrainingServer(config, context.lifecycle, context.settings.grace)
-        await server.serve(sockets=[listener])
+        await server.serve(sockets=list(listeners))
     finally:
         # uvicorn leaves the lifespan out when it is forced to exit.
         await context.lifecycle.stop()

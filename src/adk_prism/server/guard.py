@@ -29,7 +29,7 @@ from adk_prism.server.settings import Settings
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-EXPOSED = b"x-prism-run, retry-after, content-disposition"
+EXPOSED = b"x-prism-run, x-request-id, retry-after, content-disposition"
 """Response headers that a script of an allowed origin may read."""
 
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"

@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse
 from adk_prism.server import page
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
+from adk_prism.server.identity.caller import Anyone, caller_of
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -46,8 +47,10 @@ def routes(context: Context) -> APIRouter:
         """Show what runs here."""
         if page.built():
             return page.document(request)
-        base = base_url(request, context.settings)
-        body = [_heading(), *_apps(context.apps.names()), *_call(context.apps.names(), base)]
+        base, names = base_url(request, context.settings), context.apps.names()
+        if context.identity.required and isinstance(caller_of(request), Anyone):
+            names = []  # Its own are for those who are known.
+        body = [_heading(), *_apps(names), *_call(names, base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])
 
     @router.get("/docs")

@@ -25,6 +25,9 @@ POLICY = (
     " object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
+PERMISSIONS = "microphone=(self), geolocation=(self), camera=(), display-capture=()"
+"""What the page may ask the person for: a voice, and a place for a tool that wants one. No frame may."""
+
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -74,7 +77,11 @@ def built() -> bool:
 
 def document(request: Request) -> Response:
     """Return the page's document."""
-    fresh = {"cache-control": "no-cache", "content-security-policy": POLICY}
+    fresh = {
+        "cache-control": "no-cache",
+        "content-security-policy": POLICY,
+        "permissions-policy": PERMISSIONS,
+    }
     return _file(request, BUILT / "index.html", fresh)
 
 

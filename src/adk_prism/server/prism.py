@@ -20,10 +20,12 @@ from google.adk.runners import Runner
 
 from adk_prism.diagnostics import Report
 from adk_prism.runlog.contract import RunLog
-from adk_prism.server.app import assemble, lifespan_of, make_context, secrets_of
-from adk_prism.server.diagnostics_sink import sink
+from adk_prism.server.app import assemble, lifespan_of
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.operations import open_operations
+from adk_prism.server.parts import make_context
+from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.settings import Settings, read_settings
 from adk_prism.source.apps import Apps
 
@@ -45,11 +47,11 @@ class Prism:
         `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
         """
         settings = settings or read_settings({}, os.environ, Path.cwd())
-        report = secrets_of(settings).telling(report or sink(settings.log_format))
-        lifecycle = Lifecycle(report)
-        apps = Apps.of_runners(runners, report=report)
+        operations = open_operations(settings, secrets_of(settings), report)
+        lifecycle = Lifecycle(operations.report)
+        apps = Apps.of_runners(runners, report=operations.report)
         self.context = make_context(
-            settings, apps, lifecycle, report, log, authenticate=authenticate
+            settings, apps, lifecycle, operations, log, authenticate=authenticate
         )
         self._app = assemble(self.context)
         self._lifespan = lifespan_of(lifecycle)

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 from fastapi import FastAPI, Response
 from fastapi.exceptions import RequestValidationError
+from msgspec import structs
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,6 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
+from adk_prism.server.calls import CALL
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -53,6 +55,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: int
     detail: str
     correlation: str = ""
+    request: str = ""
+    """The request's id, which the operator's lines about it have."""
     errors: Sequence[Mapping[str, str]] = ()
     """For a request of the wrong shape: where, and what was expected there."""
 
@@ -71,6 +75,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
                         "status": {"type": "integer"},
                         "detail": {"type": "string"},
                         "correlation": {"type": "string"},
+                        "request": {"type": "string"},
                         "errors": {"type": "array", "items": {"type": "object"}},
                     },
                 }
@@ -159,6 +164,8 @@ def _of_unexpected(error: Exception, report: Report) -> Problem:
 def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """Return a problem as a response."""
     sent = dict(headers or {})
+    if (call := CALL.get()) is not None:
+        problem = structs.replace(problem, request=call.id)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         sent.setdefault("retry-after", RETRY_AFTER)
     return Response(

@@ -27,6 +27,7 @@ from adk_prism.server.address import (
     parse_network,
     parse_origin,
 )
+from adk_prism.server.files.places import AllowedPlaces
 from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
 from adk_prism.server.options import (
     FILE,
@@ -51,6 +52,7 @@ InDoubt = Literal["retry", "fail", "ask"]
 LogFormat = Literal["text", "json"]
 LiveBusy = Literal["takeover", "refuse"]
 LiveSound = Literal["keep", "drop"]
+LiveShortcut = Literal["auto", "off"]
 
 DATA_DIR = Path(".adk-prism")
 """Where the defaults keep their files: beside the project that is served, out of its way."""
@@ -61,6 +63,8 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
 """Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
 who waits for a takeover waits long."""
+
+HIGHEST_PORT = 65535
 
 LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
@@ -82,7 +86,7 @@ class Settings:
         ),
     ] = ""
     host: Annotated[str, Option(TEXT, "address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Option(count(0, 65535), "port to listen on; 0: any free one")] = 8000
+    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free one")] = 8000
     root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
     public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
     log: Annotated[str, Option(URL, "run log: memory:, sqlite:///FILE or redis://HOST")] = (
@@ -148,6 +152,14 @@ class Settings:
         Option(several("USER", "users"), "user who may see and do what any may; repeatable"),
     ] = ()
     workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
+    worker_port: Annotated[
+        int,
+        Option(
+            count(1, HIGHEST_PORT),
+            "port on which the first worker listens as well, the next one on the next, and so on: for"
+            " whoever has to meet each of them, as a Prometheus does",
+        ),
+    ] = 0
     lease: Annotated[
         float, Option(SPAN, "how long a process that is not heard of keeps its runs (Redis)")
     ] = DEFAULT_TTL
@@ -223,6 +235,12 @@ class Settings:
     live_sound_limit: Annotated[
         int, Option(SIZE, "how much sound one live run keeps; of more, only how much it was")
     ] = 32 * 1024**2
+    live_shortcut: Annotated[
+        LiveShortcut,
+        Option(
+            choice("auto", "off"), "whether sound goes past ADK's flow where nobody looks at it"
+        ),
+    ] = "auto"
     approval_timeout: Annotated[
         float, Option(SPAN, "how long a live run waits for an approval before it is denied")
     ] = 30.0
@@ -236,6 +254,18 @@ class Settings:
             "prefix of reserved state keys that clients may write all the same; repeatable",
         ),
     ] = ()
+    files_from: Annotated[
+        tuple[str, ...],
+        Option(
+            several("PLACE", "places such as gs://BUCKET/FOLDER"),
+            "folder of Cloud Storage from which files that a run refers to are fetched; {app}, {user} and"
+            " {session} in it are the run's; repeatable",
+        ),
+    ] = ()
+    files_limit: Annotated[int, Option(SIZE, "largest such file")] = 64 * 1024**2
+    files_emulator: Annotated[
+        str, Option(URL, "loopback address of an emulator of Cloud Storage, for tests")
+    ] = ""
     redact: Annotated[
         tuple[str, ...],
         Option(
@@ -269,6 +299,10 @@ class Settings:
     log_format: Annotated[
         LogFormat, Option(choice("text", "json"), "form of the lines on stderr")
     ] = "text"
+    access_log: Annotated[bool, Option(FLAG, "a line on stderr for every request")] = False
+    audit: Annotated[
+        str, Option(FILE, "file of who approved, cancelled, deleted and shared what; without: none")
+    ] = ""
 
     def __post_init__(self) -> None:
         rules = (
@@ -348,6 +382,8 @@ class Settings:
                     f"{self.workers} workers cannot share {name} that are in the memory of one"
                     f" process; use --workers 1, or another --{name}."
                 )
+        if self.worker_port + self.workers > HIGHEST_PORT + 1:
+            return f"From --worker-port {self.worker_port} on there are no {self.workers} ports."
         if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
             return (
                 f"A lease of {self.lease:g}s is not possible; expected {SHORTEST_LEASE:g}s to"
@@ -360,6 +396,12 @@ class Settings:
             return f"Root path {self.root_path!r} should begin with / and not end with it."
         if self.public_url and origin_of_url(self.public_url) is None:
             return f"Public URL {self.public_url!r} is not an http or https URL."
+        AllowedPlaces(self.files_from)
+        emulator = origin_of_url(self.files_emulator)
+        if self.files_emulator and (emulator is None or not is_loopback(emulator.host)):
+            return (
+                f"An emulator at {self.files_emulator!r} is not on this machine, as it has to be."
+            )
         if self.limit_unwatched and self._has_shared_log:
             return "--limit-unwatched cannot be kept with a shared run log: others may watch elsewhere."
         if self.keep_alive > LONGEST_KEEP_ALIVE:
@@ -418,7 +460,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
         for key, value in section.items()
     }
-    for name in values.keys() & {"agents_dir", "tokens"}:
+    for name in values.keys() & {"agents_dir", "tokens", "audit"}:
         # A path in a file means what it means to a reader of that file, wherever one stands.
         values[name] = str(file.parent / values[name])
     return values

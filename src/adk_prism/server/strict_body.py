@@ -50,6 +50,13 @@ def parse_body(raw: bytes) -> Json:
     return value
 
 
+def check_frame(frame: str | bytes) -> None:
+    """Refuse in a socket's frame, which was decoded already, what a body may not hold. Raise `UsageError`."""
+    raw = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
+    if _may_hold_trouble(raw):
+        parse_body(raw)
+
+
 def _explain(raw: bytes, text: str) -> str:
     place = re.search(r"byte (\d+)", text)
     token = raw[int(place[1]) :].lstrip(b"-") if place else b""

@@ -3,7 +3,8 @@
 `EventSource` and `WebSocket` send none of a page's own headers, and a token in a URL ends up in logs. So
 a client asks, with its token, for a ticket to one URL, and opens that URL with `?ticket=…`. A ticket is
 used once, within seconds, for the URL it was made for, and stands for whoever asked for it. It is spent
-by the first attempt, also by a wrong one. Tickets live in this process, as long as their half minute.
+by the first attempt, also by a wrong one. `Tickets` live in this process, as long as their half minute; where
+several share a run log, `shared_tickets` keeps them there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from msgspec import Struct
@@ -31,6 +33,16 @@ Place = tuple[str, tuple[tuple[str, str], ...]]
 """A path, and its query's parameters in order of name."""
 
 
+class TicketOffice(Protocol):
+    """Gives tickets out, and takes them."""
+
+    async def issue(self, caller: Principal, place: Place) -> str:
+        """Return a new ticket to a place. Raise `TooMany` or `LogError`."""
+
+    async def redeem(self, ticket: str, place: Place) -> Principal | None:
+        """Spend a ticket; return who asked for it, or None if it is not good here and now."""
+
+
 class _Ticket(Struct, frozen=True):
     place: Place
     caller: Principal
@@ -45,42 +57,44 @@ class Tickets:
         self._tickets: dict[bytes, _Ticket] = {}
         self._held: Counter[str] = Counter()
 
-    def issue(self, caller: Principal, place: Place) -> str:
+    async def issue(self, caller: Principal, place: Place) -> str:
         """Return a new ticket to a place. Raise `TooMany` for a caller who asks and does not come."""
         self._forget_old()
         if self._held[caller.user] >= MOST_OF_A_USER or len(self._tickets) >= MOST:
             raise TooMany("Too many tickets are unused; each is good for 30 seconds.", LIFETIME)
         ticket = secrets.token_urlsafe(32)
-        self._tickets[_digest(ticket)] = _Ticket(place, caller, self._clock() + LIFETIME)
+        self._tickets[digest(ticket)] = _Ticket(place, caller, self._clock() + LIFETIME)
         self._held[caller.user] += 1
         return ticket
 
-    def redeem(self, ticket: str, place: Place) -> Principal | None:
+    async def redeem(self, ticket: str, place: Place) -> Principal | None:
         """Spend a ticket; return who asked for it, or None if it is not good here and now."""
         self._forget_old()
-        found = self._tickets.get(_digest(ticket))
+        name = digest(ticket)
+        found = self._tickets.get(name)
         if found is None:
             return None
-        self._drop(_digest(ticket), found)
+        self._drop(name, found)
         return found.caller if found.place == place else None
 
     def _forget_old(self) -> None:
         """Drop what is too old: the oldest come first, as all live equally long."""
         now = self._clock()
         while self._tickets:
-            digest, ticket = next(iter(self._tickets.items()))
+            name, ticket = next(iter(self._tickets.items()))
             if ticket.until > now:
                 return
-            self._drop(digest, ticket)
+            self._drop(name, ticket)
 
-    def _drop(self, digest: bytes, ticket: _Ticket) -> None:
-        del self._tickets[digest]
+    def _drop(self, name: bytes, ticket: _Ticket) -> None:
+        del self._tickets[name]
         self._held[ticket.caller.user] -= 1
         if not self._held[ticket.caller.user]:
             del self._held[ticket.caller.user]
 
 
-def _digest(ticket: str) -> bytes:
+def digest(ticket: str) -> bytes:
+    """Return what is kept of a ticket: it cannot be used by who reads it."""
     return hashlib.sha256(ticket.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -215,15 +215,41 @@ async def test_a_host_program_tells_who_calls() -> None:
         assert (await stage.client.get(path)).status_code == 401
 
 
-async def test_a_browser_that_opens_the_page_is_asked_for_a_token(tmp_path: Path) -> None:
-    """A person's navigation gets HTTP's basic challenge, a program's call the bearer's."""
+async def test_a_browser_that_opens_anything_but_the_page_asks_for_a_token(tmp_path: Path) -> None:
+    """The page asks itself; any other address gets HTTP's basic challenge, a program's call the bearer's."""
     tokens = str(write(tmp_path, {"one": "ann"}))
+    by_hand = {"sec-fetch-mode": "navigate"}
     async with staging(agent(Scripted()), tokens=tokens) as stage:
-        opened = await stage.client.get("/", headers={"sec-fetch-mode": "navigate"})
+        assert (await stage.client.get("/", headers=by_hand)).status_code == 200
+        opened = await stage.client.get("/docs", headers=by_hand)
         assert opened.status_code == 401
         assert opened.headers["www-authenticate"].startswith("Basic")
-        answered = await stage.client.get("/", auth=httpx.BasicAuth("ann", "one"))
+        answered = await stage.client.get("/docs", auth=httpx.BasicAuth("ann", "one"))
         assert answered.status_code == 200
+
+
+async def test_a_page_that_was_not_built_names_no_app_to_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plain page lists the apps for those who are known."""
+    monkeypatch.setattr("adk_prism.server.page.built", lambda: False)
+    tokens = str(write(tmp_path, {"one": "ann"}))
+    async with staging(agent(Scripted()), tokens=tokens) as stage:
+        listed = f"<li><code>{APP}</code></li>"
+        assert listed not in (await stage.client.get("/")).text
+        assert listed in (await stage.client.get("/", auth=httpx.BasicAuth("", "one"))).text
+
+
+async def test_a_caller_is_told_who_it_is(tmp_path: Path) -> None:
+    """By name where callers are known; nobody is anybody where they are not."""
+    tokens = str(write(tmp_path, {"one": "ann", "two": {"user": "op", "scopes": ["admin"]}}))
+    async with staging(agent(Scripted()), tokens=tokens) as stage:
+        for token, expected in (("one", ("ann", False)), ("two", ("op", True))):
+            told = await stage.client.get("/api/me", headers={"authorization": f"Bearer {token}"})
+            assert (told.json()["user"], told.json()["admin"]) == expected
+        assert (await stage.client.get("/api/me")).status_code == 401
+    async with staging(agent(Scripted())) as stage:
+        assert (await stage.client.get("/api/me")).json() == {"user": None, "admin": False}
 
 
 # --------------------------------------------------------------------------- settings
@@ -257,21 +283,21 @@ def test_other_machines_may_call_where_callers_are_known() -> None:
 # --------------------------------------------------------------------------- tickets and links
 
 
-def test_a_ticket_ends_after_its_time() -> None:
+async def test_a_ticket_ends_after_its_time() -> None:
     """At thirty seconds it is none; and a caller cannot hoard them."""
     now = [0.0]
     tickets, ann = Tickets(lambda: now[0]), Principal("ann")
     place = place_of("/a", "")
-    late, in_time = tickets.issue(ann, place), tickets.issue(ann, place)
+    late, in_time = await tickets.issue(ann, place), await tickets.issue(ann, place)
     now[0] = LIFETIME - 1
-    assert tickets.redeem(in_time, place) == ann
+    assert await tickets.redeem(in_time, place) == ann
     now[0] = LIFETIME
-    assert tickets.redeem(late, place) is None
-    held = [tickets.issue(ann, place) for _ in range(MOST_OF_A_USER)]
+    assert await tickets.redeem(late, place) is None
+    held = [await tickets.issue(ann, place) for _ in range(MOST_OF_A_USER)]
     assert len(set(held)) == MOST_OF_A_USER
     with pytest.raises(TooMany):
-        tickets.issue(ann, place)
-    assert tickets.issue(Principal("bob"), place)
+        await tickets.issue(ann, place)
+    assert await tickets.issue(Principal("bob"), place)
 
 
 def test_a_tickets_url_is_the_same_however_it_is_written() -> None:

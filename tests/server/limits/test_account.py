@@ -19,7 +19,7 @@ class Clock:
 
 
 def accounts(clock: Clock, kept: int = 100, **limits: int) -> Accounts:
-    return Accounts(CallerLimits(**limits), clock, kept)
+    return Accounts(CallerLimits(**limits), clock, lambda _: None, kept)
 
 
 def test_a_bucket_fills_with_time_and_remembers_debt() -> None:

@@ -150,9 +150,10 @@ async def test_a_run_ends_after_its_time(tmp_path: Path) -> None:
         asking(client, "one") as running,
     ):
         text = (await running.aread()).decode()
-        assert '"type":"abort"' in text
-        assert await outcome(client, running.headers["x-prism-run"]) == "cancelled"
-        assert [r.kind for r in server.reports] == ["run stopped"]
+        (told,) = [r for r in server.reports if r.kind == "run stopped"]
+        assert f"The run failed (run_time_limit). Reference: {told.correlation}." in text
+        assert await outcome(client, running.headers["x-prism-run"]) == "failed"
+        assert told.detail == "run_time_limit"
 
 
 async def test_a_run_that_nobody_watches_ends(tmp_path: Path) -> None:
@@ -162,7 +163,8 @@ async def test_a_run_that_nobody_watches_ends(tmp_path: Path) -> None:
             run = running.headers["x-prism-run"]
             await asyncio.sleep(0.8)  # what is tested is that time alone does not end it
             assert server.context.runs.is_active(run)
-        assert await outcome(client, run) == "cancelled"
+        assert await outcome(client, run) == "failed"
+        assert [r.detail for r in server.reports] == ["unwatched_limit"]
 
 
 async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
@@ -182,7 +184,7 @@ async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
             for run in runs:
                 await server.context.runs.wait(RunId(run))
         listed = (await client.get("/api/runs", headers=headers(ANN))).json()
-        assert {run["outcome"] for run in listed} == {"cancelled"}
+        assert {run["outcome"] for run in listed} == {"failed"}
 
 
 def test_without_limits_nothing_stands_in_the_way() -> None:

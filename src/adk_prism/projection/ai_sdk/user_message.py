@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
+from adk_prism.facts.json_value import read_object
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.projection.ai_sdk.files import FileLinks
 
@@ -15,7 +15,7 @@ def user_message(message_id: str, content: Raw) -> dict[str, Any] | None:
     """Return the UI message; None where the turn did not begin with words or files."""
     if not bytes(content):
         return None
-    tree = msgspec.json.decode(bytes(content))
+    tree = read_object(content)
     parts = [shown for part in tree.get("parts") or () if (shown := _part(part)) is not None]
     return {"id": message_id, "role": "user", "parts": parts} if parts else None
 

@@ -19,6 +19,7 @@ from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.chats import Turn
 from adk_prism.pipeline.conversation import Start
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.message_view import scope_of, told
 from adk_prism.pipeline.placed_frames import Placed, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
@@ -155,7 +156,9 @@ class Exchange:
                 await self._show(frame.request_id, self._of_run(run))
         finally:
             if request.is_aborted:
-                await self._context.runs.cancel(run)
+                summary = await self._context.runs.cancel(run)
+                deed = Deed(action="run cancelled", origin=summary.origin, run=run)
+                await self._context.audit.note(deed)
 
     async def _resume(self, frame: Resume, request: _Request) -> None:
         request.shows = True

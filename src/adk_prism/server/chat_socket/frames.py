@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import Unprocessable, UsageError
+from adk_prism.server.strict_body import check_frame
 
 LONGEST_ID = 128
 """Characters of a request's id; the SDK's has sixteen."""
@@ -75,6 +76,7 @@ def read_frame(text: str | bytes) -> ChatFrame:
         raise Unprocessable(f"{error}. Types are send, resume, abort.") from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         raise UsageError("That is not JSON. Expected a frame: send, resume or abort.") from None
+    check_frame(text)
     if not 0 < len(frame.request_id) <= LONGEST_ID:
         raise Unprocessable(f"`requestId` is empty or longer than {LONGEST_ID} characters.")
     return frame

@@ -13,11 +13,11 @@ from adk_prism.server.identity.proxy_header import ProxyHeader
 from adk_prism.server.identity.token_file import TokenFile
 from adk_prism.server.settings import Settings
 from adk_prism.server.share_links import ShareLinks
-from adk_prism.server.tickets import Tickets
+from adk_prism.server.tickets import TicketOffice
 
 
 def build_identity(
-    settings: Settings, tickets: Tickets, links: ShareLinks, authenticate: Authenticate | None
+    settings: Settings, tickets: TicketOffice, links: ShareLinks, authenticate: Authenticate | None
 ) -> Identity:
     """Return who may be known, and how. Raise `UsageError` for a file or function that is no good."""
     methods: list[Method] = []

@@ -102,6 +102,19 @@ def may_see(caller: Caller, run: RunId, owner: str) -> bool:
             assert_never(caller)
 
 
+def may_operate(caller: Caller) -> bool:
+    """Tell whether a caller may look at what concerns everybody: numbers, and who did what."""
+    match caller:
+        case Anyone():
+            return True
+        case Principal():
+            return caller.admin
+        case Guest():
+            return False
+        case _:
+            assert_never(caller)
+
+
 def account(caller: Caller) -> str:
     """Return the name under which a caller's use of the server is counted."""
     match caller:

@@ -17,17 +17,17 @@ from adk_prism.errors import NotFound, Unauthorized
 from adk_prism.server.identity.caller import Anyone, Caller, Guest, Principal
 from adk_prism.server.identity.method import Method
 from adk_prism.server.share_links import ShareLinks
-from adk_prism.server.tickets import Tickets, place_of
+from adk_prism.server.tickets import TicketOffice, place_of
 
 TICKET, SHARE = "ticket", "share"
 """Query parameters; taken off before anything else sees the URL."""
 
-OPEN_PATHS = frozenset({"/health", "/ready", "/prism.svg"})
+OPEN_PATHS = frozenset({"/", "/health", "/ready", "/prism.svg"})
 OPEN_FOLDERS = ("/assets/",)
-"""What anybody may ask for: whether the server is well, and the code of its page."""
+"""What anybody may ask for: whether the server is well, and its page, which asks for a token itself."""
 
 BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
-"""Lets a browser ask its person for a token, when it is the page that is opened."""
+"""Lets a browser ask its person for a token, where an address other than the page's is opened by hand."""
 
 
 class Identity:
@@ -36,7 +36,7 @@ class Identity:
     def __init__(
         self,
         methods: Sequence[Method],
-        tickets: Tickets,
+        tickets: TicketOffice,
         links: ShareLinks,
         admins: Collection[str] = (),
     ) -> None:
@@ -57,7 +57,7 @@ class Identity:
         credentials = _take_credentials(scope)
         path = path_of(scope)
         if ticket := credentials.get(TICKET):
-            return self._by_ticket(ticket, path, scope)
+            return await self._by_ticket(ticket, path, scope)
         if link := credentials.get(SHARE):
             return await self._by_link(link, path, scope)
         connection = HTTPConnection(scope)
@@ -77,9 +77,9 @@ class Identity:
             return structs.replace(principal, admin=True)
         return principal
 
-    def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
+    async def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
         place = place_of(path, scope["query_string"].decode("latin-1"))
-        caller = self._tickets.redeem(ticket, place)
+        caller = await self._tickets.redeem(ticket, place)
         # A ticket is for what cannot send a header, which is never a request that sends a body.
         if caller is None or scope.get("method", "GET") != "GET":
             raise Unauthorized("The ticket is unknown, used, too old, or for another URL.")

@@ -19,6 +19,7 @@ from adk_prism.server.identity.caller import (
     Caller,
     acting_user,
     caller_of,
+    may_operate,
     may_see,
     spoken_user,
 )
@@ -31,6 +32,15 @@ async def _caller(connection: HTTPConnection) -> Caller:
 
 CallerOf = Annotated[Caller, Depends(_caller)]
 """Who calls."""
+
+
+async def _administrator(caller: CallerOf) -> None:
+    if not may_operate(caller):
+        raise NotFound("There is nothing here for you: it is for administrators.")
+
+
+Administrator = Depends(_administrator)
+"""For routes that tell of everybody, as a dependency."""
 
 
 async def _path_user(caller: CallerOf, user_id: UserId) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, NoReturn
 
 from adk_prism.errors import TooMany
 from adk_prism.server.limits.bucket import Bucket
@@ -20,15 +20,18 @@ KEPT = 10_000
 """Accounts that are remembered at least; beyond, those that use nothing are forgotten."""
 
 Kind = Literal["http", "websocket"]
+Refused = Callable[[str], None]
+"""Is told by which limit somebody was refused."""
 
 
 class Account:
     """One caller's."""
 
-    __slots__ = ("_bytes", "_limits", "_open", "_rate")
+    __slots__ = ("_bytes", "_limits", "_open", "_rate", "_refused")
 
-    def __init__(self, limits: CallerLimits, now: float) -> None:
+    def __init__(self, limits: CallerLimits, now: float, refused: Refused) -> None:
         self._limits = limits
+        self._refused = refused
         self._open: dict[Kind, int] = {"http": 0, "websocket": 0}
         self._rate = Bucket(limits.rate, limits.rate * BURST, now) if limits.rate else None
         self._bytes = Bucket(limits.bytes, limits.bytes, now) if limits.bytes else None
@@ -44,19 +47,24 @@ class Account:
             self._open[kind] -= 1
 
     def _check(self, kind: Kind, now: float) -> None:
-        most, what = {
-            "http": (self._limits.requests, "requests and streams"),
-            "websocket": (self._limits.sockets, "sockets"),
+        limit, most, what = {
+            "http": ("requests", self._limits.requests, "requests and streams"),
+            "websocket": ("sockets", self._limits.sockets, "sockets"),
         }[kind]
         if most and self._open[kind] >= most:
-            raise TooMany(f"You have {most} {what} open; close one first.", AGAIN)
+            self._refuse(limit, f"You have {most} {what} open; close one first.", AGAIN)
         if self._bytes is not None and (delay := self._bytes.wait(0, now)):
-            raise TooMany(f"You may send and be sent {self._limits.bytes} bytes a second.", delay)
+            text = f"You may send and be sent {self._limits.bytes} bytes a second."
+            self._refuse("bytes", text, delay)
         if self._rate is None:
             return
         if delay := self._rate.wait(1, now):
-            raise TooMany(f"You may ask {self._limits.rate} times a second.", delay)
+            self._refuse("rate", f"You may ask {self._limits.rate} times a second.", delay)
         self._rate.take(1, now)
+
+    def _refuse(self, limit: str, text: str, again: float) -> NoReturn:
+        self._refused(limit)
+        raise TooMany(text, again)
 
     def use(self, amount: int, now: float) -> float:
         """Count bytes; return for how many seconds the next ones should wait."""
@@ -74,8 +82,15 @@ class Account:
 class Accounts:
     """Every caller's, as long as there is something to remember."""
 
-    def __init__(self, limits: CallerLimits, clock: Callable[[], float], kept: int = KEPT) -> None:
+    def __init__(
+        self,
+        limits: CallerLimits,
+        clock: Callable[[], float],
+        refused: Refused,
+        kept: int = KEPT,
+    ) -> None:
         self._limits = limits
+        self._refused = refused
         self._clock = clock
         self._kept = kept
         self._accounts: dict[str, Account] = {}
@@ -86,7 +101,7 @@ class Accounts:
         account = self._accounts.get(name)
         if account is None:
             self._forget()
-            account = self._accounts[name] = Account(self._limits, self._clock())
+            account = self._accounts[name] = Account(self._limits, self._clock(), self._refused)
         return account
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
 """The limits of a caller, kept for every request and socket: pure ASGI, for what streams.
 
 One too many is refused before it is read, with 429 and `Retry-After`. Bytes are counted both ways; where
-there were too many, what goes out waits, which delays this caller and nobody else: a run never waits for
-its viewers.
+there were too many, the next ones wait, which delays this caller and nobody else: a run never waits for its
+viewers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.server.identity.caller import account, of_scope
-from adk_prism.server.limits.account import Account, Accounts
+from adk_prism.server.limits.account import Account, Accounts, Refused
 from adk_prism.server.limits.caller_limits import CallerLimits
 
 LONGEST_WAIT = 5.0
@@ -28,12 +28,16 @@ class Limit:
     """Keeps callers within their limits."""
 
     def __init__(
-        self, app: ASGIApp, limits: CallerLimits, clock: Callable[[], float] = time.monotonic
+        self,
+        app: ASGIApp,
+        limits: CallerLimits,
+        refused: Refused,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self._clock = clock
         self._counts_bytes = bool(limits.bytes)
-        self._accounts = Accounts(limits, clock)
+        self._accounts = Accounts(limits, clock, refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -48,19 +52,23 @@ class Limit:
     def _sent(self, own: Account, send: Send) -> Send:
         async def send_counted(message: Message) -> None:
             await send(message)
-            delay = own.use(_size(message, _SENT), self._clock())
-            if delay:
-                await asyncio.sleep(min(delay, LONGEST_WAIT))
+            await self._pay(own, _size(message, _SENT))
 
         return send_counted
 
     def _received(self, own: Account, receive: Receive) -> Receive:
         async def receive_counted() -> Message:
             message = await receive()
-            own.use(_size(message, _RECEIVED), self._clock())
+            await self._pay(own, _size(message, _RECEIVED))
             return message
 
         return receive_counted
+
+    async def _pay(self, own: Account, amount: int) -> None:
+        """Wait where more was used than there is."""
+        delay = own.use(amount, self._clock())
+        if delay:
+            await asyncio.sleep(min(delay, LONGEST_WAIT))
 
 
 def _size(message: Message, kinds: dict[str, tuple[str, ...]]) -> int:

@@ -21,6 +21,7 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import NotFound, UsageError
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk_models import SaveArtifact, UpdateMemory
 from adk_prism.server.context import Context
@@ -138,6 +139,8 @@ class _ArtifactRoutes:
         """Delete every version of an artifact; one that is not there is no error."""
         with _refusals():
             await self._service(place.origin).delete_artifact(**place.keys())
+        deed = Deed(action="artifact deleted", origin=place.origin, about=place.name)
+        await self._context.audit.note(deed)
 
     async def add_to_memory(
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory

@@ -18,6 +18,7 @@ from google.adk.events._internal_metadata import mark_restored
 from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk_models import CreateSession, RewindSession, UpdateSession
 from adk_prism.server.client_state import check_state
@@ -103,11 +104,15 @@ class _SessionRoutes:
         async with self._context.gate.quiet(origin):
             await sessions.delete(origin)
             await self._context.log.delete_session(origin)
+        await self._context.audit.note(Deed(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
         """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
         self._context.lifecycle.check_open()
         run = await self._context.rewinds.rewind(origin, request.invocation_id)
+        about = request.invocation_id
+        deed = Deed(action="session rewound", origin=origin, run=run, about=about)
+        await self._context.audit.note(deed)
         session = await self._context.apps.sessions(origin.app).get(origin)
         return _json(session_json(session), {RUN_HEADER: run})
 

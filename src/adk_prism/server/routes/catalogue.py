@@ -20,14 +20,16 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.errors import AppFailed, Gone, NotFound
 from adk_prism.models import ScriptedModel
+from adk_prism.pipeline.live_messages import first_words
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunSummary
-from adk_prism.runlog.entry import RunStarted
+from adk_prism.runlog.entry import RunId, RunStarted
 from adk_prism.server.app_info import folder_of, root_of
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.apps import BUNDLED
+from adk_prism.source.live.ability import can_talk
 
 LONGEST_TITLE = 120
 """Characters of a conversation's title: two lines of a narrow list."""
@@ -53,7 +55,10 @@ class _Catalogue:
         self._context = context
 
     async def apps(self) -> list[dict[str, Any]]:
-        """Return every app: its model, agents and first prompts, or why it could not be loaded."""
+        """Return every app: its model, agents and first prompts, or why it could not be loaded.
+
+        `live`: it can be talked to, over `WS /api/live/{app}`.
+        """
         return [await self._app(name) for name in self._context.apps.names()]
 
     async def _app(self, name: str) -> dict[str, Any]:
@@ -69,6 +74,7 @@ class _Catalogue:
             "agents": [agent.name for agent in agents],
             "models": sorted({agent.model for agent in agents if agent.model}),
             "offline": _is_offline(root_of(runner)),
+            "live": can_talk(root_of(runner)),
             "bundled": folder is not None and folder.is_relative_to(BUNDLED),
             "prompts": await asyncio.to_thread(_prompts, folder) if folder else [],
         }
@@ -98,7 +104,7 @@ class _Catalogue:
             "app": last.origin.app,
             "user": last.origin.user,
             "session": last.origin.session,
-            "title": _title(heads),
+            "title": _title(heads) or (await self._spoken(runs[0].run) if heads[0].live else ""),
             "started": runs[0].started,
             "active": last.ended or last.started,
             "runs": len(runs),
@@ -107,14 +113,21 @@ class _Catalogue:
             "uploaded": heads[0].uploaded,
         }
 
+    async def _spoken(self, run: RunId) -> str:
+        return _short(await first_words(self._context.chats, run))
+
 
 def _title(heads: Iterable[RunStarted]) -> str:
     for head in heads:
         spoken = user_message("", head.message)
         for part in (spoken or {}).get("parts", ()):
             if part.get("type") == "text" and part["text"].strip():
-                return " ".join(part["text"][: LONGEST_TITLE * 4].split())[:LONGEST_TITLE]
+                return _short(part["text"])
     return ""
+
+
+def _short(text: str) -> str:
+    return " ".join(text[: LONGEST_TITLE * 4].split())[:LONGEST_TITLE]
 
 
 def _is_offline(root: BaseNode) -> bool:

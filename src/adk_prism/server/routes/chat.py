@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
 from adk_prism.pipeline.live_messages import live_messages
 from adk_prism.pipeline.message_view import message_frames, open_message
@@ -163,4 +164,7 @@ class _ChatRoutes:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        return {"stopped": await self._context.gate.stop(origin)}
+        stopped = await self._context.gate.stop(origin)
+        if stopped:
+            await self._context.audit.note(Deed(action="run cancelled", origin=origin))
+        return {"stopped": stopped}

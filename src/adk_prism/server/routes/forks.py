@@ -13,6 +13,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.forks import Forked, Wish
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
 from adk_prism.server.client_state import check_state
@@ -55,7 +56,8 @@ class _ForkRoutes:
     ) -> dict[str, Any]:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
         self._context.lifecycle.check_open()
-        app = (await self._context.log.summary(run)).origin.app
+        origin = (await self._context.log.summary(run)).origin
+        app = origin.app
         delta = asked.state_delta or {}
         self._context.apps.runner(app)
         check_state(self._context, app, delta)
@@ -76,6 +78,9 @@ class _ForkRoutes:
         body = await request.body()
         new = await self._context.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
+        for forked in made:
+            deed = Deed(action="run forked", origin=origin, run=run, about=forked.run)
+            await self._context.audit.note(deed)
         return await self._answer(new, made)
 
     async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:

@@ -52,6 +52,6 @@ def routes(context: Context) -> APIRouter:
             options=options,
             files=FileLinks(page_url(socket, context.settings)),
         )
-        await talk(socket, wishes, context.live, context.log)
+        await talk(socket, wishes, context.live, context.log, context.audit.note)
 
     return router

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from adk_prism.errors import BadPosition
+from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.registry import protocol
@@ -20,7 +21,6 @@ from adk_prism.server.event_stream import EventStream
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.routes.run import RUN_HEADER
-from adk_prism.server.run_file import file_response
 from adk_prism.source.recording import write_run
 
 
@@ -71,7 +71,12 @@ class _RunsRoutes:
 
     async def cancel(self, run: Run) -> dict[str, Any]:
         """Stop a run and return it; one that is over stays as it is."""
-        return shown_run(await self._context.runs.cancel(run))
+        was_over = (await self._context.log.summary(run)).outcome is not None
+        summary = await self._context.runs.cancel(run)
+        if not was_over:
+            deed = Deed(action="run cancelled", origin=summary.origin, run=run)
+            await self._context.audit.note(deed)
+        return shown_run(summary)
 
     async def recording(self, run: Run) -> Response:
         """Return the run as a recording: JSON lines, one entry each."""
@@ -87,9 +92,15 @@ class _RunsRoutes:
             for line in write_run([entry]):
                 yield line
 
-    async def file(self, run: Run, cursor: int, part: str) -> Response:
-        """Return a file that an event of the run holds."""
-        return await file_response(self._context.log, run, cursor, part)
+    async def file(
+        self,
+        run: Run,
+        cursor: int,
+        part: str,
+        range_: Annotated[str, Header(alias="Range")] = "",
+    ) -> Response:
+        """Return a file that an event of the run holds or refers to."""
+        return await self._context.files.answer(run, cursor, part, range_)
 
 
 def _after(run: RunId, after: str, last_event_id: str) -> Position:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from adk_prism.errors import Forbidden, NotFound
+from adk_prism.pipeline.deeds import Action, Deed
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
@@ -51,6 +52,7 @@ class _LinkRoutes:
         owner = await self._owner(request, run)
         lifetime = asked.expires_in if asked else LIFETIME
         link, token = await self._context.links.create(run, owner.user, lifetime)
+        await self._note("link made", run, link.id)
         address = f"{base_url(request, self._context.settings)}/api/runs/{run}/share?share={token}"
         return {**_shown(link), "token": token, "url": address}
 
@@ -63,6 +65,12 @@ class _LinkRoutes:
         """Take a link back; what it has open is closed."""
         await self._owner(request, run)
         await self._context.links.revoke(run, link)
+        await self._note("link revoked", run, link)
+
+    async def _note(self, action: Action, run: RunId, link: str) -> None:
+        origin = (await self._context.log.summary(run)).origin
+        deed = Deed(action=action, origin=origin, run=run, about=link)
+        await self._context.audit.note(deed)
 
     async def _owner(self, request: Request, run: RunId) -> Principal:
         """Return who asks, who may: the run was looked at already for everybody who is known."""

@@ -34,6 +34,6 @@ def routes(context: Context) -> APIRouter:
         if not isinstance(caller, Principal):
             raise UsageError("This server asks nobody who it is; open the URL without a ticket.")
         place = place_of_url(asked.url, request.scope.get("root_path", ""))
-        return {"ticket": context.tickets.issue(caller, place), "expiresIn": LIFETIME}
+        return {"ticket": await context.tickets.issue(caller, place), "expiresIn": LIFETIME}
 
     return router

@@ -1,8 +1,4 @@
-"""A file that an event of a run holds, by its place in the log, never by an address a client gives.
-
-What is in the log is served: as an attachment and never sniffed, unless a browser can show it without
-running it. A reference to a store elsewhere is not followed in this version.
-"""
+"""What an entry of the log holds at one of its parts: bytes, or a reference to a file elsewhere."""
 
 from __future__ import annotations
 
@@ -11,45 +7,44 @@ import binascii
 import re
 from contextlib import aclosing
 
-from fastapi import Response
+from msgspec import Struct
 
-from adk_prism.errors import NotBuilt, NotFound
+from adk_prism.errors import NotFound
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
-from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, ChildEvent, RunId
 
 _PART = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}")
-_HARMLESS = re.compile(
-    r"(?:image/(?:png|jpeg|gif|webp|avif)|audio/[\w.+-]+|video/[\w.+-]+|text/plain)"
-)
-"""Shown in place by a browser, and unable to run anything. SVG and HTML are not among them."""
+_STANDARD = str.maketrans("-_", "+/")
 
 
-async def file_response(log: RunLog, run: RunId, cursor: int, part: str) -> Response:
-    """Return a part's file. Raise `NotFound`, `Gone`, or `NotBuilt` for a reference elsewhere."""
-    held = _find(await _event(log, run, cursor), part)
-    if isinstance(held, FileData):
-        raise NotBuilt("This file lies in another store, which this version does not fetch from.")
+class HeldBytes(Struct, frozen=True):
+    """A file that is in the event itself."""
+
+    data: bytes
+    media_type: str
+    name: str
+
+
+class Reference(Struct, frozen=True):
+    """A file that lies elsewhere."""
+
+    uri: str
+    media_type: str
+    name: str
+
+
+async def held_file(log: RunLog, run: RunId, cursor: int, part: str) -> HeldBytes | Reference:
+    """Return what a part holds. Raise `NotFound` where there is none, `Gone` for a trimmed entry."""
+    found = _find(await _event(log, run, cursor), part)
+    media_type, name = found.mime_type or "", found.display_name or ""
+    if isinstance(found, FileData):
+        return Reference(found.file_uri or "", media_type, name)
     try:
-        data = base64.b64decode((held.data or "").translate(str.maketrans("-_", "+/")) + "==")
+        data = base64.b64decode((found.data or "").translate(_STANDARD) + "==")
     except binascii.Error:
         raise NotFound("The file in this part cannot be decoded.") from None
-    media_type = (held.mime_type or UNKNOWN_TYPE).partition(";")[0].strip()
-    if not _MEDIA_TYPE.fullmatch(media_type):
-        media_type = UNKNOWN_TYPE
-    inline = _HARMLESS.fullmatch(media_type) is not None
-    return Response(
-        data,
-        media_type=media_type,
-        headers={
-            "content-disposition": "inline" if inline else "attachment",
-            "x-content-type-options": "nosniff",
-            "content-security-policy": "sandbox; default-src 'none'",
-            "cache-control": "private, max-age=31536000, immutable",
-        },
-    )
+    return HeldBytes(data, media_type, name)
 
 
 async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:

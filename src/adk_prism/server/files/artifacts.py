@@ -1,0 +1,69 @@
+"""`artifact://` references: a version of an artifact, as ADK's artifact service gives it.
+
+Follows google-adk 2.13 `artifacts/artifact_util.py`. A run is given artifacts of its own session and of
+its user; any other reference is answered as one that is not there, whatever the service would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from google.adk.artifacts.artifact_util import parse_artifact_uri
+from google.adk.errors.input_validation_error import InputValidationError
+from google.genai import types
+
+from adk_prism.errors import NotFound, SourceError
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.files.held import HeldBytes, Reference
+from adk_prism.server.names import USER_SCOPE
+from adk_prism.source.apps import Apps
+
+SCHEME = "artifact://"
+
+PATIENCE = 30.0
+"""Seconds for a service to load one artifact, which it does as a whole."""
+
+LONGEST_VERSION = 15
+"""Digits. Longer is no count of versions, and no integer of a database."""
+
+_MISSING = "The run refers to an artifact that is not there."
+
+
+async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes | Reference:
+    """Return an artifact that a run refers to; it may be a reference itself. Raise `NotFound`."""
+    wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
+    service = apps.runner(origin.app).artifact_service
+    if (
+        service is None
+        or wanted is None
+        or (wanted.app_name, wanted.user_id) != (origin.app, origin.user)
+        or wanted.session_id not in (None, origin.session)
+        or (wanted.session_id is None) != wanted.filename.startswith(USER_SCOPE)
+    ):
+        raise NotFound(_MISSING)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            part = await service.load_artifact(
+                app_name=origin.app,
+                user_id=origin.user,
+                session_id=origin.session,
+                filename=wanted.filename,
+                version=wanted.version,
+            )
+    except InputValidationError:
+        raise NotFound(_MISSING) from None
+    except TimeoutError:
+        raise SourceError("The artifact service takes too long; try again later.") from None
+    if part is None:
+        raise NotFound(_MISSING)
+    return _as_file(part, wanted.filename)
+
+
+def _as_file(part: types.Part, name: str) -> HeldBytes | Reference:
+    if part.inline_data is not None:
+        return HeldBytes(part.inline_data.data or b"", part.inline_data.mime_type or "", name)
+    if part.file_data is not None:
+        return Reference(part.file_data.file_uri or "", part.file_data.mime_type or "", name)
+    if part.text is not None:
+        return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
+    raise NotFound(_MISSING)

@@ -1,0 +1,136 @@
+"""A run's files, by their place in the log, never by an address that a client gives.
+
+What is in the log is served. A reference is followed where that is safe: to an artifact of the run's own
+session or user, and to a folder of Cloud Storage that the operator named (`--files-from`, none by default).
+A reference in a recording that somebody uploaded is followed nowhere: there the client wrote the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from adk_prism.errors import Forbidden, TooLarge
+from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.pipeline.chats import Chats
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.server.files import artifacts
+from adk_prism.server.files.access_token import DefaultCredentials, NoToken
+from adk_prism.server.files.cloud_storage import HOST, CloudStorage
+from adk_prism.server.files.held import HeldBytes, Reference, held_file
+from adk_prism.server.files.places import AllowedPlaces, Place, place_of
+from adk_prism.server.files.presentation import A_WHILE, FOR_EVER, Presentation, plain_type
+from adk_prism.server.settings import Settings
+from adk_prism.source.apps import Apps
+
+
+class RunFiles:
+    """Answers requests for files of runs."""
+
+    def __init__(self, log: RunLog, chats: Chats, apps: Apps, settings: Settings) -> None:
+        """Raise `UsageError` where Cloud Storage is wanted and what it needs is not installed."""
+        self._log = log
+        self._chats = chats
+        self._apps = apps
+        self._limit = settings.files_limit
+        self._allowed = AllowedPlaces(settings.files_from)
+        self._storage = _storage(settings) if self._allowed else None
+
+    def opened(self) -> AbstractAsyncContextManager[object]:
+        """Hold what fetching needs."""
+        return self._storage.opened() if self._storage is not None else nullcontext()
+
+    async def answer(self, run: RunId, cursor: int, part: str, wanted: str = "") -> Response:
+        """Return a part's file, or a `Range` of it where it lies in Cloud Storage.
+
+        Raise `NotFound` or `Gone` where there is none, `Forbidden` for a reference that is not
+        followed, `TooLarge`, `SourceError` for what its store does.
+        """
+        file = await held_file(self._log, run, cursor, part)
+        if isinstance(file, HeldBytes):
+            return _whole(file, FOR_EVER)
+        head = await self._chats.head(run)
+        _check_own(head)
+        if file.uri.startswith(artifacts.SCHEME):
+            found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
+            if isinstance(found, HeldBytes):
+                self._check_size(len(found.data))
+                return _whole(found, A_WHILE)
+            file = found
+        return self._elsewhere(file, head.origin, wanted)
+
+    def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
+        place = place_of(file.uri)
+        if place is None or self._storage is None or not self._allowed.allow(place, origin):
+            raise Forbidden(_reason(file.uri))
+        return _Fetched(self._storage, place, file, wanted)
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise TooLarge(
+                f"The file has {size} bytes; this server hands on at most {self._limit}"
+                " (--files-limit)."
+            )
+
+
+def _storage(settings: Settings) -> CloudStorage:
+    if settings.files_emulator:
+        return CloudStorage(NoToken(), settings.files_limit, settings.files_emulator)
+    return CloudStorage(DefaultCredentials(), settings.files_limit, HOST)
+
+
+def _check_own(head: RunStarted) -> None:
+    if head.uploaded or head.foreign:
+        raise Forbidden("The run was uploaded: files that it refers to are not fetched.")
+
+
+def _reason(uri: str) -> str:
+    """Return why a reference is not followed, and what can be done."""
+    if uri.startswith(("http://", "https://")):
+        return "The file is on the web: open its own address. This server fetches none from there."
+    if uri.startswith("gs://"):
+        return (
+            "The file lies in a folder of Cloud Storage from which this server does not fetch;"
+            " the operator allows one with --files-from."
+        )
+    return "The file lies where this server does not fetch from."
+
+
+def _believed(stored: str, referred: str) -> str:
+    """Return a fetched file's type: the store knows better than the reference, if it knows at all."""
+    unsaid = stored.partition(";")[0].strip().lower() in ("", UNKNOWN_TYPE)
+    return plain_type(referred if unsaid else stored)
+
+
+def _whole(file: HeldBytes, max_age: int) -> Response:
+    shown = Presentation(plain_type(file.media_type), file.name, max_age)
+    return Response(file.data, media_type=shown.media_type, headers=shown.headers())
+
+
+class _Fetched(Response):
+    """A file handed on from its store. What the store refuses is raised before the first byte."""
+
+    def __init__(self, storage: CloudStorage, place: Place, file: Reference, wanted: str) -> None:
+        super().__init__()
+        self._storage = storage
+        self._place = place
+        self._file = file
+        self._wanted = wanted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._storage.fetch(self._place, self._wanted) as found:
+            media_type = _believed(found.media_type, self._file.media_type)
+            shown = Presentation(media_type, self._file.name or self._place.name, A_WHILE)
+            chunks: AsyncIterator[bytes] = found.chunks
+            answer = StreamingResponse(
+                chunks,
+                status_code=found.status,
+                media_type=media_type,
+                headers={**shown.headers(), **found.headers},
+            )
+            await answer(scope, receive, send)

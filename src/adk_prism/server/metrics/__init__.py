@@ -1,0 +1,1 @@
+"""What a server has done and does now, as numbers that a Prometheus can collect."""

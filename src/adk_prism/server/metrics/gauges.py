@@ -1,0 +1,51 @@
+"""How things are now: asked of the parts of a server whenever somebody wants to know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from adk_prism.server.metrics.family import Labels
+from adk_prism.server.metrics.metrics import UNKNOWN, Metrics
+
+if TYPE_CHECKING:
+    from adk_prism.server.context import Context
+
+
+def add_gauges(metrics: Metrics, context: Context) -> None:
+    """Have the parts of a server asked."""
+    runs, follower, calls = context.runs, context.follower, context.operations.calls
+    metrics.ask(
+        "adk_prism_runs_active",
+        "Runs that go on here.",
+        lambda: _single(runs.by_app()),
+        ("app",),
+    )
+    metrics.ask(
+        "adk_prism_viewers",
+        "Streams of runs that go on.",
+        lambda: _single(follower.viewers()),
+        ("protocol",),
+    )
+    metrics.ask(
+        "adk_prism_viewer_lag_entries",
+        "Entries of its run that the viewer furthest behind was not given yet.",
+        lambda: _single(follower.lag()),
+        ("protocol",),
+    )
+    metrics.ask(
+        "adk_prism_http_open",
+        "Requests, streams and sockets (method WS) that are open.",
+        lambda: Counter((call.method, call.route or UNKNOWN) for call in calls.open),
+        ("method", "route"),
+    )
+    metrics.ask(
+        "adk_prism_draining",
+        "Whether the server goes down.",
+        lambda: {(): float(context.draining)},
+    )
+
+
+def _single(numbers: Mapping[str, int]) -> Mapping[Labels, float]:
+    return {(name,): number for name, number in numbers.items()}

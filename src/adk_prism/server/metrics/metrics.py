@@ -1,0 +1,137 @@
+"""The numbers of one server.
+
+Labels are apps, protocols, route templates, outcomes, codes and limits: words that the operator or this
+program chose. Never a user, a session, a run or an address: those are in the access log.
+"""
+
+from __future__ import annotations
+
+import os
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.runlog.entry import Origin, RunEnded
+from adk_prism.server.calls import Call
+from adk_prism.server.metrics import process
+from adk_prism.server.metrics.family import Collect, Counter, Family, Gauge, Histogram, render
+from adk_prism.version import VERSION
+
+ANSWERS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds to an answer's first byte: what Prometheus's own clients use."""
+APPENDS = (0.00001, 0.00005, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+"""Seconds. An append to memory takes microseconds, one that waits for a disk or Redis milliseconds."""
+RUNS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
+LAGS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+UNKNOWN = "-"
+"""The route of what was refused before there was one, or has none."""
+
+
+class Metrics:
+    """Counts what happens, and asks the parts of the server how things are."""
+
+    def __init__(self) -> None:
+        self.requests = Counter(
+            "adk_prism_http_requests_total",
+            "HTTP requests that were answered, and sockets that were closed.",
+            ("method", "route", "status"),
+        )
+        self.first_bytes = Histogram(
+            "adk_prism_http_first_byte_seconds",
+            "Time from a request to the first byte of its answer.",
+            ANSWERS,
+            ("route",),
+        )
+        self.sent = Counter(
+            "adk_prism_http_sent_bytes_total", "Bytes of bodies and frames sent.", ("route",)
+        )
+        self.received = Counter(
+            "adk_prism_http_received_bytes_total",
+            "Bytes of bodies and frames received.",
+            ("route",),
+        )
+        self.cut = Counter(
+            "adk_prism_streams_cut_total",
+            "Answers that ended before they were complete: the client left, stood still, or was sent away.",
+            ("route",),
+        )
+        self.refusals = Counter(
+            "adk_prism_refusals_total", "Requests beyond a limit of their caller.", ("limit",)
+        )
+        self.runs_started = Counter(
+            "adk_prism_runs_started_total", "Runs that began here.", ("app",)
+        )
+        self.runs_ended = Counter(
+            "adk_prism_runs_ended_total",
+            "Runs that ended here; code: why, for those that failed.",
+            ("app", "outcome", "code"),
+        )
+        self.takeovers = Counter(
+            "adk_prism_takeovers_total", "Runs of dead processes that go on here.", ("app",)
+        )
+        self.run_time = Histogram(
+            "adk_prism_run_duration_seconds", "How long runs took here.", RUNS, ("app",)
+        )
+        self.appends = Histogram(
+            "adk_prism_log_append_seconds", "How long the run log took to take an entry.", APPENDS
+        )
+        self.commits = Histogram(
+            "adk_prism_log_commit_seconds", "How long the run log took to make sure.", APPENDS
+        )
+        self.loop_lag = Histogram(
+            "adk_prism_event_loop_lag_seconds", "How late the event loop was for a timer.", LAGS
+        )
+        self.diagnostics = Counter(
+            "adk_prism_diagnostics_total", "What the operator was told of.", ("kind",)
+        )
+        self._families: list[Family] = [f for f in vars(self).values() if hasattr(f, "about")]
+        self._families += [_build(), *process.families()]
+
+    def ask(self, name: str, help: str, collect: Collect, labels: tuple[str, ...] = ()) -> None:
+        """Have a number asked for whenever somebody wants to know."""
+        self._families.append(Gauge(name, help, collect, labels))
+
+    def text(self) -> str:
+        """Return everything as a Prometheus reads it."""
+        return render(self._families)
+
+    # ------------------------------------------------------------------ what tells it
+
+    def counting(self, report: Report) -> Report:
+        """Return a report whose diagnostics are counted."""
+
+        def counted(diagnostic: Diagnostic) -> None:
+            self.diagnostics.add(diagnostic.kind)
+            report(diagnostic)
+
+        return counted
+
+    def call_ended(self, call: Call) -> None:
+        """Take a request or socket that is over."""
+        route = call.route or UNKNOWN
+        self.requests.add(call.method, route, str(call.status or UNKNOWN))
+        self.sent.add(route, by=call.sent)
+        self.received.add(route, by=call.received)
+        if call.first_byte is not None:
+            self.first_bytes.observe(call.first_byte, route)
+        if call.is_cut:
+            self.cut.add(route)
+
+    def refused(self, limit: str) -> None:
+        """Take a refusal."""
+        self.refusals.add(limit)
+
+    def run_began(self, origin: Origin, *, taken_over: bool) -> None:
+        """Take a run that goes on here from now."""
+        (self.takeovers if taken_over else self.runs_started).add(origin.app)
+
+    def run_ended(self, origin: Origin, end: RunEnded | None, seconds: float) -> None:
+        """Take a run that does not go on here any more; without an end, somebody else has it."""
+        if end is not None:
+            self.runs_ended.add(origin.app, end.outcome, end.code)
+            self.run_time.observe(seconds, origin.app)
+
+
+def _build() -> Family:
+    labels = (VERSION, str(os.getpid()))
+    named = ("version", "process")
+    return Gauge("adk_prism_info", "This program, and its process.", lambda: {labels: 1.0}, named)

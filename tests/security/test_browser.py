@@ -1,0 +1,78 @@
+"""A web page in somebody's browser that is not ours: it changes nothing, and reads nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.security.people import BOB, House, headers, house
+from tests.security.route_table import ROUTES, Open
+from tests.security.test_isolation import HTTP, ask, everything
+from tests.security.test_sockets import SOCKETS, address, serving, status
+
+FOREIGN = ("https://evil.example", "null", "http://127.0.0.1:8000.evil.example", "http://localhost")
+REBOUND = ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "0x7f.1:8000")
+SIMPLE = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x")
+"""What a form sends without asking first."""
+
+
+async def test_a_page_of_another_origin_calls_nothing(tmp_path: Path) -> None:
+    """On every route and method, with a good credential: 403, and nothing has happened."""
+    async with house(tmp_path) as made:
+        before = await everything(made)
+        for name in HTTP:
+            for origin in FOREIGN:
+                refused = await ask(made, name, headers={**headers(BOB), "origin": origin})
+                assert refused.status_code == 403, (name, origin)
+                assert "access-control-allow-origin" not in refused.headers
+        assert await everything(made) == before
+
+
+async def test_a_name_that_was_bound_anew_reads_nothing(tmp_path: Path) -> None:
+    """The browser thinks that it talks to the page's own server: the Host gives it away, on GET too."""
+    async with house(tmp_path) as made:
+        for name in HTTP:
+            for host in REBOUND:
+                refused = await ask(made, name, headers={**headers(BOB), "host": host})
+                assert refused.status_code == 403, (name, host)
+
+
+@pytest.mark.parametrize("kind", SIMPLE)
+async def test_a_form_is_no_request(kind: str, tmp_path: Path) -> None:
+    """Even where no Origin is sent: a body has to say that it is JSON."""
+    async with house(tmp_path) as made:
+        before = await everything(made)
+        for name, row in ROUTES.items():
+            method, _, path = name.partition(" ")
+            if method not in ("POST", "PATCH") or isinstance(row, Open):
+                continue
+            answer = await _form(made, method, name, kind)
+            # Where no body is looked at (stop, cancel), there is none to misread.
+            assert answer in (415, 422) or "stop" in path or "cancel" in path, (name, answer)
+        assert await everything(made) == before
+
+
+async def _form(made: House, method: str, name: str, kind: str) -> int:
+    from tests.security.route_table import path_of
+
+    given = {**headers(BOB), "content-type": kind}
+    path = path_of(ROUTES[name], made.bobs)
+    answer = await made.client.request(method, path, headers=given, content=b'{"a":"b"}')
+    return answer.status_code
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+async def test_a_socket_is_not_a_foreign_pages(path: str, tmp_path: Path) -> None:
+    """A browser always says where a socket's page is from; a program says nothing, and is known."""
+    async with serving(tmp_path) as (server, _):
+        url = address(server, path)
+        for origin in ("https://evil.example", "null", "http://localhost:1"):
+            given = {**headers(BOB), "origin": origin}
+            assert await status(url, additional_headers=given) == 403
+        for host in ("evil.example", "127.0.0.1.evil.example"):
+            assert await status(url, additional_headers={**headers(BOB), "host": host}) in (
+                400,
+                403,
+            )
+        assert await status(url, additional_headers=headers(BOB)) == 101
+        assert await status(url) == 401
