@@ -29,10 +29,12 @@ NAMES = (
     "long_runs",
     "viewers",
     "live",
+    "live_hour",
     "long_sessions",
     "redis_log",
     "start_up",
     "page",
+    "console",
 )
 
 

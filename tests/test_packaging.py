@@ -77,5 +77,7 @@ def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert shipped == written
-    page = {f"adk_prism/web/dist/{name}" for name in ("index.html", "share/page.js", "share/page.css")}
+    page = {
+        f"adk_prism/web/dist/{name}" for name in ("index.html", "share/page.js", "share/page.css")
+    }
     assert {"adk_prism/py.typed"} | page <= shipped

@@ -1,7 +1,8 @@
 /**
  * Leaves out of the page what it never runs, but other packages drag along.
  *
- * - zod's translation of schemas into JSON Schema: the AI SDK tells models of tools with it, on servers.
+ * - zod's translation of schemas into JSON Schema: the AI SDK tells models of tools with it, on servers. And zod's sentences:
+ *   that a chunk is not one says enough.
  * - The writer of Markdown: remark-gfm has one beside its reader.
  * - Moves of the graph that take time, and colours between colours: d3-zoom has them for whoever asks for them. The graph
  *   moves at once, and a double click does not zoom it (`GraphPanel`).
@@ -17,6 +18,7 @@ type Stand = { of: RegExp; code: (file: string) => string };
 
 const STANDS: readonly Stand[] = [
   { of: /zod[\\/]v4[\\/]core[\\/](?:to-json-schema|json-schema-processors)\.js$/, code: empty },
+  { of: /zod[\\/]v4[\\/]locales[\\/]en\.js$/, code: () => 'export default () => ({});' },
   { of: /mdast-util-to-markdown[\\/]index\.js$/, code: () => 'export const defaultHandlers = {}; export const toMarkdown = () => undefined;' },
   { of: /markdown-table[\\/]index\.js$/, code: () => 'export const markdownTable = () => undefined;' },
   { of: /property-information[\\/]lib[\\/]svg\.js$/, code: () => "export const svg = { property: {}, normal: {}, space: 'svg' };" },
@@ -34,6 +36,9 @@ function empty(file: string): string {
   const names = [...readFileSync(file, 'utf-8').matchAll(EXPORTED)].map((match) => match[1] ?? match[2]);
   return ['const left = () => undefined;', ...names.map((name) => `export { left as ${name} };`)].join('\n');
 }
+
+/** Makers of components: one that nobody shows, such as React Flow's small map, is left out. */
+export const PURE = ['memo', 'forwardRef', 'createContext'];
 
 export function lean(): Plugin {
   return {

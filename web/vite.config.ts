@@ -1,7 +1,7 @@
 /** Builds the page into the Python package, which serves it and ships it in the wheel. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
-import { lean } from './lean.ts';
+import { lean, PURE } from './lean.ts';
 
 export default defineConfig({
   plugins: [react(), lean()],
@@ -17,5 +17,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 700,
+    rolldownOptions: { treeshake: { manualPureFunctions: PURE } },
   },
 });

@@ -1,14 +1,11 @@
 /** Builds the same page as one script and one style sheet, which `adk-prism share` writes into a file with a run. */
 import react from '@vitejs/plugin-react';
-import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
-import { alone, lean } from './lean.ts';
+import { alone, lean, PURE } from './lean.ts';
 
 export default defineConfig({
   plugins: [react(), lean(), alone()],
   publicDir: false,
-  // Nobody can be talked to from a file.
-  resolve: { alias: [{ find: /^.*\/voice\/VoiceBar$/, replacement: fileURLToPath(new URL('src/voice/Nobody.tsx', import.meta.url)) }] },
   build: {
     outDir: '../src/adk_prism/web/dist/share',
     emptyOutDir: true,
@@ -18,7 +15,8 @@ export default defineConfig({
     modulePreload: false,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 2000,
-    rollupOptions: {
+    rolldownOptions: {
+      treeshake: { manualPureFunctions: PURE },
       input: 'src/main.tsx',
       output: {
         // A file that is opened from a disk can load nothing: no chunk may stay outside.

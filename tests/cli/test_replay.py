@@ -157,6 +157,10 @@ BROKEN = {
     "no JSON": (b"oops\n", "line 3 is not an ADK event"),
     "no event": (b'{"hello":"world"}\n', "line 3 is not an ADK event"),
     "not UTF-8": (b'{"author":"\xff\xfe"}\n', "line 3 is not an ADK event"),
+    "not UTF-8, where nobody reads": (
+        b'{"author":"a","actions":{"stateDelta":{"x":"\xff"}}}\n',
+        "line 3 is not an ADK event",
+    ),
 }
 
 

@@ -28,6 +28,12 @@ Json = dict[str, Any]
 Family = Literal["2.5", "3.1"]
 HANDLE = "a-secret-handle"
 PIECE = b"\1\0" * 240
+CALLS: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {
+    "pay": ("Paid.", [("c4", "pay", {"amount": 4})]),
+    "pay twice": ("Paid.", [("c1", "pay", {"amount": 1}), ("c2", "pay", {"amount": 2})]),
+    "place": ("Here.", [("c5", "place", {})]),
+}
+"""Prompts that make it call, and what it says to the answers."""
 
 
 @dataclass
@@ -96,6 +102,8 @@ class _Session:
         self._family = family
         self._talking: asyncio.Task[None] | None = None
         self._waiting: set[str] = set()
+        self._then = ""
+        """What is said when all calls are answered."""
         self._heard = 0
 
     async def run(self) -> None:
@@ -164,19 +172,35 @@ class _Session:
             await self._content(turnComplete=True)
 
     async def _prompt(self, text: str) -> None:
-        if text == "pay twice":
-            await self._content(outputTranscription={"text": "One moment. "})
-            calls = [{"id": f"c{n}", "name": "pay", "args": {"amount": n}} for n in (1, 2)]
-            self._waiting = {"c1", "c2"}
-            await self._send(toolCall={"functionCalls": calls})
-            if self._family == "2.5":
-                await self._content(turnComplete=True)
+        if text in CALLS:
+            self._then, calls = CALLS[text]
+            await self._call(calls)
+        elif text == "pay by mistake":
+            await self._call([("c3", "pay", {"amount": 3})], withdrawn=True)
+            await self._say("Sorry.")
+        elif text == "never mind":
+            await self._withdraw()
+            await self._say("Fine.")
         elif text == "talk":
             self._talking = asyncio.create_task(self._talk())
         elif text == "go away":
             await self._send(goAway={"timeLeft": "1s"})
         else:
             await self._say(f"You said {text}.")
+
+    async def _call(self, calls: list[tuple[str, str, Json]], *, withdrawn: bool = False) -> None:
+        await self._content(outputTranscription={"text": "One moment. "})
+        self._waiting = {call for call, _, _ in calls}
+        told = [{"id": call, "name": name, "args": args} for call, name, args in calls]
+        await self._send(toolCall={"functionCalls": told})
+        if withdrawn:
+            await self._withdraw()
+        if self._family == "2.5":
+            await self._content(turnComplete=True)
+
+    async def _withdraw(self) -> None:
+        await self._send(toolCallCancellation={"ids": sorted(self._waiting)})
+        self._waiting.clear()
 
     async def _sound(self) -> None:
         blob = {"mimeType": "audio/pcm;rate=24000", "data": base64.b64encode(PIECE).decode()}
@@ -201,7 +225,7 @@ class _Session:
             self._server.answers[answer["id"]] = answer["response"]
             self._waiting.discard(answer["id"])
         if not self._waiting:
-            await self._say("Paid.")
+            await self._say(self._then)
 
 
 def _camel(message: Json) -> Json:

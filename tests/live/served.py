@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -18,6 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.context import Context
+from adk_prism.server.draining import PING_INTERVAL
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 
@@ -47,12 +49,15 @@ class Client:
         self.connection = connection
         self.frames: list[Json] = []
         self.sound: list[bytes] = []
+        self._said = Counter[str]()
 
     async def send(self, kind: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"type": kind, "version": "1.0", **fields}))
 
     async def say(self, text: str, chat: str = "s1") -> None:
-        message = {"id": f"m-{text}", "role": "user", "parts": [{"type": "text", "text": text}]}
+        self._said[text] += 1
+        name = f"m-{text}" if self._said[text] == 1 else f"m-{text}-{self._said[text]}"
+        message = {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}
         await self.send("message", id=chat, messages=[message], trigger="submit-message")
 
     async def next(self) -> Json | bytes:
@@ -78,6 +83,11 @@ class Client:
             frame = await self.until(lambda f: f["type"] == "chunk" and f["chunk"]["type"] == kind)
         return frame
 
+    async def until_text(self, text: str) -> None:
+        """Read until the agent has said that, unless it has."""
+        while not self.text.endswith(text):
+            await self.until_chunk("text-delta")
+
     async def error(self) -> Json:
         return await self.until(lambda frame: frame["type"] == "error")
 
@@ -99,14 +109,22 @@ class Client:
 
 
 @asynccontextmanager
-async def served(runner: Runner, **changes: Any) -> AsyncIterator[Served]:
-    """Serve a Runner as `app`; nothing is left of it afterwards."""
+async def served(
+    runner: Runner, *, ping: float = PING_INTERVAL, **changes: Any
+) -> AsyncIterator[Served]:
+    """Serve a Runner as `app`, with a sign of life every so often; nothing is left of it afterwards."""
     reports: list[Diagnostic] = []
     settings = Settings(log="memory:", **changes)
     prism = Prism({"app": runner}, settings, log=MemoryLog(), report=reports.append)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        prism.asgi(), log_config=None, ws="websockets-sansio", timeout_graceful_shutdown=2
+        prism.asgi(),
+        log_config=None,
+        ws="websockets-sansio",
+        ws_max_size=settings.body_limit,
+        ws_ping_interval=ping,
+        ws_ping_timeout=ping,
+        timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
     before = asyncio.all_tasks()

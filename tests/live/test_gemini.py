@@ -84,16 +84,14 @@ async def test_a_whole_conversation(
         if family == "3.1":  # such a model is interrupted by what the person says next
             await client.say("stop")
         await client.say("hello again")
-        while not client.text.endswith("You said hello again. "):
-            await client.until_chunk("text-delta")
+        await client.until_text("You said hello again. ")
         await client.until_chunk("finish")
 
         await client.say("go away")
         async with asyncio.timeout(PATIENCE):
             await gemini.reconnected.wait()
         await client.say("still there")
-        while not client.text.endswith("You said still there. "):
-            await client.until_chunk("text-delta")
+        await client.until_text("You said still there. ")
         assert gemini.connections[:2] == [None, HANDLE]
         await client.send("close")
         assert (await client.closed())[0] == 1000
@@ -109,3 +107,27 @@ async def test_a_whole_conversation(
     for stream in streams(entries, "7"):
         verdict = judge(stream, "ai-7")
         assert verdict.ok, f"{verdict.why}\n{stream}"
+
+
+async def test_a_call_that_is_withdrawn(server: Served, gemini: LoopbackLive) -> None:
+    """Whoever is asked about it need not answer any more, and the model is told nothing of it."""
+    async with server.live() as client:
+        await client.say("pay")
+        asked = (await client.until_chunk("tool-approval-request"))["chunk"]
+        await client.say("never mind")
+        denied = await client.until_chunk("tool-output-denied")
+        assert denied["chunk"]["toolCallId"] == asked["toolCallId"] == "c4"
+        given = client.chunks("tool-approval-response")[-1]
+        assert (given["approved"], given["reason"]) == (False, "The model withdrew the call.")
+        await client.until_text("Fine. ")
+        await client.send("approval", approvalId=asked["approvalId"], approved=True)
+        assert (await client.error())["code"] == "conflict"
+
+        await client.say("pay by mistake")
+        await client.until_text("Sorry. ")
+        await client.send("close")
+        assert (await client.closed())[0] == 1000
+    assert gemini.answers == {}
+    run = RunId(next(f["run"] for f in client.frames if f["type"] == "session"))
+    entries = [entry async for batch in server.context.log.read(run) for entry in batch]
+    assert check_laws(entries) == []

@@ -195,17 +195,23 @@ async def test_sound_takes_the_short_way(long_way: LongWay) -> None:
 
 
 class Watcher(BasePlugin):
-    """Wants to see each event."""
+    """Looks at each event, and makes all sound short."""
 
     def __init__(self) -> None:
         super().__init__(name="watcher")
-        self.sound = 0
+        self.shown = 0
+        self.invocations: set[str] = set()
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
-    ) -> None:
-        del invocation_context
-        self.sound += sound_of(event) is not None
+    ) -> Event | None:
+        self.invocations.add(invocation_context.invocation_id)
+        if sound_of(event) is None:
+            return None
+        self.shown += 1
+        blob = types.Blob(data=b"\1\0", mime_type="audio/pcm;rate=24000")
+        said = types.Content(role="model", parts=[types.Part(inline_data=blob)])
+        return event.model_copy(update={"content": said})
 
 
 class Loud(LlmAgent):
@@ -237,7 +243,6 @@ def _model() -> ScriptedModel:
 
 
 OBSERVED: dict[str, Callable[[], Runner]] = {
-    "a plugin for events": lambda: _runner(slow_agent(), Runner, Watcher()),
     "an agent of one's own": lambda: _runner(Loud(name="voice", model=_model())),
     "a runner of one's own": lambda: _runner(slow_agent(), OwnRunner),
     "a planner": lambda: _runner(
@@ -257,8 +262,18 @@ async def test_where_somebody_looks_sound_goes_the_long_way(case: str, long_way:
     async with live(runner) as run:
         await chat(run)
         assert long_way.pieces == len(run.sound) // 3840 > 0
-    watcher = runner.plugin_manager.get_plugin("watcher")
-    assert not isinstance(watcher, Watcher) or watcher.sound == long_way.pieces
+
+
+@pytest.mark.parametrize("shortcut", [True, False])
+async def test_plugins_are_shown_each_event(shortcut: bool, long_way: LongWay) -> None:
+    """Whichever way it takes, and what they make of it counts."""
+    watcher = Watcher()
+    async with live(_runner(slow_agent(), Runner, watcher), shortcut=shortcut) as run:
+        await chat(run)
+        assert watcher.shown == 6
+        assert run.sound == b"\1\0" * 6
+        assert long_way.pieces == (0 if shortcut else 6)
+        assert watcher.invocations == {"e-1"}
 
 
 class Bystander(BasePlugin):

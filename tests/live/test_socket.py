@@ -11,6 +11,8 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.conformance.conftest import judge as judge
+from tests.conformance.judge import Judge
 from tests.live.agent import TOOLS, script
 from tests.live.served import Served, served
 from tests.live.stage import PATIENCE, runner_of, scripted_agent
@@ -113,6 +115,25 @@ async def test_approve_deny_and_a_tool_of_the_client(server: Served) -> None:
         await client.send("tool_result", toolCallId=called["chunk"]["toolCallId"], result=0)
         await client.until_chunk("finish")
         assert client.chunks("tool-output-available")[-1]["output"] == {"result": 0}
+
+
+async def test_approvals_for_an_older_client(server: Served, judge: Judge) -> None:
+    """Dialect 6 has no answer in a stream: the question is a part of its own, which tells how it went."""
+    async with server.live("session=s1&dialect=6") as client:
+        await client.say("pay twice")
+        await client.until_chunk("data-approval-request", 2)
+        asked = {c["data"]["toolCallId"]: c["data"] for c in client.chunks("data-approval-request")}
+        await client.send("approval", approvalId=asked["c1"]["approvalId"], approved=True)
+        await client.send("approval", approvalId=asked["c2"]["approvalId"], approved=False)
+        await client.until_chunk("finish")
+        assert client.chunks("tool-approval-request", "tool-output-denied") == []
+        (paid,) = client.chunks("tool-output-available")
+        assert (paid["toolCallId"], paid["output"]) == ("c1", {"paid": 1})
+        assert [c["toolCallId"] for c in client.chunks("tool-output-error")] == ["c2"]
+        kept = [c for c in client.chunks() if c["type"] != "data-pcm"]  # which has a way of its own
+        told = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in kept)
+    verdict = judge(told + "data: [DONE]\n\n", "ai-6")
+    assert verdict.ok, verdict.why
 
 
 async def test_answers_in_a_message(server: Served) -> None:

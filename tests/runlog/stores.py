@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.redis_cluster import RedisCluster
 from tests.redis_server import RedisServer
 
 from adk_prism.runlog.contract import RunLog
@@ -84,6 +85,22 @@ def redis() -> Iterator[Store]:
     yield RedisStore(_server().url, f"test-{next(_NUMBERS)}", tail_bytes=1024 * 1024)
 
 
+@cache
+def cluster() -> RedisCluster:
+    """One for all tests of a process."""
+    folder = tempfile.TemporaryDirectory()
+    found = RedisCluster(Path(folder.name))
+    atexit.register(folder.cleanup)
+    atexit.register(found.kill)
+    return found
+
+
+@contextmanager
+def redis_cluster() -> Iterator[Store]:
+    """Three nodes: what belongs together has to be in one slot."""
+    yield RedisStore(cluster().url, f"test-{next(_NUMBERS)}", tail_bytes=1024 * 1024)
+
+
 @contextmanager
 def redis_with_a_short_tail() -> Iterator[Store]:
     """Followers are nearly always behind what memory holds, so they read Redis."""
@@ -96,4 +113,5 @@ STORES: tuple[Callable[[], AbstractContextManager[Store]], ...] = (
     sqlite_with_a_short_tail,
     redis,
     redis_with_a_short_tail,
+    redis_cluster,
 )

@@ -58,18 +58,19 @@ def attack(number: int, name: str, *good: str) -> Callable[[Run], Run]:
 
 async def besiege(server: Server) -> dict[str, str]:
     """Make every attack; return what the server did, by the attack's name."""
-    alone = httpx.Limits(max_keepalive_connections=0)  # no attack suffers from the one before it
+    return {each.name: await make(each, server) for each in ATTACKS}
+
+
+async def make(attack: Attack, server: Server) -> str:
+    """Make one attack, each request on a connection of its own; return what the server did."""
+    alone = httpx.Limits(max_keepalive_connections=0)
     async with httpx.AsyncClient(
         base_url=server.url, timeout=60, headers=server.ann, limits=alone
     ) as client:
-        return {each.name: await _made(each, server, client) for each in ATTACKS}
-
-
-async def _made(each: Attack, server: Server, client: httpx.AsyncClient) -> str:
-    try:
-        return await each.run(server, client)
-    except httpx.HTTPError as error:
-        return f"no answer ({type(error).__name__})"
+        try:
+            return await attack.run(server, client)
+        except httpx.HTTPError as error:
+            return f"no answer ({type(error).__name__})"
 
 
 def _sessions(user: str = "ann") -> str:
@@ -126,6 +127,12 @@ async def _deep(server: Server, client: httpx.AsyncClient) -> str:
 @attack(28, "a million keys", "400", "413")
 async def _wide(server: Server, client: httpx.AsyncClient) -> str:
     body = json.dumps({"state": {f"key-{n:08}": n for n in range(1_000_000)}}).encode()
+    return await _bomb(server, lambda: _post(client, _sessions(), body))
+
+
+@attack(28, "8 MB of empty lists", "400")
+async def _lists(server: Server, client: httpx.AsyncClient) -> str:
+    body = b'{"state":{"a":[' + b",".join([b"[]"] * 2_700_000) + b"]}}"
     return await _bomb(server, lambda: _post(client, _sessions(), body))
 
 

@@ -50,6 +50,7 @@ def ours(folder: Path, sessions: str = "") -> Iterator[Server]:
     options = ["--log", f"sqlite:///{folder}/runs.db", "--tokens", token_file(folder)]
     options += ["--artifacts", f"file://{folder}/artifacts"]
     options += ["--sessions", sessions or f"sqlite:///{folder}/sessions.db"]
+    options += ["--access-log", "--log-format", "json", "--audit", f"{folder}/audit.jsonl"]
     command = ["-m", "adk_prism.cli", "serve", str(AGENTS), *options]
     with _started("adk-prism", folder, command, headers("ann")) as server:
         yield server

@@ -166,3 +166,21 @@ def _decoded(pieces: list[bytes]) -> object:
     except PrismError as error:
         return [*found, error.kind]
     return found
+
+
+TROUBLE = {
+    "NUL": '"a\\u0000b"',
+    "an integer of more than 64 bits": "1" + "0" * 30,
+    "too deep": "[" * 120 + "]" * 120,
+}
+
+
+@pytest.mark.parametrize("value", TROUBLE.values(), ids=TROUBLE)
+def test_a_frame_is_read_as_strictly_as_a_body(value: str) -> None:
+    """What no session database can hold comes in by no socket, either."""
+    chat = f'{{"type":"send","requestId":"r","id":"c","messages":[{{"x":{value}}}]}}'
+    live = f'{{"type":"tool_result","toolCallId":"c","result":{{"x":{value}}}}}'
+    for read, frame in ((chat_frames.read_frame, chat), (live_frames.read_frame, live)):
+        with pytest.raises(UsageError):
+            read(frame)
+        assert read(frame.replace(value, "1"))

@@ -8,15 +8,23 @@ from typing import Any
 
 import msgspec
 import pytest
+from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from google.adk.auth.auth_schemes import CustomAuthScheme
+from google.adk.auth.auth_tool import AuthConfig
 from google.adk.tools import ToolContext
+from redis.asyncio import Redis
+from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import AgentEvent
+from adk_prism.runlog.open import open_log
 from adk_prism.server import page
 from adk_prism.source.secrets import REDACTED, Secrets, secret_values
 
 CANARY = "canary-7f3a9c51d2e84b60"
+AUTH_CANARY = "canary-of-the-app-91c0"
+"""Not in the environment: known for a secret by where ADK keeps it."""
 GOOGLE_KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstuvw"
 Json = dict[str, Any]
 
@@ -102,6 +110,67 @@ async def test_a_canary_leaves_by_no_way(monkeypatch: pytest.MonkeyPatch) -> Non
         for key, value in SHOWN.items():
             assert key in film
             assert json.dumps(value)[1:-1].strip('"') in film
+
+
+def ask_for_credential(tool_context: ToolContext) -> Json:
+    """Ask the user to log in, with what the app itself needs for that."""
+    credential = AuthCredential(
+        auth_type=AuthCredentialTypes.OAUTH2,
+        oauth2=OAuth2Auth(client_id="id", client_secret=AUTH_CANARY, access_token=AUTH_CANARY),
+    )
+    tool_context.request_credential(
+        AuthConfig(
+            auth_scheme=CustomAuthScheme.model_validate({"type": "custom"}),
+            raw_auth_credential=credential,
+            exchanged_auth_credential=credential,
+            credential_key="key",
+        )
+    )
+    return {"status": "pending"}
+
+
+async def test_redis_holds_no_canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no key and no value, leases and idempotency keys included; nor does what is read from there."""
+    monkeypatch.setenv("SERVICE_API_KEY", CANARY)
+    turns = (call("hide", "c1"), call("ask_for_credential", "c2"), RuntimeError(CANARY))
+    redis = RedisServer(tmp_path)
+    try:
+        root = agent(Scripted.saying(*turns), tools=[hide, ask_for_credential])
+        async with staging(root, log=open_log(redis.url)) as stage:
+            said = {"role": "user", "parts": [{"text": f"use {CANARY}"}]}
+            run = await stage.post_run(newMessage=said)
+            failed = await stage.post_run(newMessage=said)
+            for each in (run, failed):
+                for name, text in (await leaving(stage, each)).items():
+                    assert CANARY not in text, name
+                    assert AUTH_CANARY not in text, name
+            assert b"adk_request_credential" in (kept := await everything(redis.url))
+            assert CANARY.encode() not in kept
+            assert AUTH_CANARY.encode() not in kept
+            assert AUTH_CANARY not in repr(stage.reports)
+    finally:
+        redis.kill()
+
+
+async def everything(url: str) -> bytes:
+    """Return all that a Redis server holds, as it would be copied to another."""
+    found = b""
+    async with Redis.from_url(url) as client:
+        async for key in client.scan_iter():
+            kind = (await client.type(key)).decode()
+            value: Any
+            if kind == "stream":
+                value = await client.xrange(key)
+            elif kind == "hash":
+                value = await client.hgetall(key)
+            elif kind == "string":
+                value = await client.get(key)
+            elif kind == "zset":
+                value = await client.zrange(key, 0, -1)
+            else:
+                value = await client.smembers(key) if kind == "set" else await client.dump(key)
+            found += key + repr(value).encode()
+    return found
 
 
 async def test_a_fork_has_the_real_values() -> None:
@@ -236,3 +305,22 @@ def test_what_has_no_secret_is_the_same_object() -> None:
     """Nothing is read twice for nothing."""
     record = AgentEvent(b'{"content":{"parts":[{"text":"a token: of esteem"}]}}')
     assert Secrets(["x" * 20]).record(record) is record
+
+
+BLOB = "A" * 8000
+BLOBS: dict[str, tuple[Json, bool]] = {
+    "sound alone": ({"inlineData": {"data": BLOB}}, False),
+    "a key after it": ({"inlineData": {"data": BLOB}, "text": GOOGLE_KEY}, True),
+    "a key before it": ({"text": GOOGLE_KEY, "inlineData": {"data": BLOB}}, True),
+    "a stretch that looks like a key": ({"inlineData": {"data": BLOB + GOOGLE_KEY}}, False),
+    "a text where Base64 belongs": ({"inlineData": {"data": f"{BLOB} {GOOGLE_KEY}"}}, True),
+    "a state": ({"inlineData": {"data": BLOB}, "stateDelta": {"user_token": "xyz"}}, True),
+}
+"""JSON with a long stretch of Base64, and whether there is a secret in it."""
+
+
+@pytest.mark.parametrize("case", BLOBS)
+def test_base64_is_not_looked_through(case: str) -> None:
+    """What stands around it is."""
+    value, is_secret = BLOBS[case]
+    assert (REDACTED in json.dumps(redacted(Secrets(), value))) is is_secret

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -77,3 +80,18 @@ def test_no_request_breaks_a_promise(case: schemathesis.Case, url: str) -> None:
     if "user_id" in case.path_parameters:
         case.path_parameters["user_id"] = ANN
     case.call_and_validate(base_url=url, checks=CHECKS, timeout=PATIENCE, headers=headers(ANN))
+
+
+def test_no_sequence_of_requests_breaks_a_promise(url: str, tmp_path: Path) -> None:
+    """Schemathesis' own stateful phase: what one request answers, the next one asks for."""
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance"
+    command = [
+        Path(sys.executable).with_name("schemathesis"),
+        *("run", f"{url}/openapi.json", "--phases", "stateful", "--seed", "7", "-n", "3"),
+        *("--max-time", "15", "--request-timeout", str(PATIENCE), "--no-color"),
+        *("--checks", f"{checks},response_schema_conformance"),
+        *("--header", f"authorization: {headers(ANN)['authorization']}"),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert re.search(r"✅\s+Stateful", done.stdout), done.stdout[-3000:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -19,8 +20,12 @@ from tests.live.stage import runner_of, scripted_agent
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
 
+from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import LogError
+from adk_prism.models import say
 from adk_prism.server.diagnostics_sink import sink
+from adk_prism.server.prism import Prism
+from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
@@ -124,3 +129,30 @@ async def test_a_problem_leads_to_its_cause() -> None:
         problem = answer.json()
         assert problem["request"] == answer.headers["x-request-id"] == "req-1"
         check(server, problem["correlation"], "req-1")
+
+
+async def test_what_goes_on_for_ever_is_of_no_request() -> None:
+    """A mounted application starts with its first request; what it starts has nothing to do with that."""
+    told: list[Diagnostic] = []
+    settings = Settings(log="memory:")
+    runner = runner_of(scripted_agent(lambda _: say("Well."), []))
+    prism = Prism({"app": runner}, settings, report=told.append)
+    waiting = asyncio.Event()
+
+    @asynccontextmanager
+    async def background() -> AsyncIterator[None]:
+        async def later() -> None:
+            await waiting.wait()
+            prism.context.report(Diagnostic(kind="later"))
+
+        task = asyncio.create_task(later())
+        yield
+        await task
+
+    prism.context.lifecycle.hold(background)
+    transport = httpx.ASGITransport(prism.asgi())
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        await client.get("/health")
+    waiting.set()
+    await prism.context.lifecycle.stop()
+    assert told == [Diagnostic(kind="later")]

@@ -81,6 +81,16 @@ def test_depth_is_allowed_up_to_the_limit() -> None:
 
 
 def test_a_large_flat_body_is_read() -> None:
-    """Half a million keys are no more than that: depth is bounded, size is the body limit's matter."""
-    raw = b"{" + b",".join(b'"k%d":[1]' % number for number in range(500_000)) + b"}"
-    assert len(parse_body(raw)) == 500_000
+    """Two hundred thousand keys are no more than that."""
+    raw = b"{" + b",".join(b'"k%d":[1]' % number for number in range(200_000)) + b"}"
+    assert len(parse_body(raw)) == 200_000
+
+
+@pytest.mark.parametrize("piece", [b"[]", b"{}", b"0"], ids=["lists", "objects", "numbers"])
+def test_a_body_that_is_larger_in_memory_is_refused(piece: bytes) -> None:
+    """Before it is read: eight MiB of nothing, in many pieces."""
+    many = b"[" + b",".join([piece] * (8 * 1024 * 1024 // (len(piece) + 1))) + b"]"
+    with pytest.raises(UsageError, match="more than"):
+        parse_body(many)
+    few = b"[" + b",".join([piece] * 100_000) + b"]"
+    assert len(parse_body(few)) == 100_000

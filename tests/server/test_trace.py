@@ -70,9 +70,16 @@ def test_a_host_that_traces_its_requests_has_the_runs_below_its_own(spans: list[
     assert list(below(spans, host["id"])) == ["adk_prism.run"]
 
 
+def test_a_socket_is_a_span(spans: list[Span]) -> None:
+    """Below its caller's, too, for as long as it is open."""
+    _, _, above, _ = ABOVE.split("-")
+    socket = below(spans, above)["WS /api/live/{app_name}"]
+    assert socket["attributes"]["http.response.status_code"] == 101
+
+
 def test_spans_name_templates_and_nobody(spans: list[Span]) -> None:
     """No query, no path, no text of an exception in ours."""
-    ours = [s for s in spans if s["name"].startswith(("GET", "POST", "adk_prism"))]
+    ours = [s for s in spans if s["name"].startswith(("GET", "POST", "WS", "adk_prism"))]
     text = json.dumps(ours)
     assert "GET" in [span["name"] for span in ours]
     for word in ("secret", "nowhere", "broken", "hello"):

@@ -14,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.types import ASGIApp, Message
 from tests.server.staged import agent, staging
 from tests.source.scripted import Scripted, call
 
@@ -39,6 +40,21 @@ def chat(name: str) -> dict[str, Any]:
     return {"id": name, "messages": [message]}
 
 
+async def call_in(app: ASGIApp) -> None:
+    """Open a socket and leave."""
+    coming = iter([{"type": "websocket.connect"}, {"type": "websocket.disconnect", "code": 1000}])
+
+    async def receive() -> Message:
+        return next(coming)
+
+    async def send(message: Message) -> None:
+        assert message["type"] == "websocket.accept"
+
+    scope = {"type": "websocket", "path": "/api/live/app", "query_string": b"ticket=secret"}
+    scope |= {"headers": [(b"traceparent", ABOVE.encode())], "server": ("127.0.0.1", 8000)}
+    await app({**scope, "subprotocols": [], "scheme": "ws"}, receive, send)
+
+
 async def ask() -> None:
     """One run that calls a tool, for a caller who is traced; one that fails; one below a host's span."""
     model = Scripted.saying(call("count", "c1"), "Counted.", RuntimeError("broken"), "Well.")
@@ -50,6 +66,7 @@ async def ask() -> None:
         with trace.get_tracer("host").start_as_current_span("host"):
             await stage.client.post("/api/chat/app", json=chat("hosted"))
         await stage.client.get("/nowhere?ticket=secret")
+        await call_in(stage.client._transport.app)  # type: ignore[attr-defined]
 
 
 def main() -> None:

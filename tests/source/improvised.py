@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from google.adk.agents import LlmAgent, ParallelAgent, SequentialAgent
+from google.adk.agents import BaseAgent, LlmAgent, ParallelAgent, SequentialAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.events.event import Event
@@ -28,7 +28,7 @@ from msgspec import Raw
 from pydantic import PrivateAttr
 
 from adk_prism.errors import Conflict, PrismError
-from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.entry import Entry, Origin, Record
 from adk_prism.source.fork import copied
 from adk_prism.source.history import live_events
 from adk_prism.source.request import ApprovalAnswer, CallAnswer, RunRequest
@@ -194,7 +194,7 @@ def handing_over(model: BaseLlm) -> LlmAgent:
 
 def side_by_side(model: BaseLlm) -> LlmAgent:
     """Two who speak at once, in lanes of their own, and one who is hidden in a tool."""
-    pair = [LlmAgent(name=name, model=model) for name in ("left", "right")]
+    pair: list[BaseAgent] = [LlmAgent(name=name, model=model) for name in ("left", "right")]
     both = ParallelAgent(name="both", description="1", sub_agents=pair)
     expert = LlmAgent(name="expert", description="2", model=model)
     return LlmAgent(name="root", model=model, tools=[look_up, AgentTool(expert)], sub_agents=[both])
@@ -234,6 +234,10 @@ ROOTS: dict[str, Callable[[BaseLlm], LlmAgent]] = {
 # --------------------------------------------------------------------------- conversations
 
 
+async def _ignored(record: Record | Entry) -> None:
+    """Where the starts and ends of nodes go."""
+
+
 class Conversation:
     """A session in which a seed decides what happens next, and, if there are several, who serves it."""
 
@@ -261,7 +265,7 @@ class Conversation:
         self._dice = Random(seed)
         self.origin = Origin(app="app", user="u", session="s")
         self._lots = lots
-        self._compacts = lots.random() < 0.1
+        self._compacts = lots.random() < 0.3
         self._turn = 0
         self._choose()
 
@@ -285,8 +289,10 @@ class Conversation:
             await self._fork()
         elif lot < 0.25:
             await self.sessions.append_state(self.origin, {"mood": f"mood {self._turn}"})
-        elif lot < 0.27 and self._compacts:
+        elif lot < 0.28 and self._compacts:
             await self._compact()
+        elif 0.28 <= lot < 0.31:
+            await self._speak()
         else:
             await self._run(message=self._message())
 
@@ -297,14 +303,13 @@ class Conversation:
         return types.Content(role="user", parts=parts)
 
     async def _run(self, **request: Any) -> None:
-        source = RunnerSource(
-            self.runner, RunRequest(run=f"run-{self._turn}", origin=self.origin, **request)
-        )
+        asked = RunRequest(run=f"run-{self._turn}", origin=self.origin, **request)
+        source = RunnerSource(self.runner, asked, nodes=True)
         stops = self._lots.randrange(1, 4) if self._lots.random() < 0.08 else 0
         # The model was away, or ADK has found an id that was used twice, or the request does not fit
         # the session; it does not fit the other one either.
         with suppress(ValueError, PrismError):
-            async with aclosing(source.records()) as records:
+            async with aclosing(source.records(_ignored)) as records:
                 async for _ in records:
                     stops -= 1
                     if stops == 0:
@@ -344,6 +349,22 @@ class Conversation:
         session = await self.sessions.create(self.origin)
         for event in events:
             await self.runner.session_service.append_event(session, copied(event))
+
+    async def _speak(self) -> None:
+        """Leave what a live connection leaves: words that were heard, in pieces."""
+        session = await self.sessions.get(self.origin)
+        call = Event.new_id()
+        for piece in range(self._lots.randrange(1, 4)):
+            words = types.Transcription(text=f"Piece {piece} of {self._turn}.")
+            heard = Event(author="user", invocation_id=call, input_transcription=words)
+            said = Event(author="root", invocation_id=call, output_transcription=words)
+            said.live_session_id = "live" if self._lots.random() < 0.5 else None
+            for event in (
+                (heard, said)
+                if piece
+                else (heard, heard.model_copy(update={"id": Event.new_id()}), said)
+            ):
+                await self.runner.session_service.append_event(session, event)
 
     async def _compact(self) -> None:
         session = await self.sessions.get(self.origin)

@@ -10,6 +10,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.apps.app import App, EventsCompactionConfig
+from google.adk.models import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
@@ -19,10 +20,12 @@ from google.adk.sessions.session import Session
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools import ToolContext
 from google.genai import types
-from tests.source.improvised import ROOTS, Conversation
+from tests.gemini_replies import ANSWER, THOUGHT_AND_TOOL
+from tests.loopback_gemini import Json, serve_gemini
+from tests.source.improvised import PIXEL, ROOTS, Conversation
 from tests.source.own_service import OwnSessionService
 from tests.source.runs import ORIGIN, run, say
-from tests.source.scripted import Scripted, call
+from tests.source.scripted import Scripted, Turn, call
 
 from adk_prism import cached_prefix
 from adk_prism.source import hot_sessions, prefix
@@ -87,22 +90,21 @@ async def test_every_request_is_the_one_that_adk_builds(root: str, seed: int) ->
 
 
 @pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("root", ["alone", "handing_over"])
-async def test_replicas_that_take_turns(root: str, tmp_path: Path) -> None:
+async def test_replicas_that_take_turns(tmp_path: Path) -> None:
     """Each is told by the session's revision what another one has done to it."""
-    plain = await _requests(Conversation(root, 3, SqliteSessionService(str(tmp_path / "plain.db"))))
-    replicas = [Watched(SqliteSessionService(str(tmp_path / "ours.db"))) for _ in range(3)]
-    ours = Conversation(root, 3, *replicas, plugins=[cached_prefix()])
-    _same(await _requests(ours), plain)
+    plain = await _requests(Conversation("handing_over", 3, InMemorySessionService()), 20)
+    replicas = [Watched(SqliteSessionService(str(tmp_path / "sessions.db"))) for _ in range(3)]
+    ours = Conversation("handing_over", 3, *replicas, plugins=[cached_prefix()])
+    _same(await _requests(ours, 20), plain)
     assert all(replica.short for replica in replicas)
 
 
 async def test_a_long_conversation() -> None:
     """With the sizes as they are."""
-    plain = await _requests(Conversation("alone", 2, InMemorySessionService()), 70)
+    plain = await _requests(Conversation("alone", 2, InMemorySessionService()), 45)
     hot = Watched(InMemorySessionService())
     ours = Conversation("alone", 2, hot, plugins=[cached_prefix()])
-    _same(await _requests(ours, 70), plain)
+    _same(await _requests(ours, 45), plain)
     assert hot.short > 10
 
 
@@ -141,6 +143,40 @@ async def test_the_model_stays_what_it_is() -> None:
     assert type(model).__name__ == "Scripted"
     assert type(other) is kind
     assert [len(contents) for contents in model.requests] == list(range(1, 16, 2))
+
+
+def get_weather(city: str) -> dict[str, str]:
+    """Tell the weather."""
+    return {"city": city, "sky": "sunny"}
+
+
+async def _sent(plugins: list[BasePlugin], service: BaseSessionService) -> list[Json]:
+    """Return what ADK's own client sends in ten turns: texts, calls and a picture with a name."""
+    with serve_gemini(
+        *[reply for _ in range(5) for reply in (THOUGHT_AND_TOOL, ANSWER, ANSWER)]
+    ) as server:
+        model = Gemini(model="gemini-2.5-flash", base_url=server.url)
+        root = LlmAgent(name="root", model=model, tools=[get_weather])
+        runner = Runner(
+            app=App(name=ORIGIN.app, root_agent=root, plugins=plugins), session_service=service
+        )
+        await Sessions(service).create(ORIGIN)
+        for number in range(10):
+            message = say(f"Message {number}.")
+            message.parts = [*(message.parts or []), types.Part(inline_data=PIXEL)]
+            await run(runner, message=message)
+        return server.requests
+
+
+@pytest.mark.usefixtures("often")
+async def test_the_bytes_that_go_to_gemini(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ADK's own model class, which changes the parts that it is given, sends what it sends without."""
+    monkeypatch.setenv("GOOGLE_API_KEY", "synthetic")
+    hot = Watched(InMemorySessionService())
+    ours = await _sent([cached_prefix()], hot)
+    assert ours == await _sent([], InMemorySessionService())
+    assert hot.short > 5
+    assert [len(body["contents"]) for body in ours[-2:]] == [27, 29]
 
 
 @pytest.mark.usefixtures("often")
@@ -201,7 +237,7 @@ async def test_an_id_that_was_used_before_brings_all_events_back() -> None:
         lengths.append(len(tool_context.session.events))
         return "seen"
 
-    turns = [call("look", "once"), "Yes.", *["Yes."] * 6, call("look", "once"), "Yes."]
+    turns: list[Turn] = [call("look", "once"), "Yes.", *["Yes."] * 6, call("look", "once"), "Yes."]
     runner = await _runner(LlmAgent(name="root", model=Scripted.saying(*turns), tools=[look]))
     assert _short(runner) > 3
     assert lengths == [2, 18]

@@ -114,16 +114,35 @@ async def test_turn_by_turn_it_is_the_stored_session(storage: BaseSessionService
     assert hot.whole == 1
 
 
-async def test_two_processes_that_take_turns(storage: BaseSessionService) -> None:
-    """Each sees what the other wrote."""
+async def test_processes_that_take_turns(storage: BaseSessionService) -> None:
+    """Each sees what the others wrote, and reads only that."""
     await _filled(storage)
-    services = [_Counting(storage), _Counting(storage)]
-    for turn in range(6):
-        hot = services[turn % 2]
+    services = [_Counting(storage) for _ in range(3)]
+    for turn in range(9):
+        hot = services[turn % 3]
         session = await _get(hot)
-        await hot.append_event(session, _event(LENGTH + turn))
-        for service in services:
-            await _same(service, storage)
+        for number in range(2):
+            await hot.append_event(session, _event(LENGTH + 2 * turn + number))
+        if turn == 5:  # Some miss more than one turn.
+            for service in services:
+                await _same(service, storage)
+    for service in services:
+        await _same(service, storage)
+    assert [service.whole for service in services] == [1, 1, 1]
+
+
+async def test_an_event_that_was_put_among_the_old_ones(storage: BaseSessionService) -> None:
+    """Somebody's clock was behind: what is kept is not the session any more."""
+    await _filled(storage)
+    hot = _Counting(storage)
+    await _get(hot)
+    session = await _get(storage)
+    early = _event(10, timestamp=_event(10).timestamp + 0.5)
+    if isinstance(storage, InMemorySessionService):  # It orders as events come.
+        early = _event(LENGTH)
+    await storage.append_event(session, early)
+    await storage.append_event(session, _event(LENGTH + 1))
+    await _same(hot, storage)
 
 
 async def test_state_of_other_sessions_is_seen(storage: BaseSessionService) -> None:
@@ -230,10 +249,13 @@ async def test_what_is_kept_grows_with_what_is_in_it() -> None:
         types.Part(inline_data=types.Blob(data=large.encode(), mime_type="image/png")),
         types.Part(function_call=types.FunctionCall(name="f", args={"a": [{"b": large}]})),
         types.Part(function_response=types.FunctionResponse(name="f", response={"a": large})),
+        types.Part(executable_code=types.ExecutableCode(code=large)),
+        types.Part(code_execution_result=types.CodeExecutionResult(output=large)),
     ]
     for part in parts:
         assert weigh(_event(1, content=types.Content(role="user", parts=[part]))) > len(large)
     assert weigh(_event(1, actions=EventActions(state_delta={"a": {"b": large}}))) > len(large)
+    assert weigh(_event(1, custom_metadata={"a": large})) > len(large)
     assert weigh(_event(1)) < 10_000
 
 

@@ -8,7 +8,7 @@ let page;
 before(async () => {
   browser = await launch();
   // The one file that nobody here can fetch is refused by the server.
-  page = await open(browser, '', { width: 1280, allow: [/status of 501/], permissions: ['clipboard-read', 'clipboard-write', 'geolocation'], geolocation: { latitude: 38.7223, longitude: -9.1393 } });
+  page = await open(browser, '', { width: 1280, allow: [/status of 403/], permissions: ['clipboard-read', 'clipboard-write', 'geolocation'], geolocation: { latitude: 38.7223, longitude: -9.1393 } });
 });
 afterEach(() => quiet(page));
 after(() => browser.close());

@@ -1,7 +1,7 @@
 // Odd apps under a path prefix: one that does not import, one that repeats attacks. Nothing of them is ever executed.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, checkAccess, launch, open, quiet } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, quiet } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const ODD = process.env.PRISM_ODD_URL;
@@ -27,6 +27,14 @@ test('an app that fails to import is listed with its error, and the others work'
   assert.equal(await page.getByText('for the operator alone').count(), 0);
   await page.locator('.card', { hasText: 'parrot' }).getByText('<img src=x onerror=alert(1)>').waitFor();
   await checkAccess(page);
+});
+
+test('a link to an app that fails to import says so', async () => {
+  const other = await open(browser, '#/app/broken/s-1', { url: between.url, width: 1280, allow: [/status of 500/] });
+  await other.getByRole('alert').getByText('could not be loaded (RuntimeError)').waitFor();
+  assert.equal(await other.getByText('for the operator alone').count(), 0);
+  await checkAccess(other);
+  await close(other);
 });
 
 const ATTACKS = [

@@ -2,8 +2,8 @@
 import http from 'node:http';
 import net from 'node:net';
 
-/** Start a proxy to `target`, which knows nothing of `prefix`. */
-export async function proxy(target, prefix = '') {
+/** Start a proxy to the server `first`, which knows nothing of `prefix`, nor of the files that the proxy has of its own. */
+export async function proxy(target, prefix = '', own = {}) {
   const open = new Set();
   let isAway = false;
   const server = http.createServer((request, response) => {
@@ -11,9 +11,16 @@ export async function proxy(target, prefix = '') {
       request.destroy();
       return;
     }
+    if (Object.hasOwn(own, request.url)) {
+      const [type, body] = own[request.url];
+      response.writeHead(200, { 'content-type': type }).end(body);
+      return;
+    }
     const upstream = http.request(target + request.url.slice(prefix.length), { method: request.method, headers: request.headers }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
       answer.pipe(response);
+      // What breaks off behind the proxy breaks off before it.
+      answer.on('close', () => answer.complete || response.destroy());
     });
     upstream.on('error', () => response.destroy());
     response.on('close', () => upstream.destroy());
@@ -47,6 +54,10 @@ export async function proxy(target, prefix = '') {
     },
     comeBack() {
       isAway = false;
+    },
+    /** Ask another server from now on. */
+    turnTo(other) {
+      target = other;
     },
     close() {
       cut();

@@ -1,7 +1,7 @@
 // What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, launch, newChat, open, quiet, say, SERVER, settled } from './browser.mjs';
+import { ask, close, launch, newChat, open, quiet, say, SERVER, settled } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const NETWORK = [/Failed to load resource/, /ERR_/];
@@ -93,4 +93,50 @@ test('an unknown app or run is named', async () => {
   await page.getByRole('alert').getByText('There is no app').waitFor();
   await page.goto(`${between.url}/#/run/nothing`);
   await page.getByRole('alert').getByText('This run cannot be shown').waitFor();
+});
+
+test('files that are no recording are refused by name, each with its reason', async () => {
+  await page.goto(`${between.url}/#/`);
+  await page.locator('.drop').waitFor();
+  const files = { 'empty.jsonl': '', 'object.json': '{}', 'list.json': '[]', 'number.json': '7', 'half.jsonl': '{"cursor":1,', 'binary.bin': '\0\x01\x02\x03', 'page.html': '<html></html>', 'events.json': '{"events":[]}', 'deep.json': '['.repeat(5000) };
+  for (const [name, text] of Object.entries(files)) {
+    await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'application/json', buffer: Buffer.from(text) });
+    const said = page.getByText(`${name} was not taken:`);
+    await said.waitFor();
+    assert.ok((await said.innerText()).length > `${name} was not taken: `.length + 10, 'a reason');
+  }
+});
+
+test('a server that is away is said to be, wherever one is; what was written stays', async () => {
+  await ask(page, 'state');
+  await page.getByRole('navigation', { name: 'Inspector' }).getByRole('button', { name: 'State' }).click();
+  await page.getByRole('button', { name: 'Fork from here' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel(/^Message/).fill('another way');
+  between.leave();
+  await dialog.getByRole('button', { name: 'Fork & run' }).click();
+  await dialog.getByRole('alert').getByText('The server cannot be reached.').waitFor();
+  assert.equal(await dialog.getByLabel(/^Message/).inputValue(), 'another way');
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => (location.hash = '#/'));
+  await page.locator('input[type=file]').setInputFiles({ name: 'late.jsonl', mimeType: 'application/json', buffer: Buffer.from('{}') });
+  await page.getByText('late.jsonl was not taken: The server cannot be reached.').waitFor();
+  between.comeBack();
+});
+
+test('code that was never loaded is, once the server is back', async () => {
+  const fresh = await open(browser, '', { url: between.url, allow: NETWORK, width: 1280 });
+  await fresh.locator('.card').first().waitFor();
+  between.leave();
+  await fresh.evaluate(() => (location.hash = '#/run/run-unread'));
+  await fresh.getByText('This page could not be shown: The server cannot be reached.').waitFor();
+  between.comeBack();
+  await fresh.getByRole('button', { name: 'Try again' }).click();
+  await fresh.getByRole('alert').getByText('There is no run').waitFor();
+  between.leave();
+  await fresh.evaluate(() => (location.hash = '#/run/run-other'));
+  await fresh.getByText('This run cannot be shown: The server cannot be reached.').waitFor();
+  between.comeBack();
+  await fresh.getByRole('alert').getByText('There is no run').waitFor();
+  await close(fresh);
 });

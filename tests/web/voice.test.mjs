@@ -129,7 +129,7 @@ test('what the microphone hears arrives at the model, byte by byte, and is capti
 });
 
 test('the agent is heard, and what was said is kept when the voice ends', async () => {
-  await say(page, 'speech');
+  await say(page, 'speech 1000');
   await stands('Speaking');
   await until(async () => (await pitch()) > 200, 'nothing is played');
   await page.keyboard.press('Escape');
@@ -149,7 +149,7 @@ test('the agent is heard, and what was said is kept when the voice ends', async 
 
 test('whoever speaks up is listened to: holding the button silences the agent', async () => {
   await talk();
-  await say(page, 'speech');
+  await say(page, 'speech 1000');
   await stands('Speaking');
   await voice().getByRole('button', { name: 'Hold to talk' }).hover();
   await page.mouse.down();
@@ -220,7 +220,7 @@ test('a lost line is taken up again, the same run goes on, and it ends with its 
     await talk();
     await say(page, 'hello');
     await lastAnswer().locator('.prose').waitFor(); // The page has all of itself that it needs.
-    await say(page, 'speech');
+    await say(page, 'speech 200');
     await lastAnswer().getByText('word1').waitFor();
     between.leave();
     await stands('The connection is lost; coming back…');
@@ -265,19 +265,14 @@ test('two windows: the second takes the line, and the first is told', async () =
   await close(second);
 });
 
-test('the page of one’s own in the guide talks', async () => {
+test('the page of one’s own in the guide talks', async (t) => {
   const guide = await readFile(path.join(import.meta.dirname, '..', '..', 'docs', 'guides', 'live.md'), 'utf-8');
   const [, html, worklet] = guide.match(/```html\n(.*?)```.*?```js\n(.*?)```/s);
-  const served = { '/own/': ['text/html', html.replace('/live/tour', '/live/ear')], '/own/microphone.js': ['text/javascript', worklet] };
-  await elsewhere(browser, {}, async () => {
-    await page.route('**/own/*', (route) => {
-      const [contentType, body] = served[new URL(route.request().url()).pathname];
-      return route.fulfill({ contentType, body });
-    });
-    await page.goto(`${SERVER}/own/`);
+  const served = await proxy(SERVER, '', { '/own/': ['text/html', html.replace('/live/tour', '/live/ear')], '/own/microphone.js': ['text/javascript', worklet] });
+  t.after(() => served.close());
+  await elsewhere(browser, { url: served.url, address: 'own/' }, async () => {
     await page.getByRole('button', { name: 'Talk' }).click();
     await page.getByText('You said: voice').waitFor();
-    await until(async () => (await pitch()) > 200, 'nothing is played');
     await page.getByRole('button', { name: 'Interrupt' }).click();
     await until(() => page.evaluate(() => globalThis.told.includes('interrupt')), 'the server is not told');
   });

@@ -30,7 +30,7 @@ class SignIn(Struct, frozen=True):
     def advice(self) -> str:
         """What the person should do."""
         if self.address:
-            return f"A tool needs you to sign in. Open {self.address} and type {self.wants}."
+            return f"A tool needs you to sign in. Open\n{self.address}\nand type {self.wants}."
         return f"A tool needs you to sign in. Type {self.wants}."
 
     def answer(self, text: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import Conflict
 from adk_prism.facts.pending import Pending, PendingApproval, PendingCall
@@ -156,6 +156,12 @@ def call_answers(pending: Pending, answers: Answers) -> list[CallAnswer]:
             kind = pending.requests[name].kind
             found.append(CallAnswer(call=name, name=f"adk_request_{kind}", response=output))
     return found
+
+
+def signed(answers: Answers, by: str) -> Answers:
+    """Return answers whose decisions say who made them; nobody, where that is not known."""
+    decisions = {name: structs.replace(d, by=by) for name, d in answers.decisions.items()}
+    return Answers(decisions, answers.outputs)
 
 
 def decided(pending: Pending, answers: Answers) -> list[tuple[bool, str]]:

@@ -27,6 +27,7 @@ from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regen
 from adk_prism.runlog.entry import Decision, Origin, RunId, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
+from adk_prism.source.denial import REASON
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource, StateUpdateSource
 
@@ -36,6 +37,8 @@ class Start(Struct, frozen=True, kw_only=True):
 
     origin: Origin
     policy: Policy
+    by: str = ""
+    """Who asks for it, where callers are known."""
     run: RunId | None = None
     """Given under an idempotency key; else one is drawn."""
     digest: str = ""
@@ -187,7 +190,7 @@ class Conversations:
         async with self._deciding.quiet(start.origin):
             turn = await self._waiting_turn(start.origin, given.message_id)
             pending = await self._chats.pending(turn)
-            answers = matching.match_parts(pending, given.answers)
+            answers = matching.signed(matching.match_parts(pending, given.answers), start.by)
             whole = matching.with_held(pending, answers)
             if not matching.is_complete(pending, whole):
                 run = await self._hold(start, turn, pending, answers)
@@ -244,9 +247,7 @@ class Conversations:
         async with self._alone(start):
             content = read_content(message) if bytes(message) else None
             given = _adk_answers(message)
-            about, decided = (
-                await self._adk_continuation(start.origin, given) if given else ({}, [])
-            )
+            about, decided = await self._adk_continuation(start, given) if given else ({}, [])
 
             def make(run: RunId) -> EventSource:
                 request = self._request(start, run, message=content, invocation=invocation, **about)
@@ -257,15 +258,15 @@ class Conversations:
             return run
 
     async def _adk_continuation(
-        self, origin: Origin, given: Sequence[tuple[str, Decision | Raw]]
+        self, start: Start, given: Sequence[tuple[str, Decision | Raw]]
     ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
         """Return what a request goes on with, its own answers and those that were held before; and what
         it decides."""
-        turns = await self._chats.turns(origin)
+        turns = await self._chats.turns(start.origin)
         if not turns:
             raise Conflict("Nothing in this session waits for an answer.")
         pending = await self._chats.pending(turns[-1])
-        answers = matching.match_adk(pending, given)
+        answers = matching.signed(matching.match_adk(pending, given), start.by)
         held = matching.held(pending)
         about = {
             "continues": matching.continues(
@@ -354,8 +355,14 @@ def _adk_decision(adk_id: str, value: Any) -> Decision:
             value = msgspec.json.decode(value["response"])
         except msgspec.MsgspecError:
             value = None
-    confirmed = isinstance(value, dict) and value.get("confirmed") is True
-    return Decision(approval=adk_id, approved=confirmed)
+    given = value if isinstance(value, dict) else {}
+    payload = given.get("payload")
+    reason = payload.get(REASON) if isinstance(payload, dict) else None
+    return Decision(
+        approval=adk_id,
+        approved=given.get("confirmed") is True,
+        reason=reason if isinstance(reason, str) else "",
+    )
 
 
 def _parts(message: Raw) -> list[dict[str, Any]]:

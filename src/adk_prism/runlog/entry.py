@@ -45,6 +45,8 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     approval: str
     approved: bool
     reason: str = ""
+    by: str = ""
+    """Who answered, where callers are known."""
 
 
 class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -182,6 +184,8 @@ class ApprovalGiven(_Record):
     approval: str
     approved: bool
     reason: str = ""
+    by: str = ""
+    """Who, where callers are known."""
 
 
 class SpeakerInterrupted(_Record):

@@ -2,14 +2,16 @@
 
 `memory:`; `sqlite:///FILE`, relative to the working directory, and `sqlite:////FILE`, absolute, as
 SQLAlchemy writes them, with `?synchronous=full` for a disk flush at each commit; `redis://HOST`, and
-`rediss://` for TLS, as redis-py takes them, with `?prefix=NAME` for several installations on one Redis. A
-URL can hold a password, so no message repeats one.
+`rediss://` for TLS, as redis-py takes them, with `?prefix=NAME` for several installations on one Redis;
+`redis+cluster://` and `rediss+cluster://` for any node of a Redis Cluster. A URL can hold a password, so no
+message repeats one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
@@ -22,7 +24,7 @@ from adk_prism.runlog.shelf import Shelf
 from adk_prism.runlog.sqlite import SqliteLog
 from adk_prism.runlog.sqlite_file import Synchronous
 
-SHARED_LOGS = frozenset(("redis", "rediss"))
+SHARED_LOGS = frozenset(("redis", "rediss", "redis+cluster", "rediss+cluster"))
 """Kinds of logs that any number of processes can share."""
 
 _EXPECTED = (
@@ -65,15 +67,11 @@ def _sqlite(rest: str) -> RunLog:
     return SqliteLog(path.removeprefix("///"), synchronous=chosen)
 
 
-def _redis(rest: str, scheme: str = "redis") -> RunLog:
+def _redis(rest: str, scheme: str) -> RunLog:
     url, prefix = _redis_address(f"{scheme}:{rest}")
     from adk_prism.runlog.redis import RedisLog
 
     return RedisLog(url, prefix=prefix)
-
-
-def _rediss(rest: str) -> RunLog:
-    return _redis(rest, "rediss")
 
 
 def _redis_address(url: str) -> tuple[str, str]:
@@ -93,8 +91,10 @@ def _redis_address(url: str) -> tuple[str, str]:
     bare = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
     from redis.connection import parse_url
 
+    from adk_prism.runlog.redis_client import CLUSTER
+
     try:
-        parse_url(bare)  # type: ignore[no-untyped-call] # redis-py has no types for it
+        parse_url(bare.replace(CLUSTER, "", 1))  # type: ignore[no-untyped-call] # redis-py has no types for it
         usable = bool(parts.hostname) and (parts.path.strip("/") or "0").isdigit()
     except ValueError:
         usable = False
@@ -126,6 +126,5 @@ def open_shelf(url: str) -> Shelf | None:
 _BACKENDS: dict[str, Callable[[str], RunLog]] = {
     "memory": _memory,
     "sqlite": _sqlite,
-    "redis": _redis,
-    "rediss": _rediss,
+    **{scheme: partial(_redis, scheme=scheme) for scheme in SHARED_LOGS},
 }

@@ -31,9 +31,9 @@ from adk_prism.runlog.head import (
     summary_of,
     trimmed,
 )
-from adk_prism.runlog.redis_client import asking, listening
+from adk_prism.runlog.redis_client import STORE_ERRORS, asking, is_cluster, listening
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis_reader import STORE_ERRORS, RedisReader
+from adk_prism.runlog.redis_reader import RedisReader
 from adk_prism.runlog.redis_scripts import APPEND, REMOVE, Script
 from adk_prism.runlog.redis_store import RedisRun
 from adk_prism.runlog.redis_watch import Watch
@@ -68,6 +68,7 @@ class RedisLog:
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._is_cluster = is_cluster(url)
         self._redis, self._ear = asking(url), listening(url)
         self._keys = Keys(prefix)
         self._tail_bytes = tail_bytes
@@ -104,6 +105,11 @@ class RedisLog:
         if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
             raise LogError(
                 f"The run log cannot be opened: Redis {version[:20]} is too old; expected 6.2 or newer."
+            )
+        if about.get("redis_mode") == "cluster" and not self._is_cluster:
+            raise LogError(
+                "The run log cannot be opened: this Redis is a node of a cluster; name it with "
+                "redis+cluster://HOST:PORT."
             )
         await self._redis.set(self._keys.schema, SCHEMA, nx=True)
         found = int(await self._redis.get(self._keys.schema) or 0)

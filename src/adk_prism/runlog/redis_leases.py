@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
-from redis import exceptions
 
 from adk_prism.errors import Conflict, LogError
 from adk_prism.runlog.contract import RunLog, RunSummary
@@ -26,7 +25,7 @@ from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell
 from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
-from adk_prism.runlog.redis_client import asking, listening
+from adk_prism.runlog.redis_client import STORE_ERRORS, asking, listening
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, RENEW, Script
 from adk_prism.runlog.redis_writer import describe
@@ -41,8 +40,6 @@ _AT_A_TIME = 500
 """Leases in one round trip."""
 
 _FREE = "free"
-
-_STORE_ERRORS = (exceptions.RedisError, OSError)
 
 _Answer = TypeVar("_Answer")
 
@@ -73,7 +70,7 @@ class RedisLeases:
                 await script.ready(self._redis)
             channel = self._ear.pubsub(ignore_subscribe_messages=True)
             await channel.subscribe(self._keys.words)
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             await self._disconnect()
             raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
         self._tasks = [
@@ -90,7 +87,7 @@ class RedisLeases:
 
     async def _disconnect(self) -> None:
         for redis in (self._redis, self._ear):
-            with suppress(*_STORE_ERRORS):
+            with suppress(*STORE_ERRORS):
                 await redis.aclose()
 
     # ----------------------------------------------------------------------- taking and giving back
@@ -152,7 +149,7 @@ class RedisLeases:
     async def _give_back(self, lease: Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
-        with suppress(*_STORE_ERRORS):  # Then it lapses.
+        with suppress(*STORE_ERRORS):  # Then it lapses.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
     def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:
@@ -180,7 +177,7 @@ class RedisLeases:
     async def _ask(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         try:
             return await ask()
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
 
     # ----------------------------------------------------------------------- renewing
@@ -189,9 +186,9 @@ class RedisLeases:
         while True:
             try:
                 await self._renew_all()
-            except _STORE_ERRORS:
+            except STORE_ERRORS:
                 await asyncio.sleep(_RETRY)
-                with suppress(*_STORE_ERRORS):
+                with suppress(*STORE_ERRORS):
                     await self._renew.ready(self._redis)
             else:
                 await asyncio.sleep(self._ttl / _RENEWALS)
@@ -226,7 +223,7 @@ class RedisLeases:
         self._hears.setdefault(word, []).append(hear)
 
     async def say(self, word: Word, name: str) -> None:
-        with suppress(*_STORE_ERRORS):
+        with suppress(*STORE_ERRORS):
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
     async def freed(self, name: str, seconds: float) -> None:
@@ -241,7 +238,7 @@ class RedisLeases:
         while True:
             try:
                 message = await channel.get_message(timeout=None)
-            except _STORE_ERRORS:
+            except STORE_ERRORS:
                 await asyncio.sleep(_RETRY)
                 continue
             if message is not None:

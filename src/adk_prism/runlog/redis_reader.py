@@ -12,18 +12,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.runlog.head import READ_BATCH, trimmed, unknown
+from adk_prism.runlog.redis_client import STORE_ERRORS
 from adk_prism.runlog.redis_keys import Keys
 from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
 from adk_prism.runlog.redis_writer import PASSING, PATIENCE, RETRY, describe
 from adk_prism.runlog.tail import LiveRun
-
-STORE_ERRORS = (exceptions.RedisError, OSError)
 
 _AT_A_TIME = 500
 """Heads fetched in one round trip."""

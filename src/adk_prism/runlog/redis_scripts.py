@@ -101,7 +101,8 @@ class Script:
 
     def queue(self, pipeline: Any, keys: tuple[str, ...], arguments: list[Any]) -> None:
         """Add a call to a pipeline; `NoScriptError` there means `ready` again."""
-        pipeline.evalsha(self._digest, len(keys), *keys, *arguments)
+        # By name: redis-py's pipelines of clusters have no method for it, as keys could be in several slots.
+        pipeline.execute_command("EVALSHA", self._digest, len(keys), *keys, *arguments)
 
     async def call(self, redis: Redis, keys: tuple[str, ...], arguments: list[Any]) -> Any:
         """Run it alone."""

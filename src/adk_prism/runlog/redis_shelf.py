@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import cast
 
-from redis import exceptions
-
 from adk_prism.errors import LogError
-from adk_prism.runlog.redis_client import asking
+from adk_prism.runlog.redis_client import STORE_ERRORS, asking
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis_writer import describe
-
-_STORE_ERRORS = (exceptions.RedisError, OSError)
 
 
 class RedisShelf:
@@ -32,13 +28,13 @@ class RedisShelf:
         """Put something down."""
         try:
             await self._redis.set(self._keys.shelf(name), value, px=int(seconds * 1000))
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             raise LogError(f"Nothing can be kept for others: {describe(error)}.") from error
 
     async def take(self, name: str) -> bytes | None:
         """Take something away."""
         try:
             found = await self._redis.getdel(self._keys.shelf(name))
-        except _STORE_ERRORS as error:
+        except STORE_ERRORS as error:
             raise LogError(f"Nothing of others can be found: {describe(error)}.") from error
         return cast("bytes | None", found)  # what is not decoded is bytes

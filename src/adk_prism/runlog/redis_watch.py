@@ -11,13 +11,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.errors import PrismError
 from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell, trimmed
+from adk_prism.runlog.redis_client import STORE_ERRORS
 from adk_prism.runlog.redis_keys import Keys
 from adk_prism.runlog.tail import LiveRun
 
@@ -26,6 +26,10 @@ LOOK = 1.0
 
 _RETRY = 0.2
 """Seconds until a lost connection is tried again."""
+
+_LOST = (*STORE_ERRORS, RuntimeError)
+"""What tells that the connection to listen with is lost. One who listens and one who subscribes may both
+find it so and make it anew: then asyncio refuses the second reader, with the last of these."""
 
 
 class Watched:
@@ -59,6 +63,8 @@ class Watch:
         self._keys = keys
         self._advance = advance
         self._watched: dict[RunId, Watched] = {}
+        self._tailers: set[asyncio.Task[None]] = set()
+        """Also those that nobody follows any more, and that still say goodbye to Redis."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
         self._listener: asyncio.Task[None] | None = None
 
@@ -69,11 +75,9 @@ class Watch:
 
     async def close(self) -> None:
         """Stop everything; followers are woken by the log."""
-        tasks = [watched.task for watched in self._watched.values() if watched.task is not None]
-        if self._listener is not None:
-            tasks.append(self._listener)
+        tasks = [*self._tailers, *([self._listener] if self._listener is not None else [])]
         await asyncio.gather(*map(end_task, tasks))
-        with suppress(exceptions.RedisError, OSError):
+        with suppress(*_LOST):
             await self._channels.aclose()  # type: ignore[no-untyped-call]
         for watched in self._watched.values():
             watched.live.bell.ring()
@@ -85,6 +89,8 @@ class Watch:
         if watched is None:
             watched = self._watched[live.run] = Watched(live)
             watched.task = asyncio.create_task(self._tail(watched), name=f"tail {live.run[:40]}")
+            self._tailers.add(watched.task)
+            watched.task.add_done_callback(self._tailers.discard)
         watched.followers += 1  # The tailer begins in the next turn of the loop.
         try:
             yield watched
@@ -99,7 +105,7 @@ class Watch:
         """Read on until the run is over, or nobody follows."""
         live, channel = watched.live, self._keys.bell(watched.live.run)
         try:
-            with suppress(exceptions.RedisError, OSError):
+            with suppress(*_LOST):
                 await self._channels.subscribe(channel)
             while watched.followers and await self._go_on(watched):
                 live.bell.ring()
@@ -110,13 +116,13 @@ class Watch:
             watched.error = error
         finally:
             live.bell.ring()
-            with suppress(exceptions.RedisError, OSError, asyncio.CancelledError):
+            with suppress(*_LOST, asyncio.CancelledError):
                 await self._channels.unsubscribe(channel)
 
     async def _go_on(self, watched: Watched) -> bool:
         try:
             return await self._advance(watched.live)
-        except (exceptions.RedisError, OSError):
+        except STORE_ERRORS:
             return True  # Redis is away: the next look may find it.
 
     async def _listen(self) -> None:
@@ -124,7 +130,7 @@ class Watch:
         while True:
             try:
                 message = await self._channels.get_message(timeout=None)
-            except (exceptions.RedisError, OSError):
+            except _LOST:
                 await asyncio.sleep(_RETRY)
                 self._ring_all()
                 continue

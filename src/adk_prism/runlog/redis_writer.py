@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 
 from adk_prism.runlog.entry import Entry, RunEnded
 from adk_prism.runlog.head import Bell, Packed
+from adk_prism.runlog.redis_client import STORE_ERRORS
 from adk_prism.runlog.redis_keys import Keys
 from adk_prism.runlog.redis_scripts import Script
 from adk_prism.runlog.redis_store import RedisRun, first_fields
@@ -48,6 +49,7 @@ PASSING = (
     exceptions.TryAgainError,
     exceptions.ClusterDownError,
     exceptions.MasterDownError,
+    exceptions.SlotNotCoveredError,
     exceptions.NoScriptError,
     OSError,
 )
@@ -240,7 +242,7 @@ class Writer:
 
     async def _note_ends(self, runs: Sequence[RedisRun]) -> None:
         """Take runs out of the index of those that go on; where that fails, `trim` does it later."""
-        with suppress(exceptions.RedisError, OSError):
+        with suppress(*STORE_ERRORS):
             await self._redis.zrem(self._keys.unended, *(run.run for run in runs))
 
 
@@ -279,6 +281,9 @@ _WORDS: dict[type[Exception], str] = {
     exceptions.BusyLoadingError: "Redis is still loading its data",
     exceptions.TimeoutError: "Redis does not answer in time",
     exceptions.ConnectionError: "there is no connection to Redis",
+    exceptions.ClusterDownError: "the cluster of Redis is down",
+    exceptions.SlotNotCoveredError: "the cluster of Redis is not whole",
+    exceptions.RedisClusterException: "this Redis is no cluster, or no node of it answers",
     OSError: "there is no connection to Redis",
 }
 """The first that fits; an AuthenticationError is a ConnectionError too."""

@@ -122,6 +122,12 @@ def name_of(caller: Caller | None) -> str:
             return ""
 
 
+def called_by() -> str:
+    """Return who makes the call that is being answered, where that is known."""
+    call = CALL.get()
+    return call.user if call is not None else ""
+
+
 def in_call(report: Report) -> Report:
     """Return a report that says in which call something happened."""
 

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining
+from adk_prism.server.calls import CALL
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
@@ -108,5 +109,10 @@ class StartOnce:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan" and not self._lifecycle.draining:
-            await self._lifecycle.start()
+            # What is started here goes on for ever, and is no part of this call.
+            token = CALL.set(None)
+            try:
+                await self._lifecycle.start()
+            finally:
+                CALL.reset(token)
         await self._app(scope, receive, send)

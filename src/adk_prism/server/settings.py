@@ -86,7 +86,9 @@ class Settings:
         ),
     ] = ""
     host: Annotated[str, Option(TEXT, "address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free one")] = 8000
+    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free one")] = (
+        8000
+    )
     root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
     public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
     log: Annotated[str, Option(URL, "run log: memory:, sqlite:///FILE or redis://HOST")] = (

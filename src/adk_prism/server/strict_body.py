@@ -2,8 +2,8 @@
 
 What ADK, a session database or a JavaScript client could not hold is refused here with a 400 that
 says why: NaN and infinities, lone surrogates and broken UTF-8, NUL (PostgreSQL's text cannot hold
-it), integers of more than 64 bits, nesting past a limit. Duplicate keys are legal JSON: the last
-one counts.
+it), integers of more than 64 bits, nesting past a limit, more values than a request needs.
+Duplicate keys are legal JSON: the last one counts.
 
 `StrictRoute` is the route class of every router that takes JSON. A body that is there must say
 that it is JSON (415): a form or plain text is what a foreign web page can send without asking.
@@ -11,6 +11,7 @@ that it is JSON (415): a form or plain text is what a foreign web page can send 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
@@ -25,6 +26,14 @@ from adk_prism.errors import UsageError
 DEEPEST = 100
 """Levels. Tool arguments have a dozen; pydantic stops at 255 and ADK wraps values a few deep."""
 
+MOST_HOLDERS = 250_000
+MOST_VALUES = 1_000_000
+"""Counted by their bytes, those inside of texts included. Of empty lists, eight MiB would be two hundred in
+memory and seconds of work; a session of ten thousand events has a hundred thousand."""
+
+LARGE = 256 * 1024
+"""Bytes that are read beside the event loop: milliseconds in which nobody else would be served."""
+
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
@@ -37,6 +46,7 @@ Json = Any
 
 def parse_body(raw: bytes) -> Json:
     """Return the JSON value of a body. Raise `UsageError` saying what is wrong with it."""
+    _check_count(raw)
     try:
         value = msgspec.json.decode(raw)
     except RecursionError:
@@ -48,6 +58,17 @@ def parse_body(raw: bytes) -> Json:
     if _may_hold_trouble(raw):
         _check(value)
     return value
+
+
+def _check_count(raw: bytes) -> None:
+    """Refuse a body that is small on the wire and large in memory, before it is read."""
+    if len(raw) > MOST_HOLDERS and (
+        raw.count(b"[") + raw.count(b"{") > MOST_HOLDERS or raw.count(b",") > MOST_VALUES
+    ):
+        raise UsageError(
+            f"The body is nested deeper than {DEEPEST} levels, or has more than {MOST_HOLDERS} objects"
+            f" and lists, or more than {MOST_VALUES} values."
+        )
 
 
 def check_frame(frame: str | bytes) -> None:
@@ -126,7 +147,10 @@ class StrictRoute(APIRoute):
             raw = await strict.body()
             if raw:
                 _check_type(strict)
-                strict.parsed = parse_body(raw)
+                is_large = len(raw) > LARGE
+                strict.parsed = (
+                    await asyncio.to_thread(parse_body, raw) if is_large else parse_body(raw)
+                )
             return await inner(strict)
 
         return handle

@@ -132,9 +132,9 @@ def _read_lines(chunks: Iterator[bytes]) -> Iterator[Item]:
     splitter = LineSplitter()
     for chunk in chunks:
         for line in splitter.feed(chunk):
-            yield Item(f"line {line.number}", _as_text(line.data))
+            yield Item(f"line {line.number}", line.data)
     for line in splitter.finish():
-        yield Item(f"line {line.number}", _as_text(line.data), is_last_piece=True)
+        yield Item(f"line {line.number}", line.data, is_last_piece=True)
 
 
 def _read_documents(chunks: Iterator[bytes]) -> Iterator[Item]:
@@ -142,17 +142,12 @@ def _read_documents(chunks: Iterator[bytes]) -> Iterator[Item]:
     first = True
     for chunk in chunks:
         for value in splitter.feed(chunk.removeprefix(_BOM) if first else chunk):
-            data = _as_text(value.data)
+            data = value.data
             if b"\n" in data:
                 data = _on_one_line(data, value.line)
             yield Item(f"line {value.line}", data, value.is_session)
         first = False
     splitter.finish()
-
-
-def _as_text(data: bytes) -> bytes:
-    """Replace what is not UTF-8, as SSE does: values that nobody looks at are sent on as they are."""
-    return data if data.isascii() else data.decode(errors="replace").encode()
 
 
 def _on_one_line(data: bytes, line: int) -> bytes:

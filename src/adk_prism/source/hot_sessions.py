@@ -6,9 +6,10 @@ read, and a turn reads only what was appended since. State is read anew each tim
 `user:` and `app:` keys too.
 
 What is kept is what the service itself gave, never what was handed to `append_event`, so a session from
-memory equals one from storage, event for event. It counts only while the service's revision of the
-session is the one that the appends of this process led to, and the ids of the newest events are those
-that were appended; after anybody else's write the session is read in full again.
+memory equals one from storage, event for event. It counts while the service's revision of the session is the
+one that the appends of this process led to, and the newest events are those that were appended. After
+anybody else's write it counts if the newest events follow those that are kept, and are as many as there
+should be; otherwise the session is read in full again.
 
 A run that asks for it (`AfterPrefix`) is given the last events alone, with a mark for those before.
 """
@@ -28,6 +29,7 @@ from google.adk.sessions.base_session_service import (
 )
 from google.adk.sessions.session import Session
 
+from adk_prism.source.event_count import SessionKey, count_events
 from adk_prism.source.history import apply_rewinds
 from adk_prism.source.prefix import Prefix, cut_off
 from adk_prism.source.prefix_mark import prefix_of, restore, shorten
@@ -38,10 +40,14 @@ SHORTEST = 50
 """Events below which a session is simply read: asking what is new would cost as much."""
 
 MOST_BYTES = 256 * 1024**2
-"""What all sessions that are kept may take together, roughly: some 50,000 short events."""
+"""What all sessions that are kept may take together, roughly: some 48,000 short events."""
 
 MOST_SESSIONS = 1000
 """Sessions that are kept: each is at least `SHORTEST` events, and is looked through when room is made."""
+
+OVERLAP = 0.5
+"""Seconds before the last event that is kept from which on events are read again, to see that they follow.
+A database may keep times less exactly than events do."""
 
 _KNOWN = {
     f"google.adk.sessions.{module}"
@@ -54,7 +60,7 @@ _KNOWN = {
 """Services whose order of events and revisions are known; any other is used as it is. By name: to
 import them all takes half a second, and one is used."""
 
-_Key = tuple[str, str, str]
+_Key = SessionKey
 _Revision = tuple[float, str | None]
 
 
@@ -123,15 +129,25 @@ class HotSessions(BaseSessionService):
     async def _whole(self, key: _Key) -> Session | None:
         """Return a session with all events: those that are kept and what is new, or all read anew."""
         hot = self._hot.get(key)
-        if hot is not None:
-            recent = await self._read(key, GetSessionConfig(num_recent_events=_asked(hot)))
-            if recent is not None and (events := _joined(hot, recent)) is not None:
-                recent.events = events
-                self._keep(key, recent, hot)
-                return recent
+        if hot is not None and (session := await self._caught_up(key, hot)) is not None:
+            self._keep(key, session, hot)
+            return session
         session = await self._read(key, None)
         self._keep(key, session, None)
         return session
+
+    async def _caught_up(self, key: _Key, hot: _Hot) -> Session | None:
+        """Return a session with the events that are kept and those that came since; None if unsure."""
+        since = hot.events[-1].timestamp - OVERLAP
+        session = await self._read(key, GetSessionConfig(after_timestamp=since))
+        new = _news(hot.events, session.events) if session is not None else None
+        if session is None or new is None:
+            return None
+        session.events = [*hot.events, *new]
+        is_ours = _revision(session) == hot.revision and hot.appended == tuple(e.id for e in new)
+        if is_ours or await count_events(storage_of(self), key) == len(session.events):
+            return session
+        return None
 
     async def _read(self, key: _Key, config: GetSessionConfig | None) -> Session | None:
         app_name, user_id, session_id = key
@@ -224,17 +240,13 @@ def _revision(session: Session) -> _Revision:
     return session.last_update_time, session._storage_update_marker
 
 
-def _asked(hot: _Hot) -> int:
-    """Return how many of the newest events to read: those that were appended, and the one before."""
-    return len(hot.appended) + 1
-
-
-def _joined(hot: _Hot, recent: Session) -> list[Event] | None:
-    """Return all events, if what is kept and what is new make them; None to read everything."""
-    ids = [event.id for event in recent.events]
-    if _revision(recent) != hot.revision or ids != [hot.events[-1].id, *hot.appended]:
-        return None
-    return [*hot.events, *recent.events[1:]]
+def _news(kept: Sequence[Event], recent: Sequence[Event]) -> list[Event] | None:
+    """Return those of the recent events that come after all that are kept; None if they do not follow."""
+    for count in range(1, min(len(kept), len(recent)) + 1):
+        if kept[-count].id == recent[0].id:
+            same = zip(kept[-count:], recent, strict=False)
+            return list(recent[count:]) if all(a.id == b.id for a, b in same) else None
+    return None
 
 
 def _says_who(events: Sequence[Event], speakers: frozenset[str]) -> bool:

@@ -5,8 +5,8 @@ nothing ties the events before a cut to those after it, the request is the conte
 the contents of the other; those of the *prefix* can be kept, and a run is given the events after it alone.
 
 A cut stands before a message of the user, and is closed: no invocation, call or rewind has events on both
-sides. The prefix is plain: one lane (no branch, no isolation scope) and not compacted. Everything else is
-left to ADK: an event that ties itself to the prefix during a run brings the whole list back (`tied`).
+sides. The prefix is one lane: no branch, no isolation scope. A session with a summary of older events is not
+cut. An event that ties itself to the prefix during a run brings the whole list back (`tied`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Prefix:
 
     def tied(self, event: Event) -> bool:
         """Tell whether an event after the cut has to do with one before it."""
-        return not self._ties.isdisjoint(ties(event))
+        return _sums_up(event) or not self._ties.isdisjoint(ties(event))
 
     def view(self, who: str) -> tuple[int, View]:
         """Return what an agent is shown of the prefix as far as that is known, and of how many events."""
@@ -91,6 +91,8 @@ def cut_off(events: Sequence[Event], known: Prefix | None = None) -> Prefix | No
 
 def _closed_cut(events: Sequence[Event]) -> int:
     """Return the last place at which events can be cut; 0 if there is none."""
+    if any(map(_sums_up, events)):
+        return 0
     tied = [ties(event) for event in events]
     last = {tie: place for place, each in enumerate(tied) for tie in each}
     cut, reach = 0, -1
@@ -130,9 +132,14 @@ def _calls(event: Event) -> Iterator[str | None]:
         yield from step.split("@")[1:]
 
 
+def _sums_up(event: Event) -> bool:
+    """Tell whether an event stands for others: ADK then leaves those out, and sorts by time."""
+    return event.actions.compaction is not None
+
+
 def _is_plain(event: Event) -> bool:
     """Tell whether every agent of the conversation sees an event, and at the place where it is."""
-    if event.branch or event.isolation_scope or event.actions.compaction is not None:
+    if event.branch or event.isolation_scope:
         return False
     return event.author != "user" or not event.node_info.path
 

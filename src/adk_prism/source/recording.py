@@ -171,9 +171,10 @@ def _release(version: str) -> tuple[int, ...]:
 
 def _entry(item: Item, cursor: int) -> Entry:
     try:
+        _check_text(item.data)
         line = _read_line(item.data)
         record = _record(line, item.data)
-    except (msgspec.MsgspecError, RecursionError, SourceError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, SourceError) as error:
         raise _unreadable(item, error, "an entry of a recording") from None
     if line.cursor != cursor:
         raise SourceError(
@@ -233,7 +234,7 @@ def _event(item: Item) -> tuple[bytes, AdkEvent]:
         if not is_plain(data):
             data = respell(data)
         event = read_event(data)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(item, error, "an ADK event") from None
     if not event.author and not is_event(_read_keys(data)):
         raise _unreadable(item, None, "an ADK event")
@@ -242,7 +243,14 @@ def _event(item: Item) -> tuple[bytes, AdkEvent]:
 
 def _sound(data: bytes) -> bytes:
     """Repair what Python writes and strict JSON does not know: NaN, lone surrogates."""
+    _check_text(data)
     return repair(data) if _UNSOUND.search(data) else data
+
+
+def _check_text(data: bytes) -> None:
+    """Raise `UnicodeDecodeError` for what is no text: values that nobody reads are sent on as they are."""
+    if not data.isascii():
+        data.decode()
 
 
 def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
@@ -290,7 +298,7 @@ def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
 def _keys(item: Item) -> dict[str, Raw]:
     try:
         return _read_keys(_sound(item.data))
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(item, error, "an ADK event or an entry of a recording") from None
 
 

@@ -20,6 +20,7 @@ VALUE = 60
 def weigh(event: Event) -> int:
     """Return the bytes that an event takes."""
     weight = EVENT + _plain(event.actions.state_delta) + _plain(event.output)
+    weight += _plain(event.custom_metadata)
     for part in (event.content.parts if event.content is not None else None) or ():
         weight += PART + _part(part)
     if event.grounding_metadata is not None:
@@ -35,6 +36,10 @@ def _part(part: types.Part) -> int:
         weight += _plain(part.function_call.args)
     if part.function_response is not None:
         weight += _plain(part.function_response.response)
+    if part.executable_code is not None:
+        weight += _plain(part.executable_code.code)
+    if part.code_execution_result is not None:
+        weight += _plain(part.code_execution_result.output)
     return weight
 
 

@@ -49,6 +49,8 @@ class Emulator:
     stopped: Event
     """Nobody takes any more of an endless object."""
     done: Event
+    sent: int = 0
+    """Bytes of endless objects that somebody took."""
 
 
 @contextmanager
@@ -141,6 +143,7 @@ def _flood(handler: BaseHTTPRequestHandler, store: Emulator) -> None:
     try:
         while not store.done.is_set():
             handler.wfile.write(b"x" * 65536)
+            store.sent += 65536
     except OSError:
         store.stopped.set()
     handler.close_connection = True

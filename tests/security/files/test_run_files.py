@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -162,8 +163,11 @@ async def test_what_the_store_does_is_told(store: Emulator) -> None:
     assert len(store.asked) == len(ODD)
 
 
-async def cut_off(store: Emulator, **settings: Any) -> tuple[int, str]:
-    """Ask a real server for a file that breaks off; return how much came, and what was reported."""
+@asynccontextmanager
+async def really_served(
+    store: Emulator, **settings: Any
+) -> AsyncIterator[tuple[Served, httpx.AsyncClient, str]]:
+    """Serve on a real port; give the server, a client of it, and the path of a file in the store."""
     runner = Runner(
         app_name=APP,
         agent=agent(Scripted.saying([refer(f"{FOLDER}/a.png")])),
@@ -176,11 +180,30 @@ async def cut_off(store: Emulator, **settings: Any) -> tuple[int, str]:
     ):
         await client.post(f"/apps/{APP}/users/{USER}/sessions/chat")
         run = (await client.post("/run_sse", json=said(USER, "show me"))).headers["x-prism-run"]
-        path = f"/api/runs/{run}/files/{await shown(server, run)}/0"
+        yield server, client, f"/api/runs/{run}/files/{await shown(server, run)}/0"
+
+
+async def cut_off(store: Emulator, **settings: Any) -> tuple[int, str]:
+    """Ask a real server for a file that breaks off; return how much came, and what was reported."""
+    async with really_served(store, **settings) as (server, client, path):
         taken: list[int] = []
         with pytest.raises(httpx.RemoteProtocolError):
             await _take(client, path, taken)
         return sum(taken), " ".join(report.cause for report in server.reports)
+
+
+async def test_a_file_comes_as_fast_as_it_is_taken(store: Emulator) -> None:
+    """A client that stops reading stops the store; one that leaves lets it go."""
+    store.objects["pictures/public/a.png"] = Stored(length=-1, endless=True)
+    async with really_served(store, files_limit=10**12) as (_, client, path):
+        async with client.stream("GET", path) as answer:
+            await anext(answer.aiter_bytes())
+            before = -1
+            while store.sent != before:  # until nothing moves any more
+                before = store.sent
+                await asyncio.sleep(0.3)
+            assert store.sent < 32 * 1024 * 1024
+        assert await asyncio.to_thread(store.stopped.wait, 20), "the store still sends"
 
 
 async def _take(client: httpx.AsyncClient, path: str, taken: list[int]) -> None:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from google.adk.tools import FunctionTool
 from tests.live.agent import TOOLS, script
@@ -20,7 +21,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import LogError
 from adk_prism.pipeline.deeds import Deed
-from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.entry import Origin, RunStarted
 from adk_prism.server.audit.file import LinesFile
 from adk_prism.server.audit.trail import Trail, open_trail
 
@@ -117,9 +118,14 @@ async def test_approvals_are_written_down(
     async with asking(tmp_path) as stage:
         run = await answer(stage, by, approved)
         (deed,) = await deeds(stage)
+        head = (await stage.entries(run))[0].record
+        assert isinstance(head, RunStarted)
+        assert head.continues is not None
+        (decision,) = head.continues.decisions.values()
     assert deed.pop("time") > 1.7e9
     assert len(deed.pop("request")) == 16
-    assert deed.pop("about").startswith("erase ")
+    assert deed.pop("about") == f"erase {decision.approval}"
+    assert (decision.by, decision.approved) == (by, approved)
     assert deed == {
         "action": "approval given" if approved else "approval denied",
         "by": by,
@@ -129,6 +135,11 @@ async def test_approvals_are_written_down(
         "session": "chat",
         "run": run,
     }
+
+
+async def client_recording(url: str, run: str) -> str:
+    async with httpx.AsyncClient(base_url=url, headers=headers(ANN)) as client:
+        return (await client.get(f"/api/runs/{run}/recording")).raise_for_status().text
 
 
 async def test_approvals_of_live_runs_are_written_down(tmp_path: Path) -> None:
@@ -144,8 +155,12 @@ async def test_approvals_of_live_runs_are_written_down(tmp_path: Path) -> None:
         approval = frame["chunk"]["approvalId"]
         await client.send("approval", approvalId=approval, approved=True)
         await client.until_chunk("tool-output-available")
+        run = client.frames[0]["run"]
+        recording = await client_recording(server.url, run)
     (deed,) = map(json.loads, audit.read_text().splitlines())
     assert (deed["action"], deed["by"], deed["about"]) == ("approval given", ANN, approval)
+    (given,) = [line for line in recording.splitlines() if "ApprovalGiven" in line]
+    assert f'"by":"{ANN}"' in given
 
 
 async def test_what_is_done_to_runs_and_sessions_is_written_down(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -134,6 +135,25 @@ async def test_bytes_are_limited(tmp_path: Path) -> None:
         assert (await client.get("/list-apps", headers=headers(BOB))).status_code == 200
 
 
+async def test_a_socket_that_sends_too_much_waits(tmp_path: Path) -> None:
+    """What comes in over it is read no faster than is allowed; another's is answered at once."""
+    async with serving(tmp_path, limit_bytes=4000) as (server, _):
+        url = server.url.replace("http", "ws") + "/api/live/app?audio=binary"
+        ping = json.dumps({"type": "ping", "version": "1.0"})
+        async with (
+            connect(url, additional_headers=headers(ANN)) as greedy,
+            connect(url, additional_headers=headers(BOB)) as other,
+        ):
+            began = time.monotonic()
+            await greedy.send("x" * 6000)  # no frame, and half a second too much
+            await greedy.send(ping)
+            await other.send(ping)
+            assert "pong" in str(await other.recv())
+            while "pong" not in str(await greedy.recv()):
+                pass
+            assert time.monotonic() - began >= 0.5
+
+
 async def outcome(client: httpx.AsyncClient, run: str) -> str | None:
     """Wait for a run's end without following it, so that nobody watches."""
     async with asyncio.timeout(PATIENCE):
@@ -171,7 +191,12 @@ async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
     """A hundred runs whose clients vanish: all end, and no task is left (`served` waits for that)."""
     many = 100
     events = [asyncio.Event() for _ in range(many)]
-    limits = {"limit_unwatched": 0.3, "limit_runs": many, "limit_rate": 1000}
+    limits = {
+        "limit_unwatched": 0.3,
+        "limit_runs": many,
+        "limit_rate": 1000,
+        "limit_requests": 1000,
+    }
     async with serving(tmp_path, *events, **limits) as (server, client):
 
         async def vanish(number: int) -> str:

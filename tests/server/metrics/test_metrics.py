@@ -16,8 +16,12 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from prometheus_client.parser import text_string_to_metric_families
 from tests.live.served import Served, served
 from tests.security.people import ANN, BOB, ROOT, headers, token_file
+from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
+
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.memory import MemoryLog
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
@@ -145,6 +149,20 @@ async def test_nobody_is_named(tmp_path: Path) -> None:
     for word in (ANN, "a-secret-session", run, "invented", "INVENT"):
         assert word not in text
     assert 'route="/api/runs/{run}"' in text
+
+
+async def test_a_run_that_was_left_is_taken_over() -> None:
+    """When the server starts again: it is counted as taken over, not as started."""
+    log = MemoryLog()
+    await log.open()
+    origin = Origin(app=APP, user="user", session="chat")
+    await log.append(RunId("run-1"), [RunStarted(run="run-1", origin=origin)])
+    async with staging(agent(Scripted.saying()), log=log) as stage:
+        await stage.context.runs.wait(RunId("run-1"))
+        metrics = stage.context.metrics
+        assert metrics.takeovers.value(APP) == 1
+        assert metrics.runs_started.value(APP) == 0
+        assert metrics.runs_ended.value(APP, "failed", "owner_lost") == 1
 
 
 async def test_the_event_loop_is_looked_at(tmp_path: Path) -> None:

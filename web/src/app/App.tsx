@@ -1,22 +1,23 @@
 /** The shell: bar, rail, and the place that the address bar names. */
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { Suspense, useEffect, useState } from 'react';
 import { shared } from '../film/shared';
 import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
 import { introduce, useIdentity, type Identity } from './identity';
 import { useKeys } from './keys';
-import { KeysDialog } from './KeysDialog';
+import { lazily } from './lazily';
 import { Rail } from './Rail';
 import { go, HOME, useRoute } from './route';
 import { useTheme } from './theme';
 import { TopBar } from './TopBar';
 import './app.css';
 
-const Account = lazy(() => import('./Account'));
-const SignIn = lazy(() => import('./SignIn'));
-const Home = lazy(() => import('../home/Home'));
-const ChatPage = lazy(() => import('../work/ChatPage'));
-const RunPage = lazy(() => import('../work/RunPage'));
+const KeysDialog = lazily(() => import('./KeysDialog'));
+const Account = lazily(() => import('./Account'));
+const SignIn = lazily(() => import('./SignIn'));
+const Home = lazily(() => import('../home/Home'));
+const ChatPage = lazily(() => import('../work/ChatPage'));
+const RunPage = lazily(() => import('../work/RunPage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';
@@ -51,7 +52,7 @@ function ServedApp() {
             </Suspense>
           </Failure>
         </main>
-        <KeysDialog isOpen={isHelp} onClose={() => setHelp(false)} />
+        <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
         <Suspense>{identity.kind === 'asking' && <SignIn before={identity.before} />}</Suspense>
       </div>
     </CatalogueContext>
@@ -59,7 +60,16 @@ function ServedApp() {
 }
 
 function needsAccount(identity: Identity): boolean {
-  return identity.kind === 'declined' || (identity.kind === 'known' ? identity.user : identity.kind === 'asking' && identity.before) !== null;
+  switch (identity.kind) {
+    case 'unknown':
+      return false;
+    case 'known':
+      return identity.user !== null;
+    case 'asking':
+      return identity.before !== null;
+    case 'declined':
+      return true;
+  }
 }
 
 /** A run in a file, without a server: there is nothing else to go to. */
@@ -76,7 +86,7 @@ function SharedApp() {
           <RunPage run={run} />
         </Suspense>
       </main>
-      <KeysDialog isOpen={isHelp} onClose={() => setHelp(false)} />
+      <Suspense>{isHelp && <KeysDialog onClose={() => setHelp(false)} />}</Suspense>
     </div>
   );
 }

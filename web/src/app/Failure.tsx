@@ -1,7 +1,8 @@
 /** Catches what a part of the page could not show, so that the rest stays. */
 import { Component, type ReactNode } from 'react';
 import { Icon } from '../ui/Icon';
-import { explain } from './problem';
+import { address } from './base';
+import { explain, isUnreached } from './problem';
 
 type Props = { what: string; children: ReactNode };
 type State = { error: unknown };
@@ -13,6 +14,13 @@ export class Failure extends Component<Props, State> {
     return { error };
   }
 
+  /** Show it again. Code that could not be loaded stays so until the page is: but only if there is a server to load from. */
+  private async retry(): Promise<void> {
+    if (!isUnreached(this.state.error)) return this.setState({ error: null });
+    const answer = await fetch(address('health')).catch(() => null);
+    if (answer?.ok) location.reload();
+  }
+
   override render(): ReactNode {
     if (this.state.error === null) return this.props.children;
     return (
@@ -22,7 +30,7 @@ export class Failure extends Component<Props, State> {
           {this.props.what} could not be shown: {explain(this.state.error)}
         </span>
         <span className="actions">
-          <button type="button" className="button" onClick={() => this.setState({ error: null })}>
+          <button type="button" className="button" onClick={() => void this.retry()}>
             Try again
           </button>
         </span>

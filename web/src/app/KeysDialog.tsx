@@ -4,12 +4,9 @@ import { PANELS } from '../panels';
 import { Icon } from '../ui/Icon';
 import { KEY_MAP } from './keys';
 
-export function KeysDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen) dialog.current?.showModal();
-    else dialog.current?.close();
-  }, [isOpen]);
+  useEffect(() => dialog.current?.showModal(), []);
   const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, `panel ${panel.title}`] as const)];
   return (
     <dialog className="dialog" ref={dialog} onClose={onClose} aria-label="Keys" onClick={(event) => event.target === dialog.current && onClose()}>

@@ -30,9 +30,13 @@ function text(value: unknown): string {
 /** How browsers, and the page itself, call a request that got no answer; a type error may be many other things. */
 const UNREACHED = /fetch|network|load|import/i;
 
+export function isUnreached(error: unknown): boolean {
+  return error instanceof TypeError && UNREACHED.test(error.message);
+}
+
 /** Say what went wrong, in a sentence, whatever was thrown. */
 export function explain(error: unknown): string {
   if (error instanceof Problem) return error.status === 401 ? 'You are not signed in.' : error.message;
-  if (error instanceof TypeError && UNREACHED.test(error.message)) return 'The server cannot be reached.';
+  if (isUnreached(error)) return 'The server cannot be reached.';
   return error instanceof Error ? error.message : String(error);
 }

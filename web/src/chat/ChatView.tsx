@@ -1,10 +1,11 @@
 /** The chat's column: messages, what went wrong, the voice if there is one, and the composer. */
 import type { ChatStatus, FileUIPart } from 'ai';
-import { lazy, Suspense, useState, useSyncExternalStore } from 'react';
+import { Suspense, useState, useSyncExternalStore } from 'react';
 import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
 import { useCatalogue } from '../app/catalogue';
+import { lazily } from '../app/lazily';
 import { Composer } from './Composer';
 import type { Conversation, Link } from './conversation';
 import { readDraft } from './draft';
@@ -12,7 +13,7 @@ import { Log } from './Log';
 import type { Message } from './message';
 import './chat.css';
 
-const VoiceBar = lazy(() => import('../voice/VoiceBar'));
+const VoiceBar = lazily(() => import('../voice/VoiceBar'));
 
 type Props = {
   conversation: Conversation;

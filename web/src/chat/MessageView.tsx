@@ -16,7 +16,6 @@ import { MemoPart } from './PartView';
 import { depthOf } from './past';
 import { Sound } from './parts/Notes';
 import { Sources } from './parts/Sources';
-import { fetchSound } from './soundOf';
 import { chunkNumbers, sourcesOf } from './sources';
 
 type Props = {
@@ -81,7 +80,7 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts parts={message.parts} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
-      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={() => fetchSound(metadata?.runId ?? '', message.id)} />}
+      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./soundOf')).fetchSound(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
       {!live && <Footer message={message} last={last} />}
     </article>

@@ -1,13 +1,16 @@
 /** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
-import { memo, type ReactElement } from 'react';
+import { memo, Suspense, type ReactElement } from 'react';
+import { lazily } from '../app/lazily';
 import { isTool, type CallNotes, type Part } from './message';
-import { CredentialRequest } from './parts/CredentialRequest';
 import { File } from './parts/File';
-import { InputRequest } from './parts/InputRequest';
 import * as Notes from './parts/Notes';
 import { Reasoning } from './parts/Reasoning';
 import { Text } from './parts/Text';
 import { Tool } from './parts/Tool';
+
+// Forms are seldom: whoever meets none does not load them.
+const CredentialRequest = lazily(() => import('./parts/CredentialRequest'));
+const InputRequest = lazily(() => import('./parts/InputRequest'));
 
 export type PartProps = {
   part: Part;
@@ -50,9 +53,9 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-output':
       return <Notes.OutputNote data={part.data} />;
     case 'data-input-request':
-      return <InputRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />;
+      return asked(<InputRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />);
     case 'data-credential-request':
-      return <CredentialRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />;
+      return asked(<CredentialRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />);
     case 'data-input-response':
       return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
@@ -84,6 +87,10 @@ export function PartView(props: PartProps): ReactElement | null {
       // Of all types that are declared none is left; what a newer server sends is shown as it came.
       return <Notes.UnknownPart part={part satisfies never} />;
   }
+}
+
+function asked(form: ReactElement): ReactElement {
+  return <Suspense fallback={<div className="skeleton" />}>{form}</Suspense>;
 }
 
 /** While a message streams, the SDK copies its parts with every token: those that did not change are left alone. */

@@ -1,5 +1,5 @@
 /** Every part that the server can send is shown: by its own component, on a call's card, or with its message. */
-import { renderToStaticMarkup } from 'react-dom/server';
+import { prerender } from 'react-dom/static';
 import { expect, test } from 'vitest';
 import { ChatContext, type ChatActions } from './ChatContext';
 import type { Message, Part } from './message';
@@ -75,25 +75,27 @@ const CALLS: Part[] = [
 
 const ACTIONS: ChatActions = { app: 'a', user: 'user', session: 's', conversation: null, reason: '', seek: null, openPanel: () => undefined };
 
-function shown(parts: Part[], metadata?: Message['metadata']): string {
+/** As it is once everything that loads late is there. */
+async function shown(parts: Part[], metadata?: Message['metadata']): Promise<string> {
   const message: Message = { id: 'm', role: 'assistant', parts, metadata };
-  return renderToStaticMarkup(
+  const { prelude } = await prerender(
     <ChatContext value={ACTIONS}>
       <MessageView message={message} live={false} last isAnswered={() => false} />
     </ChatContext>,
   );
+  return new Response(prelude).text();
 }
 
 const NAMES = Object.keys(DATA) as (keyof PrismDataParts)[];
 
-test.each(NAMES)('data-%s', (name) => {
-  const html = shown([...CALLS, { type: `data-${name}`, data: DATA[name] } as Part]);
+test.each(NAMES)('data-%s', async (name) => {
+  const html = await shown([...CALLS, { type: `data-${name}`, data: DATA[name] } as Part]);
   expect(html).toContain(SEEN[name]);
   expect(html).not.toContain('not known to this page');
 });
 
-test('a credential is never shown', () => {
-  expect(shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain('secret');
+test('a credential is never shown', async () => {
+  expect(await shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain('secret');
 });
 
 const PLAIN: [Part, string][] = [
@@ -106,8 +108,8 @@ const PLAIN: [Part, string][] = [
   [{ type: 'custom', kind: 'x.y' } as Part, 'x.y'],
 ];
 
-test.each(PLAIN)('%j', (part, words) => {
-  expect(shown([part])).toContain(words);
+test.each(PLAIN)('%j', async (part, words) => {
+  expect(await shown([part])).toContain(words);
 });
 
 const STATES: [string, object, string][] = [
@@ -120,17 +122,17 @@ const STATES: [string, object, string][] = [
   ['output-denied', { input: {}, approval: { id: 'x', approved: false } }, 'denied'],
 ];
 
-test.each(STATES)('a call in the state %s', (state, more, words) => {
-  expect(shown([{ type: 'tool-x', toolCallId: 'c', state, ...more } as Part])).toContain(words);
+test.each(STATES)('a call in the state %s', async (state, more, words) => {
+  expect(await shown([{ type: 'tool-x', toolCallId: 'c', state, ...more } as Part])).toContain(words);
 });
 
-test('a part that nobody knows is shown as it came', () => {
-  const html = shown([{ type: 'data-novelty', data: { shade: 'ultraviolet' } } as unknown as Part]);
+test('a part that nobody knows is shown as it came', async () => {
+  const html = await shown([{ type: 'data-novelty', data: { shade: 'ultraviolet' } } as unknown as Part]);
   expect(html).toContain('data-novelty');
   expect(html).toContain('not known to this page');
 });
 
-test('usage, model and why it stopped', () => {
-  const html = shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
+test('usage, model and why it stopped', async () => {
+  const html = await shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
   for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Sound']) expect(html).toContain(words);
 });

@@ -48,6 +48,11 @@ export function timeAt(film: Film, at: number): number {
   return film.times[Math.min(at, film.times.length) - 1] ?? 0;
 }
 
+/** Say when a cursor was, by the clock of whoever looks; empty where the run does not know. */
+export function clockTime(film: Film, at: number): string {
+  return film.start ? new Date(film.start * 1000 + timeAt(film, at) / 1000).toLocaleString() : '';
+}
+
 export function nodesAt(film: Film, at: number): NodeItem[] {
   return present(film.items.nodes, at);
 }

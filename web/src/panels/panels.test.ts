@@ -91,6 +91,11 @@ describe('the graph', () => {
     expect(places.get('a1')!.x).toBeGreaterThan(places.get('a')!.x);
     expect(places.get('END')!.x).toBe(places.get('START')!.x);
     expect([...tree.ways.keys()]).toEqual(links.map(({ id }) => id));
+    const small = layoutFor({ vertices, links }, { width: 330, height: 200 });
+    expect(small.direction).toBe('lines');
+    expectApart([...small.places.values()]);
+    expect(small.width).toBeLessThan(330 / 0.85);
+    expect([...small.ways.keys()]).toEqual(links.map(({ id }) => id));
     expect(treeOf({ vertices, links: [...links, link('b', 'a1')] }, new Set())).toBeNull();
     expect(treeOf({ vertices: [vertex('x', 'agent'), vertex('y', 'agent')], links: [link('x', 'y'), link('y', 'x')] }, new Set())).toBeNull();
   });

@@ -14,8 +14,8 @@ export class NoMicrophone extends Error {}
 
 export class Microphone {
   private constructor(
-    private readonly context: AudioContext,
     private readonly stream: MediaStream,
+    private readonly context: AudioContext,
   ) {}
 
   /** Ask for the microphone; `onLost` is called if it goes away. Throw `NoMicrophone` with the reason. */
@@ -25,18 +25,25 @@ export class Microphone {
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } });
       const { context, source } = hearing(stream);
-      const microphone = new Microphone(context, stream);
-      await context.audioWorklet.addModule(workletUrl);
-      const node = new AudioWorkletNode(context, 'microphone', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
-      node.port.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => onPiece(data);
-      source.connect(node);
-      await context.resume();
+      const microphone = new Microphone(stream, context);
+      await microphone.listen(source, onPiece).catch((error: unknown) => {
+        microphone.close();
+        throw error;
+      });
       stream.getAudioTracks()[0]?.addEventListener('ended', onLost);
       return microphone;
     } catch (error) {
       const { name, message } = error as Error;
       throw new NoMicrophone(REASONS[name] ?? `The microphone cannot be used: ${message}`);
     }
+  }
+
+  private async listen(source: AudioNode, onPiece: (pcm: ArrayBuffer) => void): Promise<void> {
+    await this.context.audioWorklet.addModule(workletUrl);
+    const node = new AudioWorkletNode(this.context, 'microphone', { numberOfOutputs: 0, channelCount: 1, channelCountMode: 'explicit' });
+    node.port.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => onPiece(data);
+    source.connect(node);
+    await this.context.resume();
   }
 
   /** Switched off it hears silence, and the browser shows that. */

@@ -1,4 +1,5 @@
 /** The loudspeaker: plays raw sound of any rate as it comes, and falls silent at once. */
+import { explain } from '../app/problem';
 import workletUrl from './speaker.worklet.js?url';
 
 export type Heard = { isPlaying: boolean; level: number };
@@ -15,7 +16,10 @@ export class Speaker {
   private waiting: ArrayBuffer[] = [];
   private rate = 0;
 
-  constructor(private readonly onHeard: (heard: Heard) => void) {
+  constructor(
+    private readonly onHeard: (heard: Heard) => void,
+    private readonly onFailed: (reason: string) => void,
+  ) {
     this.prepare(USUAL_RATE);
   }
 
@@ -52,7 +56,9 @@ export class Speaker {
   private prepare(rate: number): void {
     this.close();
     this.rate = rate;
-    if (Speaker.isPossible) void this.load((this.context = new AudioContext({ sampleRate: rate })));
+    if (!Speaker.isPossible) return;
+    const context = (this.context = new AudioContext({ sampleRate: rate }));
+    this.load(context).catch((error: unknown) => context === this.context && this.onFailed(`The agent cannot be heard: ${explain(error)}`));
   }
 
   private async load(context: AudioContext): Promise<void> {

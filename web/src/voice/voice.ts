@@ -24,11 +24,16 @@ export class Voice implements Live {
   private status: Status = begun(readMode());
   private readonly watchers = new Set<() => void>();
   private readonly meters = new Set<(level: number) => void>();
-  private readonly speaker = new Speaker((heard) => this.onHeard(heard.isPlaying, heard.level));
+  private readonly speaker = new Speaker(
+    (heard) => this.onHeard(heard.isPlaying, heard.level),
+    (problem) => this.set({ problem }),
+  );
   private readonly captions: Captions;
   private line: Line;
   private microphone: Microphone | null = null;
   private run = '';
+  /** This line has told which run it is; it does so before it answers anything. */
+  private isJoined = false;
   private position = '';
   /** Whether sound that still comes belongs to what was interrupted. */
   private isDeaf = false;
@@ -120,7 +125,7 @@ export class Voice implements Live {
         (pcm) => this.hear(pcm),
         () => this.lack('The microphone was disconnected.'),
       );
-      if (this.isClosed) {
+      if (this.isClosed || this.status.line.kind === 'over') {
         microphone.close();
         return;
       }
@@ -203,6 +208,7 @@ export class Voice implements Live {
 
   /** Tell a new line how the microphone stands: the server takes it to be off, and the model what it was told last. */
   private switchOver(): void {
+    this.isJoined = false;
     if (this.status.mic.kind === 'on') this.control('start');
     else if (this.isHeard) this.control('stop');
   }
@@ -233,19 +239,28 @@ export class Voice implements Live {
       case 'error':
         this.set({ problem: told.errorText, isBusy: this.saying !== '' });
         break;
-      case 'audio':
       case 'pong':
+        if (this.run && !this.isJoined) this.forget();
+        break;
+      case 'audio':
         break;
     }
   }
 
+  /** The run was given up while we were away, and there is no other yet. What it said to its end is in the log. */
+  private forget(): void {
+    this.run = this.position = '';
+    this.captions.close();
+    this.set({ isBusy: false, waits: 0 });
+    void this.conversation.catchUp();
+  }
+
   private onSession(run: string): void {
-    const isAnother = this.run !== '' && run !== this.run;
+    if (this.run && run !== this.run) this.forget();
     this.captions.follow(run);
     this.run = run;
+    this.isJoined = true;
     this.set({ isNew: false });
-    // The last run was given up while we were away: what it said to its end is in the log.
-    if (isAnother) void this.conversation.catchUp();
   }
 
   private onChunk(chunk: Extract<Told, { type: 'chunk' }>['chunk']): void {
@@ -268,7 +283,7 @@ export class Voice implements Live {
   }
 
   private onSound(pcm: ArrayBuffer, rate: number): void {
-    if (!this.isDeaf) this.speaker.play(pcm, rate);
+    if (!this.isDeaf && !this.isClosed) this.speaker.play(pcm, rate);
   }
 
   private onHeard(isPlaying: boolean, level: number): void {

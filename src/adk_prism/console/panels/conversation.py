@@ -12,7 +12,7 @@ _CALLS: dict[CallState, tuple[str, Style]] = {
     "running": ("… running", "dim"),
     "answered": ("← ", "dim"),
     "failed": ("✗ failed: ", "error"),
-    "denied": ("✗ denied ", "error"),
+    "denied": ("✗ denied: ", "error"),
     "abandoned": ("✗ given up: nobody answers it any more", "error"),
     "asked": ("? waits for your approval ", "ask"),
 }
@@ -54,4 +54,5 @@ def _words(item: Words) -> Iterator[Row]:
 def _call(item: Call) -> Iterator[Row]:
     yield Row(f"→ {one_line(item.name)} {item.input}".rstrip(), "dim")
     mark, style = _CALLS[item.state]
-    yield Row(f"  {mark}{one_line(item.result)}".rstrip(), style)
+    told = one_line(item.result)
+    yield Row(f"  {mark}{told}" if told else f"  {mark.rstrip(': ')}", style)

@@ -26,6 +26,7 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import read_request
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.server.calls import called_by
 from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
@@ -180,6 +181,7 @@ class Exchange:
             start = Start(
                 origin=origin,
                 policy=self._context.settings.chat_busy,
+                by=called_by(),
                 run=run,
                 digest=digest,
                 state_delta=delta or {},

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Literal, NoReturn
 
 from adk_prism.errors import TooMany
+from adk_prism.pipeline.quota import Refused
 from adk_prism.server.limits.bucket import Bucket
 from adk_prism.server.limits.caller_limits import CallerLimits
 
@@ -20,8 +21,6 @@ KEPT = 10_000
 """Accounts that are remembered at least; beyond, those that use nothing are forgotten."""
 
 Kind = Literal["http", "websocket"]
-Refused = Callable[[str], None]
-"""Is told by which limit somebody was refused."""
 
 
 class Account:

@@ -1,8 +1,8 @@
 """The limits of a caller, kept for every request and socket: pure ASGI, for what streams.
 
 One too many is refused before it is read, with 429 and `Retry-After`. Bytes are counted both ways; where
-there were too many, the next ones wait, which delays this caller and nobody else: a run never waits for its
-viewers.
+there were too many, what goes out waits, and what comes in over a socket (a body is bounded, and is let in).
+That delays this caller and nobody else: a run never waits for its viewers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from adk_prism.pipeline.quota import Refused
 from adk_prism.server.identity.caller import account, of_scope
-from adk_prism.server.limits.account import Account, Accounts, Refused
+from adk_prism.server.limits.account import Account, Accounts
 from adk_prism.server.limits.caller_limits import CallerLimits
 
 LONGEST_WAIT = 5.0
@@ -52,21 +53,22 @@ class Limit:
     def _sent(self, own: Account, send: Send) -> Send:
         async def send_counted(message: Message) -> None:
             await send(message)
-            await self._pay(own, _size(message, _SENT))
+            await self._wait(own.use(_size(message, _SENT), self._clock()))
 
         return send_counted
 
     def _received(self, own: Account, receive: Receive) -> Receive:
         async def receive_counted() -> Message:
             message = await receive()
-            await self._pay(own, _size(message, _RECEIVED))
+            delay = own.use(_size(message, _RECEIVED), self._clock())
+            if message["type"] == "websocket.receive":
+                await self._wait(delay)
             return message
 
         return receive_counted
 
-    async def _pay(self, own: Account, amount: int) -> None:
-        """Wait where more was used than there is."""
-        delay = own.use(amount, self._clock())
+    @staticmethod
+    async def _wait(delay: float) -> None:
         if delay:
             await asyncio.sleep(min(delay, LONGEST_WAIT))
 

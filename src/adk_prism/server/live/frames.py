@@ -105,7 +105,8 @@ class Close(_Frame, tag="close"):
     """The client has had enough: the run ends."""
 
 
-ClientFrame = Message | ToolResult | Approval | AudioControl | AudioChunk | Interrupt | Ping | Close
+Command = Message | ToolResult | Approval | AudioControl | Interrupt | Ping | Close
+ClientFrame = AudioChunk | Command
 
 _read = msgspec.json.Decoder(ClientFrame).decode
 _TYPES = "message, tool_result, approval, audio_control, audio_chunk, interrupt, ping, close"

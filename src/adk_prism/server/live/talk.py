@@ -42,12 +42,13 @@ from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regen
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
+from adk_prism.server.calls import called_by
 from adk_prism.server.live.frames import (
     Approval,
     AudioChunk,
     AudioControl,
-    ClientFrame,
     Close,
+    Command,
     Interrupt,
     Message,
     Ping,
@@ -156,10 +157,14 @@ class Talk:
                 await self._hear(check_sound(data))
             else:
                 frame = read_frame(message["text"])
-                # Sound has its own bound, in the queue up to the model.
-                if not isinstance(frame, AudioChunk) and not self._pace.allows(self._now()):
+                if isinstance(
+                    frame, AudioChunk
+                ):  # which has its own bound: what waits for the model
+                    await self._hear(frame.sound())
+                elif self._pace.allows(self._now()):
+                    await self._take(frame)
+                else:
                     return "too many messages"
-                await self._take(frame)
         except UsageError as error:
             self._mistakes += 1
             await self._tell_error(error)
@@ -243,7 +248,9 @@ class Talk:
         await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
 
     def _play(self, sound: Sound) -> None:
-        """Send a piece of the agent's sound."""
+        """Send a piece of the agent's sound; not before the client knows what run it is of."""
+        if self._telling is None:
+            return
         form = _form(sound.media_type)
         if self._wishes.binary:
             if form != self._format:
@@ -259,12 +266,10 @@ class Talk:
 
     # ------------------------------------------------------------------ what the client says
 
-    async def _take(self, frame: ClientFrame) -> None:
+    async def _take(self, frame: Command) -> None:
         match frame:
             case Message():
                 await self._say(frame)
-            case AudioChunk():
-                await self._hear(frame.sound())
             case AudioControl():
                 await self._switch(frame)
             case Ping():
@@ -292,7 +297,7 @@ class Talk:
         for answer in given.answers:
             try:
                 if answer.decision is not None:
-                    told = Verdict(answer.decision.approved, answer.decision.reason)
+                    told = Verdict(answer.decision.approved, answer.decision.reason, called_by())
                     await self._decide(line, answer.decision.approval, told)
                 elif answer.output is not None:
                     line.source.give(answer.call, Result(answer.output))
@@ -333,7 +338,7 @@ class Talk:
                 result = Result(frame.result, frame.error_text)
                 line.source.give(frame.tool_call_id, result)
             case Approval():
-                verdict = Verdict(frame.approved, frame.reason or "")
+                verdict = Verdict(frame.approved, frame.reason or "", called_by())
                 await self._decide(line, frame.approval_id, verdict)
             case Interrupt():
                 await line.source.interrupt(frame.reason[:60])

@@ -16,35 +16,23 @@ if TYPE_CHECKING:
 def add_gauges(metrics: Metrics, context: Context) -> None:
     """Have the parts of a server asked."""
     runs, follower, calls = context.runs, context.follower, context.operations.calls
-    metrics.ask(
-        "adk_prism_runs_active",
-        "Runs that go on here.",
-        lambda: _single(runs.by_app()),
-        ("app",),
-    )
-    metrics.ask(
-        "adk_prism_viewers",
-        "Streams of runs that go on.",
-        lambda: _single(follower.viewers()),
-        ("protocol",),
-    )
-    metrics.ask(
-        "adk_prism_viewer_lag_entries",
+    ask = metrics.ask
+    ask("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
+    ask("viewers", "Streams of runs that go on.", lambda: _single(follower.viewers()), "protocol")
+    ask(
+        "viewer_lag_entries",
         "Entries of its run that the viewer furthest behind was not given yet.",
         lambda: _single(follower.lag()),
-        ("protocol",),
+        "protocol",
     )
-    metrics.ask(
-        "adk_prism_http_open",
+    ask(
+        "http_open",
         "Requests, streams and sockets (method WS) that are open.",
         lambda: Counter((call.method, call.route or UNKNOWN) for call in calls.open),
-        ("method", "route"),
+        "method",
+        "route",
     )
-    metrics.ask(
-        "adk_prism_draining",
-        "Whether the server goes down.",
-        lambda: {(): float(context.draining)},
-    )
+    ask("draining", "Whether the server goes down.", lambda: {(): float(context.draining)})
 
 
 def _single(numbers: Mapping[str, int]) -> Mapping[Labels, float]:

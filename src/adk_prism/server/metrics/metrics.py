@@ -7,6 +7,7 @@ program chose. Never a user, a session, a run or an address: those are in the ac
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.runlog.entry import Origin, RunEnded
@@ -26,69 +27,60 @@ UNKNOWN = "-"
 """The route of what was refused before there was one, or has none."""
 
 
+PREFIX = "adk_prism_"
+
+
 class Metrics:
     """Counts what happens, and asks the parts of the server how things are."""
 
     def __init__(self) -> None:
-        self.requests = Counter(
-            "adk_prism_http_requests_total",
-            "HTTP requests that were answered, and sockets that were closed.",
-            ("method", "route", "status"),
+        self._families: list[Family] = [_build(), *process.families()]
+        counter, histogram = self._counter, self._histogram
+        self.requests = counter(
+            "http_requests_total", "Requests answered, sockets closed.", "method", "route", "status"
         )
-        self.first_bytes = Histogram(
-            "adk_prism_http_first_byte_seconds",
-            "Time from a request to the first byte of its answer.",
+        self.first_bytes = histogram(
+            "http_first_byte_seconds",
+            "From a request to the first byte of its answer.",
             ANSWERS,
-            ("route",),
+            "route",
         )
-        self.sent = Counter(
-            "adk_prism_http_sent_bytes_total", "Bytes of bodies and frames sent.", ("route",)
+        self.sent = counter("http_sent_bytes_total", "Bytes of bodies and frames sent.", "route")
+        self.received = counter("http_received_bytes_total", "The same, received.", "route")
+        self.cut = counter("streams_cut_total", "Answers that ended too soon.", "route")
+        self.refusals = counter(
+            "refusals_total", "Requests beyond a limit of their caller.", "limit"
         )
-        self.received = Counter(
-            "adk_prism_http_received_bytes_total",
-            "Bytes of bodies and frames received.",
-            ("route",),
+        self.runs_started = counter("runs_started_total", "Runs that began here.", "app")
+        self.runs_ended = counter(
+            "runs_ended_total",
+            "Runs that ended here; code: why they failed.",
+            "app",
+            "outcome",
+            "code",
         )
-        self.cut = Counter(
-            "adk_prism_streams_cut_total",
-            "Answers that ended before they were complete: the client left, stood still, or was sent away.",
-            ("route",),
+        self.takeovers = counter(
+            "takeovers_total", "Runs of dead processes that go on here.", "app"
         )
-        self.refusals = Counter(
-            "adk_prism_refusals_total", "Requests beyond a limit of their caller.", ("limit",)
-        )
-        self.runs_started = Counter(
-            "adk_prism_runs_started_total", "Runs that began here.", ("app",)
-        )
-        self.runs_ended = Counter(
-            "adk_prism_runs_ended_total",
-            "Runs that ended here; code: why, for those that failed.",
-            ("app", "outcome", "code"),
-        )
-        self.takeovers = Counter(
-            "adk_prism_takeovers_total", "Runs of dead processes that go on here.", ("app",)
-        )
-        self.run_time = Histogram(
-            "adk_prism_run_duration_seconds", "How long runs took here.", RUNS, ("app",)
-        )
-        self.appends = Histogram(
-            "adk_prism_log_append_seconds", "How long the run log took to take an entry.", APPENDS
-        )
-        self.commits = Histogram(
-            "adk_prism_log_commit_seconds", "How long the run log took to make sure.", APPENDS
-        )
-        self.loop_lag = Histogram(
-            "adk_prism_event_loop_lag_seconds", "How late the event loop was for a timer.", LAGS
-        )
-        self.diagnostics = Counter(
-            "adk_prism_diagnostics_total", "What the operator was told of.", ("kind",)
-        )
-        self._families: list[Family] = [f for f in vars(self).values() if hasattr(f, "about")]
-        self._families += [_build(), *process.families()]
+        self.run_time = histogram("run_duration_seconds", "How long runs took here.", RUNS, "app")
+        self.appends = histogram("log_append_seconds", "Until the log took an entry.", APPENDS)
+        self.commits = histogram("log_commit_seconds", "Until the log had made sure.", APPENDS)
+        self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
+        self.diagnostics = counter("diagnostics_total", "What the operator was told of.", "kind")
 
-    def ask(self, name: str, help: str, collect: Collect, labels: tuple[str, ...] = ()) -> None:
+    def _counter(self, name: str, help: str, *labels: str) -> Counter:
+        family = Counter(PREFIX + name, help, labels)
+        self._families.append(family)
+        return family
+
+    def _histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> Histogram:
+        family = Histogram(PREFIX + name, help, bounds, labels)
+        self._families.append(family)
+        return family
+
+    def ask(self, name: str, help: str, collect: Collect, *labels: str) -> None:
         """Have a number asked for whenever somebody wants to know."""
-        self._families.append(Gauge(name, help, collect, labels))
+        self._families.append(Gauge(PREFIX + name, help, collect, labels))
 
     def text(self) -> str:
         """Return everything as a Prometheus reads it."""
@@ -134,4 +126,4 @@ class Metrics:
 def _build() -> Family:
     labels = (VERSION, str(os.getpid()))
     named = ("version", "process")
-    return Gauge("adk_prism_info", "This program, and its process.", lambda: {labels: 1.0}, named)
+    return Gauge(f"{PREFIX}info", "This program, and its process.", lambda: {labels: 1.0}, named)

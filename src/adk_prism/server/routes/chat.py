@@ -30,6 +30,7 @@ from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.base_url import base_url
+from adk_prism.server.calls import called_by
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
@@ -93,6 +94,7 @@ class _ChatRoutes:
             start = Start(
                 origin=origin,
                 policy=self._context.settings.chat_busy,
+                by=called_by(),
                 run=run,
                 digest=digest,
                 state_delta=delta or {},

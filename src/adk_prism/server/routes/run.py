@@ -20,6 +20,7 @@ from adk_prism.pipeline.conversation import Start
 from adk_prism.pipeline.follow import Stream
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import NOTHING, Origin, RunId, to_raw
+from adk_prism.server.calls import called_by
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
@@ -100,6 +101,7 @@ class _RunRoutes:
             start = Start(
                 origin=origin,
                 policy=self._context.settings.adk_busy,
+                by=called_by(),
                 run=run,
                 digest=digest,
                 streaming=streaming,

@@ -33,6 +33,7 @@ from adk_prism.runlog.entry import (
     run_of_position,
     to_raw,
 )
+from adk_prism.server.calls import called_by
 from adk_prism.server.context import Context
 from adk_prism.server.cross_site import refuse_cross_site
 from adk_prism.server.event_stream import EventStream
@@ -122,7 +123,7 @@ class _StudioRoutes:
     async def _begin(self, origin: Origin, asked: StudioRequest, key: str, body: bytes) -> RunId:
         async def begin(run: RunId | None, digest: str) -> RunId:
             policy = self._context.settings.chat_busy
-            start = Start(origin=origin, policy=policy, run=run, digest=digest)
+            start = Start(origin=origin, policy=policy, by=called_by(), run=run, digest=digest)
             if asked.approvals or asked.outputs:
                 return await self._context.conversations.answer(start, _answers(asked))
             return await self._context.conversations.submit(start, _message(asked))

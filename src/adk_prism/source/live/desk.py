@@ -42,6 +42,8 @@ class Verdict(Struct, frozen=True):
 
     approved: bool
     reason: str = ""
+    by: str = ""
+    """Who decided, where that is known."""
 
 
 class Result(Struct, frozen=True):
@@ -64,6 +66,8 @@ class Desk:
     ) -> None:
         self.invocation = invocation
         self.inbox = Inbox(self.is_withdrawn)
+        self.root: InvocationContext | None = None
+        """Of the run itself, which ADK gives to plugins."""
         self.shortcut: Shortcut | None = None
         """The short way of the run's sound, where it may have one."""
         self.switches = Switches(board)
@@ -125,7 +129,9 @@ class Desk:
             return Verdict(False, "The session is over.")
         await self._write(ApprovalAsked(approval=approval, call=call, name=name))
         verdict = await self._approvals.wait(approval, self._options.approval_timeout)
-        given = ApprovalGiven(approval=approval, approved=verdict.approved, reason=verdict.reason)
+        given = ApprovalGiven(
+            approval=approval, approved=verdict.approved, reason=verdict.reason, by=verdict.by
+        )
         await self._write(given)
         return verdict
 
@@ -178,6 +184,7 @@ class Desk:
             seen.set()
         self.switches.close()
         self.contexts.clear()
+        self.root = None
 
 
 DESK: ContextVar[Desk | None] = ContextVar("adk_prism_desk", default=None)

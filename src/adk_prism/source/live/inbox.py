@@ -85,7 +85,7 @@ class Inbox(LiveRequestQueue):
             self._waiting.put_nowait(piece)
             return True
         sender, connection = self._idle
-        begun = sender.begin(connection.send_realtime(piece))
+        begun = sender.begin(_tell(connection, piece))
         if begun is not None:
             self._waiting.put_nowait(begun)
         return True
@@ -101,6 +101,10 @@ class Inbox(LiveRequestQueue):
     def end_sound(self) -> None:
         """Say that no more sound comes for now."""
         self.send(LiveRequest(audio_stream_end=True))
+
+
+async def _tell(connection: BaseLlmConnection, piece: types.Blob) -> None:
+    await connection.send_realtime(piece)
 
 
 @cache

@@ -59,6 +59,7 @@ class LivePlugin(BasePlugin):
         desk = DESK.get()
         if desk is not None and invocation_context.live_request_queue is desk.inbox:
             invocation_context.invocation_id = desk.invocation
+            desk.root = invocation_context
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -85,6 +86,8 @@ class LivePlugin(BasePlugin):
             desk.see(call.id or "")
             tool = desk.tool(event.author, call.name or "")
             if tool is None or not call.id or tool.name in NEVER_SWITCHED:
+                continue
+            if desk.is_withdrawn(call.id):
                 continue
             context = ToolContext(invocation_context, function_call_id=call.id)
             gated = await self._is_gated(tool, dict(call.args or {}), context)

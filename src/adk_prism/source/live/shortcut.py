@@ -3,7 +3,8 @@
 google-adk 2.13 makes an event of each piece of sound that a model says, and a request of each that it is
 told, and takes both through some ten generators and tasks. Nothing on that way looks at sound, unless the
 app has put something there (`stock`). So where nothing has, sound is taken from the connection as it is
-received, and given to it by ADK's own sender. All else goes the long way, and is not touched.
+received, and given to it in the name of ADK's own sender. Plugins that want to be shown each event are shown
+it, by ADK's Runner, as on the long way. All that is not sound goes the long way, and is not touched.
 
 The order stays: a piece takes the short way only when all that the model said before it has come out at
 the end of the long one; else it follows it there. What is heard and recorded is the same either way.
@@ -15,8 +16,14 @@ class in which `connect` is the only difference; outside live runs of ours that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from contextvars import ContextVar
 from functools import cache
 from types import new_class
@@ -38,6 +45,8 @@ from adk_prism.source.live.withdrawals import Withdraw, watch_withdrawals
 
 Play = Callable[[str, LlmResponse, list[Sound]], Iterable[Record]]
 """Takes sound of the agent of that name; returns what of it is to be recorded now."""
+Show = Callable[[str, LlmResponse], Awaitable[None]]
+"""Takes it as an event, which it shows to the app's plugins first."""
 Write = Callable[[Record], Awaitable[None]]
 
 
@@ -59,12 +68,21 @@ EARS: ContextVar[BaseLlmConnection | None] = ContextVar("adk_prism_ears", defaul
 class Shortcut:
     """The short way of one live run."""
 
-    def __init__(self, play: Play, write: Write, withdraw: Withdraw, *, is_open: bool) -> None:
+    def __init__(
+        self,
+        play: Play,
+        write: Write,
+        withdraw: Withdraw,
+        *,
+        show: Show | None = None,
+        is_open: bool = True,
+    ) -> None:
         """Down it is used while it `is_open`, by agents of ADK's own kind; up always: nobody is shown
-        what is said to a model, but tools that ask for it."""
+        what is said to a model, but tools that ask for it. `show` is for apps with such plugins."""
         self._play = play
         self._write = write
         self._withdraw = withdraw
+        self._show = show
         self._is_open = is_open
         self._entered = 0
         self._left = 0
@@ -81,11 +99,11 @@ class Shortcut:
         """Meet an agent that begins to run: the connections that it opens are looked at."""
         ROUTE.set(Route(self, agent.name))
         self._is_open = self._is_open and is_stock_agent(agent)
-        if isinstance(agent, LlmAgent):
-            with suppress(
-                Exception
-            ):  # whatever keeps the model from being found, ADK meets it next
-                shorten(await agent.canonical_live_model_async(ReadonlyContext(context)))
+        if not isinstance(agent, LlmAgent):
+            return
+        # Whatever keeps the model from being found, ADK meets it next, and says it better.
+        with suppress(Exception):
+            shorten(await agent.canonical_live_model_async(ReadonlyContext(context)))
 
     @asynccontextmanager
     async def through(
@@ -98,11 +116,24 @@ class Shortcut:
         async with opened as connection:
             watch_withdrawals(connection, self._withdraw)
             EARS.set(None if streams_input(request) else connection)
-            if self._is_open:
-                receive = self._receive(connection.receive, speaker)
-                # The object is this connection's alone: nobody else calls it.
-                connection.receive = receive  # type: ignore[method-assign]
-            yield connection
+            with self._listening(connection, speaker):
+                yield connection
+
+    @contextmanager
+    def _listening(self, connection: BaseLlmConnection, speaker: str) -> Iterator[None]:
+        """Take the sound of a connection while it is open; of one that allows it."""
+        own = getattr(connection, "__dict__", None)
+        if not self._is_open or own is None:
+            yield
+            return
+        receive, is_own = connection.receive, "receive" in own
+        own["receive"] = self._receive(receive, speaker)
+        try:
+            yield
+        finally:
+            del own["receive"]
+            if is_own:
+                own["receive"] = receive
 
     def _receive(
         self, receive: Callable[[], AsyncGenerator[LlmResponse, None]], speaker: str
@@ -120,11 +151,17 @@ class Shortcut:
                             yield response
                         else:
                             is_heard = True
-                            for due in self._play(speaker, response, pieces):
-                                await self._write(due)
+                            await self._pass_on(speaker, response, pieces)
                 await asyncio.sleep(0)
 
         return short
+
+    async def _pass_on(self, speaker: str, response: LlmResponse, pieces: list[Sound]) -> None:
+        if self._show is not None:
+            await self._show(speaker, response)
+            return
+        for due in self._play(speaker, response, pieces):
+            await self._write(due)
 
 
 class _Met:

@@ -37,7 +37,7 @@ from adk_prism.source.live.options import LiveCall, run_config
 from adk_prism.source.live.plugin import NAME, live_plugin
 from adk_prism.source.live.shortcut import Shortcut
 from adk_prism.source.live.sound import Sound, SoundLog, sound_of
-from adk_prism.source.live.stock import is_stock_runner
+from adk_prism.source.live.stock import is_observed, is_stock_runner
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.request import checked_message
@@ -155,9 +155,12 @@ class LiveSource:
     async def _drive(self) -> None:
         DESK.set(self._desk)
         if self._call.options.shortcut:
-            is_open = is_stock_runner(self._runner, (NAME, NODES))
             self._desk.shortcut = Shortcut(
-                self._spoken, self._records.put, self._desk.withdraw, is_open=is_open
+                self._spoken,
+                self._records.put,
+                self._desk.withdraw,
+                show=self._show if is_observed(self._runner, (NAME, NODES)) else None,
+                is_open=is_stock_runner(self._runner),
             )
         events = self._runner.run_live(
             user_id=self._call.origin.user,
@@ -169,14 +172,17 @@ class LiveSource:
             async with aclosing(events):
                 async for event in events:
                     await self._take(event)
-                    if self._desk.shortcut is not None:
-                        self._desk.shortcut.event_left()
         finally:
             self._desk.close()
             await self._put_sound()
             await self._records.put(None)
 
     async def _take(self, event: Event) -> None:
+        await self._record(event)
+        if self._desk.shortcut is not None:
+            self._desk.shortcut.event_left()
+
+    async def _record(self, event: Event) -> None:
         pieces = sound_of(event)
         if pieces is not None:
             for due in self._play(event.author, pieces, lambda: event):
@@ -206,6 +212,14 @@ class LiveSource:
     ) -> Sequence[AgentEvent]:
         """Take sound that came the short way, as if it had come the long one."""
         return self._play(speaker, pieces, lambda: self._event(speaker, response))
+
+    async def _show(self, speaker: str, response: LlmResponse) -> None:
+        """Take sound that came the short way, after all plugins have been shown it."""
+        assert self._desk.root is not None
+        event = await self._runner._process_and_append_event(
+            self._event(speaker, response), self._desk.root, is_live_call=True
+        )
+        await self._take(event)
 
     def _event(self, speaker: str, response: LlmResponse) -> Event:
         """Return the event that ADK makes of a response (`flows/llm_flows/core/_finalizer.py`)."""

@@ -1,8 +1,8 @@
 """Whether a live run goes through nothing but ADK's own code: only then does sound pass it unseen.
 
-What an app may put in the way of sound, in google-adk 2.13: a plugin that is called for each event; a Runner,
-an agent or a flow of its own; a planner or a code executor, which are shown what the model says; a tool that
-is sent a copy of what the user says. Callbacks are not called for sound.
+What an app may put in the way of sound, in google-adk 2.13: a plugin that is shown each event; a Runner, an
+agent or a flow of its own; a planner or a code executor, which are shown what the model says; a tool that is
+sent a copy of what the user says. Callbacks are not called for sound.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 
 _ADK = "google.adk."
-_OF_RUNNERS = ("run_live", "_exec_with_plugin", "_process_event_with_plugin_callbacks")
+_OF_RUNNERS = ("run_live", "_exec_with_plugin", "_process_and_append_event")
 _OF_AGENTS = ("run_live", "_run_live_impl", "_run_with_lifecycle")
 
 
-def is_stock_runner(runner: Runner, known: Collection[str]) -> bool:
-    """Tell whether no one looks at each event of a Runner, but the plugins that are `known` by name."""
+def is_stock_runner(runner: Runner) -> bool:
+    """Tell whether a Runner passes on what its agents say as ADK's own does."""
+    is_agent = isinstance(runner.agent, BaseAgent)
+    return is_agent and all(_is_adks(type(runner), name) for name in _OF_RUNNERS)
+
+
+def is_observed(runner: Runner, known: Collection[str]) -> bool:
+    """Tell whether a plugin wants to be shown each event of a Runner, besides those `known` by name."""
     own = (plugin for plugin in runner.plugin_manager.plugins if plugin.name not in known)
-    return (
-        isinstance(runner.agent, BaseAgent)
-        and all(_is_adks(type(runner), name) for name in _OF_RUNNERS)
-        and all(type(p).on_event_callback is BasePlugin.on_event_callback for p in own)
-    )
+    return any(type(p).on_event_callback is not BasePlugin.on_event_callback for p in own)
 
 
 def is_stock_agent(agent: BaseAgent) -> bool:
@@ -48,6 +50,6 @@ def streams_input(request: LlmRequest) -> bool:
 
 
 def _is_adks(kind: type[object], name: str) -> bool:
-    """Tell whether a class has a method as ADK wrote it, where it has it at all."""
+    """Tell whether a class has a method, as ADK wrote it."""
     method = getattr(kind, name, None)
-    return method is None or (getattr(method, "__module__", None) or "").startswith(_ADK)
+    return (getattr(method, "__module__", None) or "").startswith(_ADK)

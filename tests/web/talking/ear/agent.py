@@ -89,8 +89,8 @@ def _script(request: LlmRequest) -> Turn:
         return say("; ".join(f"{a.name} {dict(a.response)}" for a in conversation.answers))
     if prompt == "digest":
         return say(str(HEARD))
-    if prompt == "speech":
-        return say(" ".join(f"word{n}" for n in range(200)))
+    if prompt.startswith("speech "):
+        return say(" ".join(f"word{n}" for n in range(int(prompt.split()[1]))))
     if prompt == "pay twice":
         calls = (Call("pay", {"amount": 1}), Call("pay", {"amount": 2}))
         return Turn((Say(" ".join(["Let me see."] * 12)), *calls))

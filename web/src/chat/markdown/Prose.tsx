@@ -1,10 +1,11 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
-import { lazy, memo, Suspense, useRef, type ReactNode } from 'react';
+import { memo, Suspense, useRef, type ReactNode } from 'react';
+import { lazily } from '../../app/lazily';
 import { useTail } from '../../ui/growth';
 import { Code } from './Code';
 import { cut, definitions, fenced, type Block, type Cut } from './blocks';
 
-const Rendered = lazy(() => import('./Rendered'));
+const Rendered = lazily(() => import('./Rendered'));
 
 /** Letters of a long answer that are drawn in one go, from its end: about a screen. */
 export const PROSE_AT_ONCE = 3000;

@@ -14,7 +14,8 @@ export function Approval({ approval, notes, tool }: Props) {
   const [isSent, setSent] = useState(false);
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (conversation) card.current?.focus({ preventScroll: false });
+    // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone.
+    if (conversation) card.current?.focus({ preventScroll: true });
   }, [conversation]);
   const decide = (approved: boolean) => {
     setSent(true);

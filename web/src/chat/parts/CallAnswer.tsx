@@ -7,7 +7,7 @@ import { readAnswer } from '../answer';
 
 type Props = { tool: string; call: string; input: unknown; active: boolean };
 
-export function CallAnswer({ tool, call, input, active }: Props) {
+export default function CallAnswer({ tool, call, input, active }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');

@@ -7,7 +7,7 @@ import { signedIn, signIn } from '../credential';
 
 type Props = { id: string; request: unknown; isAnswered: boolean };
 
-export function CredentialRequest({ id, request, isAnswered }: Props) {
+export default function CredentialRequest({ id, request, isAnswered }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [isSent, setSent] = useState(false);

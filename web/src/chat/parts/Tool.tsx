@@ -1,5 +1,6 @@
 /** A call of a tool: who runs it, with what, what came of it. Open while somebody has to do something. */
-import { useState } from 'react';
+import { Suspense, useState, type ComponentProps } from 'react';
+import { lazily } from '../../app/lazily';
 import { Copy } from '../../ui/Copy';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
@@ -7,7 +8,17 @@ import type { Kind } from '../../ui/Kind';
 import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 import { Approval } from './Approval';
-import { CallAnswer } from './CallAnswer';
+
+// Few calls are answered by hand.
+const AnswerByHand = lazily(() => import('./CallAnswer'));
+
+function CallAnswer(props: ComponentProps<typeof AnswerByHand>) {
+  return (
+    <Suspense>
+      <AnswerByHand {...props} />
+    </Suspense>
+  );
+}
 
 type Face = { word: string; kind: Kind; icon: IconName; busy?: boolean };
 

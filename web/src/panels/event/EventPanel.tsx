@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import { useCloseup, type Closeup, type Frame, type ShownFact } from '../../film/closeup';
 import { eventsOf } from '../../film/events';
-import { timeAt, SECOND } from '../../film/timeline';
+import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
 import { Empty } from '../../ui/Empty';
 import { Json } from '../../ui/Json';
@@ -32,7 +32,9 @@ export default function EventPanel({ film, at }: PanelProps) {
       <div className="body" tabIndex={0} role="region" aria-label={`Event ${at}`}>
         <div className="section summary">
           {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
-          <span className="muted">+{duration(timeAt(film, at) / SECOND)}</span>
+          <span className="muted" title={clockTime(film, at)}>
+            +{duration(timeAt(film, at) / SECOND)}
+          </span>
           {state.kind === 'there' && <span className="muted">{state.closeup.type}</span>}
         </div>
         {state.kind === 'there' && <Entry closeup={state.closeup} />}

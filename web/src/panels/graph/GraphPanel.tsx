@@ -107,6 +107,7 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
         nodesConnectable={false}
         elementsSelectable={false}
         zoomOnDoubleClick={false}
+        panOnScroll
         edgesFocusable={false}
         minZoom={0.1}
         maxZoom={1.5}
@@ -124,7 +125,8 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
 
 /** Where one looks at first: at the whole in the middle, or, where that could not be read, at its beginning. */
 function viewportFor(layout: Layout, width: number, height: number): { x: number; y: number; zoom: number } {
-  const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, height / layout.height));
+  const tall = layout.direction === 'lines' ? 1 : height / layout.height; // Lines are scrolled, not shrunk.
+  const zoom = Math.max(LEAST_ZOOM, Math.min(1, width / layout.width, tall));
   const rest = { x: width - layout.width * zoom, y: height - layout.height * zoom };
   const [first] = [...layout.places.values()];
   const begin = { x: (first?.x ?? 0) * zoom, y: (first?.y ?? 0) * zoom };

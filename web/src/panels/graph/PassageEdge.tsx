@@ -23,17 +23,18 @@ const SHOWN = 2;
 export const PassageEdge = memo(function PassageEdge(props: EdgeProps<PassageEdgeType>) {
   const { data, id, markerEnd } = props;
   if (!data) return null;
-  const { x, y } = data.way.label;
+  const { x, y, from: isBeside } = data.way.label;
+  const room = isBeside ? 1 : SHOWN;
   const { keys, lit } = data;
   const carries = lit !== null && keys.includes(lit);
   // What is lit is named, also where it is not among the first.
-  const shown = carries && !keys.slice(0, SHOWN).includes(lit) ? [...keys.slice(0, SHOWN - 1), lit] : keys.slice(0, SHOWN);
+  const shown = carries && !keys.slice(0, room).includes(lit) ? [...keys.slice(0, room - 1), lit] : keys.slice(0, room);
   return (
     <>
       <BaseEdge id={id} path={curveOf(data.way.points)} markerEnd={markerEnd} className="passage" interactionWidth={0} />
       {keys.length > 0 && (
         <EdgeLabelRenderer>
-          <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
+          <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} data-beside={isBeside} style={{ transform: `translate(${isBeside ? '0' : '-50%'}, -50%) translate(${x}px, ${y}px)` }}>
             {shown.map((key) => (
               <button
                 key={key}

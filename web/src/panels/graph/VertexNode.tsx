@@ -36,8 +36,8 @@ export const VertexNode = memo(function VertexNode({ data }: NodeProps<VertexNod
   const status = standing ? standing.status : later ? 'later' : 'did not run';
   const look = STATUS[status];
   return (
-    <div className="vertex" data-kind={look?.kind ?? 'neutral'} data-status={status} data-node={vertex.kind} data-picked={picked || undefined} title={titleOf(vertex)}>
-      <Handle type="target" position={direction === 'LR' ? Position.Left : Position.Top} isConnectable={false} />
+    <div className="vertex" data-kind={look?.kind ?? 'neutral'} data-status={status} data-node={vertex.kind} data-line={direction === 'lines' || undefined} data-picked={picked || undefined} title={titleOf(vertex)}>
+      <Handle type="target" position={direction === 'TB' ? Position.Top : Position.Left} isConnectable={false} />
       <span className="what">
         <Icon name={ICONS[vertex.kind] ?? 'neutral'} />
         <b>{vertex.name}</b>
@@ -46,12 +46,12 @@ export const VertexNode = memo(function VertexNode({ data }: NodeProps<VertexNod
       {!end && (
         <span className="how">
           {look && <Icon name={look.icon} />}
-          {status}
-          {standing && standing.failures > 0 && standing.status !== 'failed' && `, ${standing.failures} failed`}
+          <span className="word">{status}</span>
+          {standing && standing.failures > 0 && standing.status !== 'failed' && <span>{standing.failures} failed</span>}
           {standing && <span className="took">{duration(standing.duration)}</span>}
         </span>
       )}
-      <Handle type="source" position={direction === 'LR' ? Position.Right : Position.Bottom} isConnectable={false} />
+      <Handle type="source" position={direction === 'TB' ? Position.Bottom : Position.Right} isConnectable={false} />
     </div>
   );
 });

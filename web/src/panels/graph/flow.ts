@@ -39,7 +39,7 @@ export function nodesOf(film: Film, at: number, { vertices }: Drawing, moment: M
 
 /** The places of edges are known, so that nothing has to be measured before they are drawn. */
 function placed({ x, y, width, height }: Place, { direction }: Layout): Pick<VertexNodeType, 'position' | 'width' | 'height' | 'handles'> {
-  const across = direction === 'LR';
+  const across = direction !== 'TB';
   const near = across ? { x: 0, y: height / 2 } : { x: width / 2, y: 0 };
   const far = across ? { x: width, y: height / 2 } : { x: width / 2, y: height };
   return {

@@ -2,12 +2,18 @@
 import dagre from '@dagrejs/dagre';
 import { END } from '../../film/graph';
 import type { Drawing, Vertex } from './drawing';
+import { outlineOf } from './outline';
 import { treeOf } from './tree';
 
 export type Place = { x: number; y: number; width: number; height: number };
-export type Direction = 'LR' | 'TB';
+/** From left to right, from top to bottom, or a line each, as in a list of contents. */
+export type Direction = 'LR' | 'TB' | 'lines';
 export type Point = { x: number; y: number };
-export type Way = { points: Point[]; label: Point };
+export type Way = {
+  points: Point[];
+  /** Where its label is: around this point, or from it on. */
+  label: Point & { from?: true };
+};
 export type Layout = {
   direction: Direction;
   width: number;
@@ -49,15 +55,20 @@ export function loopAt({ x, y, width, height }: Place): Way {
   return { points, label: { x: right + LOOP, y: y + height / 2 } };
 }
 
-/** Return the layout that is seen larger in a room of this shape. */
+/** What is drawn smaller cannot be read at ease. */
+const READABLE = 0.85;
+
+/** Return the layout that is seen larger in a room of this shape; in a small one, a tree as lines, which can be scrolled. */
 export function layoutFor(drawing: Drawing, room: { width: number; height: number }, labelled: ReadonlySet<string> = new Set()): Layout {
   const scale = ({ width, height }: Layout) => Math.min(1, room.width / width, room.height / height);
   const across = treeOf(drawing, labelled) ?? layoutOf(drawing, 'LR', labelled);
   const down = layoutOf(drawing, 'TB', labelled);
-  return scale(down) > scale(across) ? down : across;
+  const larger = scale(down) > scale(across) ? down : across;
+  const lines = scale(larger) < READABLE ? outlineOf(drawing, labelled) : null;
+  return lines && room.width / lines.width >= READABLE ? lines : larger;
 }
 
-function layoutOf({ vertices, links }: Drawing, direction: Direction, labelled: ReadonlySet<string>): Layout {
+function layoutOf({ vertices, links }: Drawing, direction: 'LR' | 'TB', labelled: ReadonlySet<string>): Layout {
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: direction === 'LR' ? 56 : 44, marginx: 8, marginy: 8 });
   graph.setDefaultEdgeLabel(() => ({}));

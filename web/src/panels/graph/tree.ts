@@ -9,8 +9,14 @@ import { loopAt, sizeOf, type Layout, type Place, type Point, type Way } from '.
 const BETWEEN = { column: 28, row: 10, label: 104 };
 const MARGIN = 8;
 
-/** Return the layout, or null where something is led to from two sides. */
-export function treeOf({ vertices, links }: Drawing, labelled: ReadonlySet<string>): Layout | null {
+export type Branches = {
+  children: ReadonlyMap<string, readonly string[]>;
+  /** How far from a root each vertex is, the roots first; the end is none of them. */
+  depths: ReadonlyMap<string, number>;
+};
+
+/** Return what hangs on what, or null where something is led to from two sides. */
+export function branchesOf({ vertices, links }: Drawing): Branches | null {
   const children = new Map<string, string[]>();
   const parents = new Map<string, string>();
   for (const { from, to } of links) {
@@ -19,10 +25,18 @@ export function treeOf({ vertices, links }: Drawing, labelled: ReadonlySet<strin
     parents.set(to, from);
     children.set(from, [...(children.get(from) ?? []), to]);
   }
-  const sizes = new Map(vertices.map(({ id, kind }) => [id, sizeOf(kind)]));
   const depths = depthsFrom(vertices.map(({ id }) => id).filter((id) => id !== END && !parents.has(id)), children);
-  if (depths.size !== vertices.filter(({ id }) => id !== END).length) return null; // A circle hangs on nothing.
+  const isWhole = depths.size === vertices.filter(({ id }) => id !== END).length; // A circle hangs on nothing.
+  return isWhole ? { children, depths } : null;
+}
 
+/** Return the layout, or null where the drawing is no tree. */
+export function treeOf(drawing: Drawing, labelled: ReadonlySet<string>): Layout | null {
+  const branches = branchesOf(drawing);
+  if (!branches) return null;
+  const { vertices, links } = drawing;
+  const { children, depths } = branches;
+  const sizes = new Map(vertices.map(({ id, kind }) => [id, sizeOf(kind)]));
   const columns = columnsOf(depths, sizes, new Set(links.filter(({ id, to }) => labelled.has(id) && to !== END).map(({ to }) => depths.get(to) ?? 0)));
   const places = new Map<string, Place>();
   let bottom = MARGIN;
@@ -47,7 +61,7 @@ export function treeOf({ vertices, links }: Drawing, labelled: ReadonlySet<strin
   return { direction: 'LR', width, height: bottom + MARGIN, places: inOrder, ways: new Map(ways) };
 }
 
-function depthsFrom(roots: string[], children: ReadonlyMap<string, string[]>): Map<string, number> {
+function depthsFrom(roots: string[], children: ReadonlyMap<string, readonly string[]>): Map<string, number> {
   const depths = new Map(roots.map((id): [string, number] => [id, 0]));
   for (const [id, depth] of depths) for (const child of children.get(id) ?? []) depths.set(child, depth + 1);
   return depths;

@@ -1,7 +1,7 @@
 /** The nodes as a table: for screen readers, and for whoever wants the numbers. */
-import { useState } from 'react';
+import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Film } from '../../film/film';
-import { nodeAt, nodesAt, timeAt } from '../../film/timeline';
+import { endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
 import { duration, number, plural } from '../../ui/time';
 
 const SHOWN = 100; // A table of thousands of rows would make every move of the playhead slow.
@@ -10,6 +10,7 @@ type Props = { film: Film; at: number; select(id: string): void; seek(cursor: nu
 
 export function NodeTable({ film, at, select, seek }: Props) {
   const [shown, setShown] = useState(SHOWN);
+  const [pick, go] = [useLatest(select), useLatest(seek)];
   const nodes = nodesAt(film, at);
   const now = timeAt(film, at);
   return (
@@ -28,30 +29,8 @@ export function NodeTable({ film, at, select, seek }: Props) {
         </thead>
         <tbody>
           {nodes.slice(0, shown).map((item) => {
-            const node = nodeAt(item, at, now);
-            return (
-              <tr key={node.node}>
-                <th scope="row" style={{ paddingLeft: 8 + Math.min(node.depth, 6) * 12 }}>
-                  <button type="button" className="link" onClick={() => select(node.name)}>
-                    {node.name}
-                  </button>
-                </th>
-                <td>{node.kind}</td>
-                <td data-kind={node.status === 'failed' ? 'error' : node.status === 'waiting' ? 'approval' : 'neutral'}>
-                  {node.status}
-                  {node.error ? `: ${node.error}` : ''}
-                  {node.derived ? ' (inferred)' : ''}
-                </td>
-                <td className="number">+{duration(node.start)}</td>
-                <td className="number">{duration(node.duration)}</td>
-                <td className="number">{node.tokens.total === undefined ? '–' : number(node.tokens.total)}</td>
-                <td>
-                  <button type="button" className="link" onClick={() => seek(node.since)}>
-                    event {node.since}
-                  </button>
-                </td>
-              </tr>
-            );
+            const { status, tokens, derived, duration: took } = nodeAt(item, at, now);
+            return <Row key={item.is.node} item={item} status={status} isInferred={derived} took={duration(took)} tokens={tokens.total} select={pick} seek={go} />;
           })}
         </tbody>
       </table>
@@ -62,4 +41,44 @@ export function NodeTable({ film, at, select, seek }: Props) {
       )}
     </div>
   );
+}
+
+type RowProps = { item: NodeItem; status: string; isInferred: boolean; took: string; tokens: number | undefined; select(id: string): void; seek(cursor: number): void };
+
+/** A row is drawn again when its node began to look otherwise, not whenever the playhead moves. */
+const Row = memo(function Row({ item, status, isInferred, took, tokens, select, seek }: RowProps) {
+  const { name, kind, depth, start } = item.is;
+  const error = status === 'running' ? '' : (endOf(item)?.error ?? '');
+  return (
+    <tr>
+      <th scope="row" style={{ paddingLeft: 8 + Math.min(depth, 6) * 12 }}>
+        <button type="button" className="link" onClick={() => select(name)}>
+          {name}
+        </button>
+      </th>
+      <td>{kind}</td>
+      <td data-kind={status === 'failed' ? 'error' : status === 'waiting' ? 'approval' : 'neutral'}>
+        {status}
+        {error ? `: ${error}` : ''}
+        {isInferred ? ' (inferred)' : ''}
+      </td>
+      <td className="number">+{duration(start / SECOND)}</td>
+      <td className="number">{took}</td>
+      <td className="number">{tokens === undefined ? '–' : number(tokens)}</td>
+      <td>
+        <button type="button" className="link" onClick={() => seek(item.since)}>
+          event {item.since}
+        </button>
+      </td>
+    </tr>
+  );
+});
+
+/** Return a function that stays the same, and does what the last one given does. */
+function useLatest<Argument>(act: (argument: Argument) => void): (argument: Argument) => void {
+  const latest = useRef(act);
+  useEffect(() => {
+    latest.current = act;
+  });
+  return useCallback((argument) => latest.current(argument), []);
 }

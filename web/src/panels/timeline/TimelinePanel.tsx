@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import { useRoute } from '../../app/route';
 import { eventsOf } from '../../film/events';
-import { SECOND, timeAt } from '../../film/timeline';
+import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
 import { duration, plural } from '../../ui/time';
@@ -77,7 +77,9 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
           <span className="count">
             event <b>{at}</b> of {film.last}
           </span>
-          <span className="clock">+{duration(timeAt(film, at) / SECOND)}</span>
+          <span className="clock" title={clockTime(film, at)}>
+            +{duration(timeAt(film, at) / SECOND)}
+          </span>
           {info && <KindChip kind={info.kind}>{info.what}</KindChip>}
         </span>
         {failures > 0 && (

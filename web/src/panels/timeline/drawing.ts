@@ -136,7 +136,8 @@ function drawTicks(context: CanvasRenderingContext2D, plan: Plan, look: Look, pa
     context.lineTo(Math.round(x) + 0.5, look.height);
     context.stroke();
     context.fillStyle = palette.grey['ink-3'];
-    context.fillText(plan.byEvent ? `${1 + index * step}` : index === 0 ? '0' : duration(index * step), x + 4, AXIS / 2);
+    const label = plan.byEvent ? `${1 + index * step}` : index === 0 ? '0' : duration(index * step);
+    if (x + 4 + context.measureText(label).width <= plan.width) context.fillText(label, x + 4, AXIS / 2);
   }
 }
 
