@@ -63,12 +63,13 @@ class Fault:
     name: str
     viewers: int = 6
     is_taken_over: bool = False
+    may_fail: bool = False
 
 
 FAULTS = [
     Fault("none", viewers=50),
     Fault("redis"),
-    Fault("postgres"),
+    Fault("postgres", may_fail=True),  # with a code, if it writes to its session just then
     Fault("pause", is_taken_over=True),
     Fault("kill", is_taken_over=True),
     Fault("term"),
@@ -81,5 +82,5 @@ def test_every_viewer_sees_the_whole_run(replicas: Replicas, fault: Fault) -> No
     killed, or told to go. Viewers speak every protocol, and lose their connections now and then."""
     report = asyncio.run(Storm(replicas, LEASE, SEED, fault.viewers).play(fault.name))
     assert not report.wrong, f"seed {SEED}: {report}"
-    assert report.outcome == "finished"
+    assert report.outcome == "finished" or (fault.may_fail and report.outcome == "failed")
     assert report.takeovers >= fault.is_taken_over

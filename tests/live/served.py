@@ -122,6 +122,7 @@ async def served(
         log_config=None,
         ws="websockets-sansio",
         ws_max_size=settings.body_limit,
+        ws_per_message_deflate=False,
         ws_ping_interval=ping,
         ws_ping_timeout=ping,
         timeout_graceful_shutdown=2,

@@ -16,7 +16,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.workflow import BaseNode, Workflow
 
-from adk_prism.models import ScriptedModel, say
+from adk_prism.models import ScriptedModel, WritingModel, say
 from adk_prism.source.live.ability import can_talk
 
 
@@ -64,6 +64,7 @@ class Case:
 
 CASES = [
     Case("the offline model", scripted(), True),
+    Case("the offline model, for texts", agent(WritingModel(script=lambda _: say("hello"))), False),
     Case("a model of one's own, for texts", agent(Written(model="w")), False),
     Case("a model of one's own, live", agent(Spoken(model="s")), True),
     Case("Gemini for texts", agent("gemini-2.5-flash"), False),

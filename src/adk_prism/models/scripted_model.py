@@ -101,6 +101,16 @@ class ScriptedModel(BaseLlm):
         return bare
 
 
+class WritingModel(ScriptedModel):
+    """A model of a script that is written with, and not talked to.
+
+    For an agent that understands a message in a callback before its model: in a live run ADK calls it once,
+    before anything was said.
+    """
+
+    connect = BaseLlm.connect  # type: ignore[assignment] # which opens none
+
+
 def _count(request: LlmRequest, turn: Turn) -> Usage:
     """Count words as tokens, so that usage is plausible and always the same."""
     said = sum(len(words_of(step.text)) for step in turn.steps if isinstance(step, Say))

@@ -106,7 +106,8 @@ class RedisLog:
             raise LogError(
                 f"The run log cannot be opened: Redis {version[:20]} is too old; expected 6.2 or newer."
             )
-        if about.get("redis_mode") == "cluster" and not self._is_cluster:
+        parts = await self._redis.info("cluster")
+        if parts.get("cluster_enabled") and not self._is_cluster:
             raise LogError(
                 "The run log cannot be opened: this Redis is a node of a cluster; name it with "
                 "redis+cluster://HOST:PORT."

@@ -28,8 +28,8 @@ _RETRY = 0.2
 """Seconds until a lost connection is tried again."""
 
 _LOST = (*STORE_ERRORS, RuntimeError)
-"""What tells that the connection to listen with is lost. One who listens and one who subscribes may both
-find it so and make it anew: then asyncio refuses the second reader, with the last of these."""
+"""What tells that the connection to listen with is lost. Who subscribes at the very moment in which it is
+would read from it too: asyncio refuses a second reader, with the last of these."""
 
 
 class Watched:
@@ -66,11 +66,14 @@ class Watch:
         self._tailers: set[asyncio.Task[None]] = set()
         """Also those that nobody follows any more, and that still say goodbye to Redis."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
+        self._is_heard = False
+        """Whether there is a connection to listen with. While there is none, only the listener makes one."""
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Begin to listen."""
         await self._channels.subscribe(self._keys.silence)
+        self._is_heard = True
         self._listener = asyncio.create_task(self._listen(), name="adk-prism bells")
 
     async def close(self) -> None:
@@ -105,8 +108,7 @@ class Watch:
         """Read on until the run is over, or nobody follows."""
         live, channel = watched.live, self._keys.bell(watched.live.run)
         try:
-            with suppress(*_LOST):
-                await self._channels.subscribe(channel)
+            await self._tell(self._channels.subscribe, channel)
             while watched.followers and await self._go_on(watched):
                 live.bell.ring()
                 with suppress(TimeoutError):
@@ -116,8 +118,13 @@ class Watch:
             watched.error = error
         finally:
             live.bell.ring()
-            with suppress(*_LOST, asyncio.CancelledError):
-                await self._channels.unsubscribe(channel)
+            with suppress(asyncio.CancelledError):
+                await self._tell(self._channels.unsubscribe, channel)
+
+    async def _tell(self, tell: Callable[[str], Awaitable[None]], channel: str) -> None:
+        if self._is_heard:
+            with suppress(*_LOST):
+                await tell(channel)
 
     async def _go_on(self, watched: Watched) -> bool:
         try:
@@ -129,8 +136,11 @@ class Watch:
         prefix = self._keys.bell(RunId(""))
         while True:
             try:
+                if not self._is_heard:
+                    await self._subscribe_anew()
                 message = await self._channels.get_message(timeout=None)
             except _LOST:
+                self._is_heard = False
                 await asyncio.sleep(_RETRY)
                 self._ring_all()
                 continue
@@ -138,6 +148,15 @@ class Watch:
                 watched = self._watched.get(RunId(message["channel"].decode().removeprefix(prefix)))
                 if watched is not None:
                     watched.ring.ring()
+
+    async def _subscribe_anew(self) -> None:
+        """Listen again to all that is followed now, and to nothing else."""
+        wanted = {self._keys.silence, *map(self._keys.bell, self._watched)}
+        await self._channels.subscribe(*wanted)
+        known = {name.decode() for name in self._channels.channels}
+        if known - wanted:
+            await self._channels.unsubscribe(*known - wanted)
+        self._is_heard = True
 
     def _ring_all(self) -> None:
         for watched in self._watched.values():

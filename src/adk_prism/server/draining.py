@@ -35,6 +35,8 @@ async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socke
         http="httptools",
         ws="websockets-sansio",
         ws_max_size=context.settings.body_limit,
+        # Browsers ask for it; sound does not get smaller, and each socket would hold two compressors.
+        ws_per_message_deflate=False,
         ws_ping_interval=PING_INTERVAL,
         ws_ping_timeout=PING_INTERVAL,
         server_header=False,

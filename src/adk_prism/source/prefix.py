@@ -21,8 +21,8 @@ from adk_prism.source.prefix_view import View
 KEPT = 16
 """Events after the cut, at least: the last few turns stay with the run, whatever asks for them."""
 
-LONGEST = 64
-"""Events after the cut before it moves on. Looking for the next cut is paid once in ten turns and more."""
+LONGEST = 48
+"""Events after the cut before it moves on. Looking for the next cut is paid once in some ten turns."""
 
 MOST_VIEWS = 8
 """Agents whose view of one prefix is kept; each is a list of contents as long as the prefix."""

@@ -57,7 +57,12 @@ class View:
 
     def followed_by(self, more: Iterable[types.Content]) -> View:
         """Return a view that goes on after this one."""
-        return View([*self.contents(), *more])
+        longer = View(more)
+        longer._contents[:0] = self._contents
+        longer._parts[:0] = self._parts
+        longer._made_parts[:0] = self._made_parts
+        longer._made[:0] = self._made
+        return longer
 
     def _make(self) -> None:
         """Make all contents anew, from what they were."""

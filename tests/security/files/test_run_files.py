@@ -29,7 +29,7 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
 from adk_prism.server.files import cloud_storage
 from adk_prism.server.files.access_token import DefaultCredentials
 from adk_prism.server.files.cloud_storage import CloudStorage
@@ -287,7 +287,7 @@ async def test_a_folder_may_be_each_users_own(store: Emulator) -> None:
 
 
 async def test_artifacts_of_the_session_and_the_user_are_given(store: Emulator) -> None:
-    """Through ADK's service: bytes, text, one that refers to another, and one in an allowed folder."""
+    """Through ADK's service: bytes, text, one that refers to another; none that refers elsewhere."""
     mine = f"artifact://apps/{APP}/users/{USER}/artifacts/user:b.txt/versions/0"
     names = ("a.html", "again.html", "stored.png", "hidden.png")
     uris = [*(f"{OWN}/{name}/versions/0" for name in names), mine]
@@ -310,14 +310,14 @@ async def test_artifacts_of_the_session_and_the_user_are_given(store: Emulator) 
         answers = [
             await stage.client.get(f"/api/runs/{run}/files/{cursor}/{part}") for part in range(5)
         ]
-        assert [a.status_code for a in answers] == [200, 200, 200, 403, 200]
-        assert [a.content for a in answers[:3]] == [b"<b>", b"<b>", PNG]
+        assert [a.status_code for a in answers] == [200, 200, 403, 403, 200]
+        assert [a.content for a in answers[:2]] == [b"<b>", b"<b>"]
         assert answers[4].text == "Grüße"
-        dispositions = [a.headers["content-disposition"] for a in answers[:3]]
+        assert store.asked == []
+        dispositions = [a.headers["content-disposition"] for a in answers[:2]]
         assert dispositions == [
             "attachment; filename*=UTF-8''a.html",
             "attachment; filename*=UTF-8''again.html",
-            "inline; filename*=UTF-8''stored.png",
         ]
 
 
@@ -349,7 +349,7 @@ async def test_an_upload_leads_nowhere(store: Emulator) -> None:
         cursor = await shown(stage, run)
         refused = await stage.client.get(f"/api/runs/{run}/files/{cursor}/0")
         assert refused.status_code == 403
-        assert "uploaded" in refused.json()["detail"]
+        assert "A client named" in refused.json()["detail"]
         forked = await stage.client.post(
             f"/api/runs/{run}/fork",
             json={"at": cursor, "newMessage": {"role": "user", "parts": [{"text": "go on"}]}},
@@ -360,8 +360,24 @@ async def test_an_upload_leads_nowhere(store: Emulator) -> None:
         for copy in copies:
             answer = await stage.client.get(f"/api/runs/{copy}/files/{await shown(stage, copy)}/0")
             assert answer.status_code == 403
-            assert "uploaded" in answer.json()["detail"]
+            assert "A client named" in answer.json()["detail"]
         assert copies, "the fork has a copy of what it goes on from"
+        assert store.asked == []
+
+
+async def test_what_a_user_names_leads_nowhere(store: Emulator) -> None:
+    """A live run keeps what its user sent as events of the user."""
+    event = {"author": "user", "content": {"parts": [{"fileData": {"fileUri": f"{FOLDER}/a.png"}}]}}
+    async with showing(store) as stage:
+        run = RunId("run-live")
+        origin = Origin(app=APP, user=USER, session=SESSION)
+        records = [
+            RunStarted(run=run, origin=origin, live=True),
+            AgentEvent(json.dumps(event).encode()),
+        ]
+        await stage.context.log.append(run, [*records, RunEnded(outcome="finished")])
+        refused = await stage.client.get(f"/api/runs/{run}/files/2/0")
+        assert refused.status_code == 403
         assert store.asked == []
 
 

@@ -5,7 +5,7 @@ import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
 import { introduce, useIdentity, type Identity } from './identity';
 import { useKeys } from './keys';
-import { lazily } from './lazily';
+import { BRIEF, lazily } from './lazily';
 import { Rail } from './Rail';
 import { go, HOME, useRoute } from './route';
 import { useTheme } from './theme';
@@ -15,9 +15,9 @@ import './app.css';
 const KeysDialog = lazily(() => import('./KeysDialog'));
 const Account = lazily(() => import('./Account'));
 const SignIn = lazily(() => import('./SignIn'));
-const Home = lazily(() => import('../home/Home'));
-const ChatPage = lazily(() => import('../work/ChatPage'));
-const RunPage = lazily(() => import('../work/RunPage'));
+const Home = lazily(() => import('../home/Home'), BRIEF);
+const ChatPage = lazily(() => import('../work/ChatPage'), BRIEF);
+const RunPage = lazily(() => import('../work/RunPage'), BRIEF);
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';

@@ -1,16 +1,21 @@
 /**
- * A part of the page that is loaded when it is needed. React would remember for ever that this failed, so a connection
- * that only stumbles is given another chance.
+ * A part of the page that is loaded when it is needed. React would remember for ever that this failed: so while the
+ * server is away a part is asked for again, and what stands in its place stays.
  */
-import { lazy } from 'react';
+import { lazy, type ComponentType, type LazyExoticComponent } from 'react';
 
-/** Seconds between attempts; after the last one the failure is shown. */
-const BACKOFF = [0.3, 1];
+/** Seconds between attempts, over a minute; the failure of the last one is shown. */
+const PATIENT = [0.3, 1, 2, 4, 8, 8, 8, 8, 8, 8];
+/** For what has nothing to stand in its place: soon one should be told. */
+export const BRIEF = [0.3, 1];
 
-export const lazily: typeof lazy = (load) => lazy(() => persistently(load));
+// As React's own `lazy` has it.
+export function lazily<C extends ComponentType<any>>(load: () => Promise<{ default: C }>, waits = PATIENT): LazyExoticComponent<C> {
+  return lazy(() => persistently(load, waits));
+}
 
-async function persistently<T>(load: () => Promise<T>): Promise<T> {
-  for (const seconds of BACKOFF) {
+async function persistently<T>(load: () => Promise<T>, waits: readonly number[]): Promise<T> {
+  for (const seconds of waits) {
     try {
       return await load();
     } catch {

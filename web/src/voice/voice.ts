@@ -311,9 +311,10 @@ export class Voice implements Live {
     return isTaken;
   }
 
+  /** Cut the agent off. If only its echo is left here, there is nobody to tell. */
   readonly interrupt = (): void => {
     this.hush();
-    if (this.run) this.line.send({ type: 'interrupt' });
+    if (this.run && this.status.isBusy) this.line.send({ type: 'interrupt' });
   };
 
   decide(approval: string, approved: boolean, reason?: string): void {

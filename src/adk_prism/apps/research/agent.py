@@ -28,7 +28,7 @@ from adk_prism.apps.research.script import research_script
 from adk_prism.apps.research.searching import Clock
 from adk_prism.apps.research.toolbox import Toolbox
 from adk_prism.grounding import PANEL_KEYS
-from adk_prism.models import ScriptedModel, model_from_environment, offline_delay
+from adk_prism.models import WritingModel, model_from_environment, offline_delay
 
 # A plan has a hundred words and is read, not watched: it should be there at once.
 _PACE = 0.05
@@ -50,7 +50,7 @@ def research_app(
     toolbox = Toolbox(DATABASES, Reach(DATABASES, environment), now, timer or SystemClock())
     tools = {each.tool for each in DATABASES.values()}
     listening = Listening(toolbox, NAMES, tools.__contains__, now)
-    offline = ScriptedModel(model="research-offline", script=research_script, delay=delay)
+    offline = WritingModel(model="research-offline", script=research_script, delay=delay)
     root = LlmAgent(
         name="research_agent",
         description="Searches the literature with a researcher, and asks before every search.",

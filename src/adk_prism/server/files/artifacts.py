@@ -1,7 +1,8 @@
 """`artifact://` references: a version of an artifact, as ADK's artifact service gives it.
 
 Follows google-adk 2.13 `artifacts/artifact_util.py`. A run is given artifacts of its own session and of
-its user; any other reference is answered as one that is not there, whatever the service would do.
+its user; any other reference is answered as one that is not there, whatever the service would do. An
+artifact that only refers to a file elsewhere may be a client's own, and is not followed.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from google.adk.artifacts.artifact_util import parse_artifact_uri
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from adk_prism.errors import NotFound, SourceError
+from adk_prism.errors import Forbidden, NotFound, SourceError
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.files.held import HeldBytes, Reference
+from adk_prism.server.files.held import HeldBytes
 from adk_prism.server.names import USER_SCOPE
 from adk_prism.source.apps import Apps
 
@@ -29,8 +30,8 @@ LONGEST_VERSION = 15
 _MISSING = "The run refers to an artifact that is not there."
 
 
-async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes | Reference:
-    """Return an artifact that a run refers to; it may be a reference itself. Raise `NotFound`."""
+async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
+    """Return an artifact that a run refers to. Raise `NotFound` or `Forbidden`."""
     wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
     service = apps.runner(origin.app).artifact_service
     if (
@@ -59,11 +60,13 @@ async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes | Ref
     return _as_file(part, wanted.filename)
 
 
-def _as_file(part: types.Part, name: str) -> HeldBytes | Reference:
+def _as_file(part: types.Part, name: str) -> HeldBytes:
     if part.inline_data is not None:
         return HeldBytes(part.inline_data.data or b"", part.inline_data.mime_type or "", name)
     if part.file_data is not None:
-        return Reference(part.file_data.file_uri or "", part.file_data.mime_type or "", name)
+        raise Forbidden(
+            "The artifact is itself a reference to a file elsewhere: it is not fetched."
+        )
     if part.text is not None:
         return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
     raise NotFound(_MISSING)

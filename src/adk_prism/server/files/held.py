@@ -32,14 +32,17 @@ class Reference(Struct, frozen=True):
     uri: str
     media_type: str
     name: str
+    is_users: bool = False
+    """A user named it, and no agent."""
 
 
 async def held_file(log: RunLog, run: RunId, cursor: int, part: str) -> HeldBytes | Reference:
     """Return what a part holds. Raise `NotFound` where there is none, `Gone` for a trimmed entry."""
-    found = _find(await _event(log, run, cursor), part)
+    event = await _event(log, run, cursor)
+    found = _find(event, part)
     media_type, name = found.mime_type or "", found.display_name or ""
     if isinstance(found, FileData):
-        return Reference(found.file_uri or "", media_type, name)
+        return Reference(found.file_uri or "", media_type, name, event.author == "user")
     try:
         data = base64.b64decode((found.data or "").translate(_STANDARD) + "==")
     except binascii.Error:

@@ -2,7 +2,7 @@
 
 What is in the log is served. A reference is followed where that is safe: to an artifact of the run's own
 session or user, and to a folder of Cloud Storage that the operator named (`--files-from`, none by default).
-A reference in a recording that somebody uploaded is followed nowhere: there the client wrote the log.
+What a client named (in a recording that was uploaded, or as a live user) is followed nowhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adk_prism.errors import Forbidden, TooLarge
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.pipeline.chats import Chats
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
@@ -55,13 +55,14 @@ class RunFiles:
         if isinstance(file, HeldBytes):
             return _whole(file, FOR_EVER)
         head = await self._chats.head(run)
-        _check_own(head)
+        if head.uploaded or head.foreign or file.is_users:
+            raise Forbidden(
+                "A client named this file, and no agent of this server: it is not fetched."
+            )
         if file.uri.startswith(artifacts.SCHEME):
             found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
-            if isinstance(found, HeldBytes):
-                self._check_size(len(found.data))
-                return _whole(found, A_WHILE)
-            file = found
+            self._check_size(len(found.data))
+            return _whole(found, A_WHILE)
         return self._elsewhere(file, head.origin, wanted)
 
     def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
@@ -82,11 +83,6 @@ def _storage(settings: Settings) -> CloudStorage:
     if settings.files_emulator:
         return CloudStorage(NoToken(), settings.files_limit, settings.files_emulator)
     return CloudStorage(DefaultCredentials(), settings.files_limit, HOST)
-
-
-def _check_own(head: RunStarted) -> None:
-    if head.uploaded or head.foreign:
-        raise Forbidden("The run was uploaded: files that it refers to are not fetched.")
 
 
 def _reason(uri: str) -> str:
