@@ -74,6 +74,11 @@ class Keys(NamedTuple):
         return f"{self.prefix}:shelf:{name}"
 
     @property
+    def look(self) -> str:
+        """There while somebody has just looked for runs without an owner, and found none."""
+        return f"{self.prefix}:look"
+
+    @property
     def words(self) -> str:
         """The channel on which processes talk to each other."""
         return f"{self.prefix}:words"

@@ -39,6 +39,10 @@ _RETRY = 0.2
 _AT_A_TIME = 500
 """Leases in one round trip."""
 
+_LOOKED = 200
+"""Milliseconds for which a look that found nothing is one for all: what looking costs does not grow with
+the number of processes, and a lost run is found hardly later."""
+
 _FREE = "free"
 
 _Answer = TypeVar("_Answer")
@@ -123,6 +127,15 @@ class RedisLeases:
         return await self._ask(self._ownerless)
 
     async def _ownerless(self) -> list[RunId]:
+        """Look at every run that goes on, unless another process has just done so for nothing."""
+        if not await self._redis.set(self._keys.look, self._process, px=_LOOKED, nx=True):
+            return []
+        found = await self._look()
+        if found:
+            await self._redis.delete(self._keys.look)  # There may be more than one process takes.
+        return found
+
+    async def _look(self) -> list[RunId]:
         names: Any = await self._redis.zrange(self._keys.unended, 0, -1)
         runs = [RunId(name.decode()) for name in names]
         found: list[RunId] = []

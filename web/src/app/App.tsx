@@ -1,11 +1,11 @@
 /** The shell: bar, rail, and the place that the address bar names. */
-import { Suspense, useEffect, useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { shared } from '../film/shared';
 import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
 import { introduce, useIdentity, type Identity } from './identity';
 import { useKeys } from './keys';
-import { BRIEF, lazily } from './lazily';
+import { lazily } from './lazily';
 import { Rail } from './Rail';
 import { go, HOME, useRoute } from './route';
 import { useTheme } from './theme';
@@ -15,9 +15,10 @@ import './app.css';
 const KeysDialog = lazily(() => import('./KeysDialog'));
 const Account = lazily(() => import('./Account'));
 const SignIn = lazily(() => import('./SignIn'));
-const Home = lazily(() => import('../home/Home'), BRIEF);
-const ChatPage = lazily(() => import('../work/ChatPage'), BRIEF);
-const RunPage = lazily(() => import('../work/RunPage'), BRIEF);
+// Where one goes to has nothing to stand in its place: a failure is told at once.
+const Home = lazy(() => import('../home/Home'));
+const ChatPage = lazy(() => import('../work/ChatPage'));
+const RunPage = lazy(() => import('../work/RunPage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';

@@ -1,7 +1,7 @@
 /** Catches what a part of the page could not show, so that the rest stays. */
 import { Component, type ReactNode } from 'react';
 import { Icon } from '../ui/Icon';
-import { address } from './base';
+import { isServed } from './lazily';
 import { explain, isUnreached } from './problem';
 
 type Props = { what: string; children: ReactNode };
@@ -17,8 +17,7 @@ export class Failure extends Component<Props, State> {
   /** Show it again. Code that could not be loaded stays so until the page is: but only if there is a server to load from. */
   private async retry(): Promise<void> {
     if (!isUnreached(this.state.error)) return this.setState({ error: null });
-    const answer = await fetch(address('health')).catch(() => null);
-    if (answer?.ok) location.reload();
+    if (await isServed()) location.reload();
   }
 
   override render(): ReactNode {

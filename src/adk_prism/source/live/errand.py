@@ -48,7 +48,7 @@ class Errand:
 
     def begin(self, work: Work) -> Begun | None:
         """Do work until it has to wait; return what is left of it, None if it is done."""
-        caller = asyncio.current_task()
+        caller = asyncio.current_task(self._loop)  # not asked for the loop: that is a system call
         if caller is not None:
             _leave_task(self._loop, caller)
         try:
