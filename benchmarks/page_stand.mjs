@@ -1,5 +1,5 @@
 // A stand-in for the server: it serves the files of the built page, and a chat whose answers come at a steady pace.
-// Their words are synthetic, their film is one of the golden films.
+// Their words are synthetic, their film is one of the golden films. PRISM_PAGE names the folder of another build.
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';

@@ -82,6 +82,20 @@ async def test_a_database_at_the_start(
     assert "hunter2" not in refused.value.detail
 
 
+async def test_replicas_that_start_together(postgres: PostgresServer, tmp_path: Path) -> None:
+    """All of them find an empty database, one makes the tables, and none fails."""
+    for number in range(3):
+        postgres.query(f"CREATE DATABASE new{number}")
+        uri = f"postgresql+asyncpg://prism@127.0.0.1:{postgres.port}/new{number}"
+        uris = ServiceUris(sessions=uri)
+        several = [open_services(uris, data_dir=tmp_path) for _ in range(4)]
+        try:
+            await asyncio.gather(*map(check_services, several))
+        finally:
+            for services in several:
+                await close_services(services)
+
+
 async def test_a_database_that_goes_away(redis: RedisServer, tmp_path: Path) -> None:
     """A run that writes just then fails with a code; requests are answered with 503, and so is `/ready`;
     when it is back, the conversation goes on."""

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 from google.adk.tools import FunctionTool, ToolContext
+from redis.asyncio import Redis
 from tests.cluster.stage import begin, ended, owns, replica, said, vanish
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
 from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import AgentEvent, RunEnded, RunTakenOver
+from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId, RunTakenOver
+from adk_prism.runlog.redis_keys import Keys
 from adk_prism.source.doubt import idempotency_key, idempotent
 
 Json = dict[str, Any]
@@ -179,3 +181,24 @@ async def test_a_replica_that_goes_down_hands_over(redis: RedisServer, tmp_path:
         await one.context.lifecycle.drain(0.2)
         assert await ended(two, run) == "finished"
         assert said((await two.messages())[-1]) == ["Once upon a time. "]
+
+
+async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> None:
+    """Who cannot read it leaves it to one who can, tells the operator once, and goes on with others."""
+    async with replica(agent(Scripted.saying(asyncio.Event())), redis, tmp_path) as one:
+        run = await begin(one)
+        await one.reaches(run, b"Once")
+        await vanish(one)
+        before = await one.context.log.summary(RunId(run))
+    async with Redis.from_url(redis.url) as store:
+        keys = Keys("prism").run(RunId(run))
+        entry = {"k": "RunHalved", "t": "1.0", "d": "{}"}
+        await store.xadd(keys.entries, entry, id=f"{before.cursor + 1}-1")
+        await store.hset(keys.head, "cursor", str(before.cursor + 1))
+    async with replica(agent(Scripted.saying()), redis, tmp_path) as two:
+        takeovers = two.context.runs.can_go_on.__self__  # type: ignore[attr-defined] # whose it is
+        looks = [await takeovers.look() for _ in range(3)]
+        told = [report for report in two.reports if report.kind == "takeover failed"]
+        assert (looks, len(told)) == ([[], [], []], 1)
+        assert "RunHalved" in told[0].cause
+        assert (await two.context.log.summary(RunId(run))).epoch == before.epoch

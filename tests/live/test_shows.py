@@ -27,7 +27,6 @@ from adk_prism.pipeline.replay import replay
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import read_run
-from adk_prism.testing.laws import check_laws
 
 if TYPE_CHECKING:
     from tests.conftest import Node
@@ -174,8 +173,7 @@ async def fetch(server: Served, path: str) -> bytes:
 
 
 def check_replays(entries: list[Entry], streamed: bytes, judge: Judge, studio: Worker) -> None:
-    """The recording keeps the laws; the real clients of both protocols take it."""
-    assert check_laws(entries) == []
+    """What the recording gives is what was streamed, and the real clients of both protocols take it."""
     assert b"".join(replay(entries, protocol("ai-sdk", "7"))) == streamed
     messages = streams(entries, "7")
     assert len(messages) >= 6

@@ -125,7 +125,7 @@ test('a server that is away is said to be, wherever one is; what was written sta
 });
 
 test('code that was never loaded is, once the server is back', async () => {
-  const fresh = await open(browser, '', { url: between.url, allow: [...NETWORK, /dynamically imported module/], width: 1280 });
+  const fresh = await open(browser, '', { url: between.url, allow: [...NETWORK, /dynamically imported module|preload CSS/], width: 1280 });
   await fresh.locator('.card').first().waitFor();
   between.leave();
   await fresh.evaluate(() => (location.hash = '#/run/run-unread'));

@@ -19,7 +19,7 @@ _PARSER = (
 
 
 class _Heading(Heading):
-    """On the left, where one reads on; its level by marks, as it was written."""
+    """On the left, where one reads on."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield self.text

@@ -7,6 +7,7 @@ a driver says itself may name hosts, users and statements: it goes to the operat
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,12 @@ _STATES = {
 """Beginnings of the SQL standard's states, as PostgreSQL gives them, and what they mean. Any other is no
 fault of the store: a value that it does not take, a session that was changed meanwhile."""
 
+_MADE_MEANWHILE = frozenset(("23505", "42P06", "42P07", "42701", "42710"))
+"""States that say that a table, a type or a row is there already."""
+
+_PAUSES = (0.1, 0.3, 1.0, 2.0)
+"""Seconds between two attempts: making the tables takes some tenths of one."""
+
 _AWAY = "there is no connection to the database"
 _UNUSABLE = "the database cannot be used"
 
@@ -46,8 +53,20 @@ class SessionStore(BaseSessionService):
         self.inner = inner
 
     async def check(self) -> None:
-        """Ask the store for something that nobody has: what counts is that it answers."""
-        await self.list_sessions(app_name="-", user_id="-")
+        """Ask the store for something that nobody has: what counts is that it answers.
+
+        The first question makes the tables. Of replicas that start together only one can, and the others
+        are told that the tables are there by now: they ask again.
+        """
+        for pause in (*_PAUSES, None):
+            try:
+                await self.list_sessions(app_name="-", user_id="-")
+            except Exception as error:
+                if pause is None or _state(error) not in _MADE_MEANWHILE:
+                    raise
+                await asyncio.sleep(pause)
+            else:
+                return
 
     async def get_session(
         self,

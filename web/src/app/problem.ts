@@ -27,11 +27,11 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** How browsers, and the page itself, call a request that got no answer; a type error may be many other things. */
-const UNREACHED = /fetch|network|load|import/i;
+/** How browsers and bundlers call a request that got no answer, and code that could not be loaded. */
+const UNREACHED = /failed to fetch|load failed|network|import|preload/i;
 
 export function isUnreached(error: unknown): boolean {
-  return error instanceof TypeError && UNREACHED.test(error.message);
+  return error instanceof Error && !(error instanceof Problem) && UNREACHED.test(error.message);
 }
 
 /** Say what went wrong, in a sentence, whatever was thrown. */

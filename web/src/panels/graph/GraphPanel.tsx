@@ -22,6 +22,7 @@ import { VertexNode, type VertexNodeType } from './VertexNode';
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
 const MOST_LINKS = 400; // What a layout costs grows faster than they do.
 const LEAST_ZOOM = 0.68; // Below, the names are smaller than one can read.
+const CONTROLS = 44; // At the bottom, the buttons that zoom: nothing is laid out below them.
 const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: VertexNode };
 const EDGE_TYPES = { passage: PassageEdge };
@@ -81,7 +82,8 @@ type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select'> & { d
 const Canvas = memo(function Canvas({ film, at, selected, select, drawing, moment }: CanvasProps) {
   const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
-  const { width, height } = useSize(box);
+  const { width, height: whole } = useSize(box);
+  const height = Math.max(0, whole - CONTROLS);
   const layout = useMemo(
     () => layoutFor(drawing, { width: width || 800, height: height || 500 }, carrying(film)),
     [film, drawing, width, height],
