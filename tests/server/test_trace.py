@@ -8,10 +8,7 @@ import sys
 from typing import Any
 
 import pytest
-from opentelemetry import trace
-from tests.server.staged import agent, staging
 from tests.server.traced import ABOVE
-from tests.source.scripted import Scripted
 
 Span = dict[str, Any]
 CHAT = "POST /api/chat/{app_name}"
@@ -19,7 +16,7 @@ CHAT = "POST /api/chat/{app_name}"
 
 @pytest.fixture(scope="module")
 def spans() -> list[Span]:
-    """The spans of a process that collects them."""
+    """The spans of a process that collects them, and was asked the same before it did."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.server.traced"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: list[Span] = json.loads(done.stdout)
@@ -84,11 +81,3 @@ def test_spans_name_templates_and_nobody(spans: list[Span]) -> None:
     assert "GET" in [span["name"] for span in ours]
     for word in ("secret", "nowhere", "broken", "hello"):
         assert word not in text
-
-
-async def test_without_a_provider_there_are_no_spans() -> None:
-    """A request finds no current span; a proxy stands in for the provider."""
-    assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-    async with staging(agent(Scripted.saying("Well."))) as stage:
-        await stage.say("hello")
-        assert not trace.get_current_span().get_span_context().is_valid

@@ -18,6 +18,8 @@ from starlette.types import ASGIApp, Message
 from tests.server.staged import agent, staging
 from tests.source.scripted import Scripted, call
 
+from adk_prism.pipeline.run_span import is_traced
+
 ABOVE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -70,7 +72,9 @@ async def ask() -> None:
 
 
 def main() -> None:
-    """Ask, and print."""
+    """Ask while nobody collects, which leaves no spans; ask again, and print."""
+    assert not is_traced()
+    asyncio.run(ask())
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
