@@ -6,7 +6,7 @@ import pytest
 
 from adk_prism.errors import TooMany
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.tickets import LIFETIME, MOST_OF_A_USER, Place, Tickets, place_of
+from adk_prism.server.identity.tickets import LIFETIME, MOST_OF_A_USER, Place, Tickets, place_of
 
 ANN = Principal("ann")
 HERE: Place = place_of("/api/runs/run-1/stream", "as=studio")

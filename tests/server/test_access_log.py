@@ -18,9 +18,9 @@ from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
 
 from adk_prism.models import say
-from adk_prism.server.access_log import access_log
-from adk_prism.server.calls import Call, Calls, Observe
 from adk_prism.server.identity.caller import SCOPE_KEY, Principal
+from adk_prism.server.operating.access_log import access_log
+from adk_prism.server.operating.calls import Call, Calls, Observe
 from adk_prism.server.settings import LogFormat
 
 Json = dict[str, Any]

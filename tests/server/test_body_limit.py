@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
 
 from adk_prism.errors import PrismError, TooLarge, UsageError
-from adk_prism.server import body_limit
-from adk_prism.server.body_limit import BodyLimit
+from adk_prism.server.guards import body_limit
+from adk_prism.server.guards.body_limit import BodyLimit
 
 LIMIT = 10
 

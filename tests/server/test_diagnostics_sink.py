@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.server.diagnostics_sink import route_logging, sink
+from adk_prism.server.operating.diagnostics_sink import route_logging, sink
 
 FULL = Diagnostic(
     kind="run failed", detail="it broke", correlation="c1", run="r1", app="tour", cause="a\nb"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from adk_prism.server.guard import Guard
+from adk_prism.server.guards.guard import Guard
 from adk_prism.server.settings import Settings
 
 LOCAL = ("127.0.0.1", 8000)

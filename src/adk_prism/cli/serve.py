@@ -72,7 +72,7 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     # Importing ADK takes seconds; a port that is taken is told before that.
     from adk_prism.server.app import create_app
-    from adk_prism.server.diagnostics_sink import route_logging, sink
+    from adk_prism.server.operating.diagnostics_sink import route_logging, sink
 
     report = sink(settings.log_format)
     route_logging(report)

@@ -24,15 +24,16 @@ from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Report
 from adk_prism.server import home, page
-from adk_prism.server.body_limit import BodyLimit
-from adk_prism.server.calls import Observe
 from adk_prism.server.context import Context
-from adk_prism.server.guard import Guard
+from adk_prism.server.guards.body_limit import BodyLimit
+from adk_prism.server.guards.guard import Guard
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.identify import Identify
 from adk_prism.server.lifecycle import Lifecycle, StartOnce
 from adk_prism.server.limits.limit import Limit
-from adk_prism.server.operations import open_operations
+from adk_prism.server.operating.calls import Observe
+from adk_prism.server.operating.operations import open_operations
+from adk_prism.server.operating.trace import Trace
 from adk_prism.server.parts import make_context
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.routes import (
@@ -59,7 +60,6 @@ from adk_prism.server.routes import (
 )
 from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.settings import DATA_DIR, Settings, read_settings
-from adk_prism.server.trace import Trace
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION

@@ -21,17 +21,17 @@ from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
-from adk_prism.server.audit.trail import Trail
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.identity import Identity
+from adk_prism.server.identity.share_links import ShareLinks
+from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.metrics.metrics import Metrics
-from adk_prism.server.operations import Operations
+from adk_prism.server.operating.audit.trail import Trail
+from adk_prism.server.operating.metrics.metrics import Metrics
+from adk_prism.server.operating.operations import Operations
 from adk_prism.server.settings import Settings
-from adk_prism.server.share_links import ShareLinks
 from adk_prism.server.sockets import Sockets
-from adk_prism.server.tickets import TicketOffice
 from adk_prism.source.apps import Apps
 
 

@@ -36,18 +36,18 @@ from adk_prism.server.housekeeping import trimming
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
+from adk_prism.server.identity.share_links import ShareLinks, file_of
+from adk_prism.server.identity.shared_tickets import SharedTickets
+from adk_prism.server.identity.tickets import TicketOffice, Tickets
 from adk_prism.server.lifecycle import Hook, Lifecycle
 from adk_prism.server.limits.caller_limits import CallerLimits
-from adk_prism.server.metrics.gauges import add_gauges
-from adk_prism.server.metrics.loop_lag import measuring
-from adk_prism.server.metrics.measured_log import MeasuredLog
-from adk_prism.server.operations import Operations
+from adk_prism.server.operating.metrics.gauges import add_gauges
+from adk_prism.server.operating.metrics.loop_lag import measuring
+from adk_prism.server.operating.metrics.measured_log import MeasuredLog
+from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.settings import DATA_DIR, Settings
-from adk_prism.server.share_links import ShareLinks, file_of
-from adk_prism.server.shared_tickets import SharedTickets
 from adk_prism.server.sockets import Sockets
-from adk_prism.server.tickets import TicketOffice, Tickets
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 

@@ -23,7 +23,7 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.server.app import assemble, lifespan_of
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.operations import open_operations
+from adk_prism.server.operating.operations import open_operations
 from adk_prism.server.parts import make_context
 from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.settings import Settings, read_settings

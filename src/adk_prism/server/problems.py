@@ -27,7 +27,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
-from adk_prism.server.calls import CALL
+from adk_prism.server.operating.calls import CALL
 
 MEDIA_TYPE: Final = "application/problem+json"
 

@@ -20,14 +20,14 @@ from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.leases import DEFAULT_TTL
 from adk_prism.runlog.open import SHARED_LOGS
-from adk_prism.server.address import (
+from adk_prism.server.files.places import AllowedPlaces
+from adk_prism.server.guards.address import (
     is_loopback,
     origin_of_url,
     parse_authority,
     parse_network,
     parse_origin,
 )
-from adk_prism.server.files.places import AllowedPlaces
 from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
 from adk_prism.server.options import (
     FILE,

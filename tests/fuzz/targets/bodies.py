@@ -12,9 +12,9 @@ from tests.fuzz.target import Target, as_json, split
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.conversation import read_content
 from adk_prism.runlog.entry import to_raw
-from adk_prism.server import adk_models
+from adk_prism.server.adk import adk_models
+from adk_prism.server.guards.strict_body import parse_body
 from adk_prism.server.routes.run import RunAgent
-from adk_prism.server.strict_body import parse_body
 from adk_prism.source.request import checked_message
 
 _ADK_WORDS = (

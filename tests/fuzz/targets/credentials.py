@@ -16,10 +16,10 @@ from tests.fuzz.target import Target, as_text, split
 from adk_prism.errors import NoIdentity, Unauthorized, UsageError
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.method import bearer
+from adk_prism.server.identity.share_links import ShareLinks
+from adk_prism.server.identity.tickets import Tickets
 from adk_prism.server.identity.token_file import TokenFile
 from adk_prism.server.identity.web_token import Rules, WebTokens
-from adk_prism.server.share_links import ShareLinks
-from adk_prism.server.tickets import Tickets
 
 
 class _Identity:

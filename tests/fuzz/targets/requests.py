@@ -11,7 +11,7 @@ from tests.fuzz.target import Target, as_json
 from adk_prism.errors import UsageError
 from adk_prism.projection.ai_sdk.requests import Continuation, read_request, same_json
 from adk_prism.projection.studio.requests import read_request as read_studio
-from adk_prism.server.strict_body import parse_body
+from adk_prism.server.guards.strict_body import parse_body
 
 WORDS = (
     "id userId messages message role user assistant parts type text content file url mediaType filename"

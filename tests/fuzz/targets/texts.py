@@ -8,11 +8,16 @@ from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import parse_position, run_of_position
-from adk_prism.server.address import origin_of_url, parse_authority, parse_network, parse_origin
 from adk_prism.server.files.places import AllowedPlaces, place_of
 from adk_prism.server.files.presentation import Presentation, plain_type
-from adk_prism.server.names import check_app, check_artifact, check_session, check_user
-from adk_prism.server.tickets import place_of_url
+from adk_prism.server.guards.address import (
+    origin_of_url,
+    parse_authority,
+    parse_network,
+    parse_origin,
+)
+from adk_prism.server.guards.names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.identity.tickets import place_of_url
 
 _TEXTS: Sequence[Callable[[str], object]] = (
     parse_position,

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from adk_prism.server.audit.file import LinesFile
+from adk_prism.server.operating.audit.file import LinesFile
 
 EACH = 100
 

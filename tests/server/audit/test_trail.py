@@ -22,8 +22,8 @@ from tests.source.scripted import Scripted, call
 from adk_prism.errors import LogError
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.runlog.entry import Origin, RunStarted
-from adk_prism.server.audit.file import LinesFile
-from adk_prism.server.audit.trail import Trail, open_trail
+from adk_prism.server.operating.audit.file import LinesFile
+from adk_prism.server.operating.audit.trail import Trail, open_trail
 
 Json = dict[str, Any]
 pytestmark = [

@@ -16,14 +16,20 @@ from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
-from adk_prism.server.address import parse_network
+from adk_prism.server.guards.address import parse_network
 from adk_prism.server.identity import Principal
 from adk_prism.server.identity.callback import Callback, load
 from adk_prism.server.identity.proxy_header import PEER_KEY, ProxyHeader
+from adk_prism.server.identity.share_links import ShareLinks, file_of
+from adk_prism.server.identity.tickets import (
+    LIFETIME,
+    MOST_OF_A_USER,
+    Tickets,
+    place_of,
+    place_of_url,
+)
 from adk_prism.server.identity.token_file import LOOK_EVERY, TokenFile
 from adk_prism.server.settings import Settings
-from adk_prism.server.share_links import ShareLinks, file_of
-from adk_prism.server.tickets import LIFETIME, MOST_OF_A_USER, Tickets, place_of, place_of_url
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -26,15 +26,15 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import read_request
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.server.calls import called_by
 from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.outbox import Outbox
 from adk_prism.server.live.pace import Pace
-from adk_prism.server.names import check_session, check_user
+from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.chat import act
 
 MOST_REQUESTS = 32

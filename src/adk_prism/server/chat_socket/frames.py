@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import Unprocessable, UsageError
-from adk_prism.server.strict_body import check_frame
+from adk_prism.server.guards.strict_body import check_frame
 
 LONGEST_ID = 128
 """Characters of a request's id; the SDK's has sixteen."""

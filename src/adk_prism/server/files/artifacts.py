@@ -16,7 +16,7 @@ from google.genai import types
 from adk_prism.errors import Forbidden, NotFound, SourceError
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.files.held import HeldBytes
-from adk_prism.server.names import USER_SCOPE
+from adk_prism.server.guards.names import USER_SCOPE
 from adk_prism.source.apps import Apps
 
 SCHEME = "artifact://"

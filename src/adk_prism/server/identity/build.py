@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from adk_prism.errors import UsageError
-from adk_prism.server.address import parse_network
+from adk_prism.server.guards.address import parse_network
 from adk_prism.server.identity.callback import Authenticate, Callback, load
 from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.method import Method
 from adk_prism.server.identity.proxy_header import ProxyHeader
+from adk_prism.server.identity.share_links import ShareLinks
+from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.identity.token_file import TokenFile
 from adk_prism.server.settings import Settings
-from adk_prism.server.share_links import ShareLinks
-from adk_prism.server.tickets import TicketOffice
 
 
 def build_identity(

@@ -17,8 +17,8 @@ from pathlib import Path
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import UsageError
+from adk_prism.server.guards.names import check_user
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.names import check_user
 
 Said = Principal | str | None
 Authenticate = Callable[[HTTPConnection], Said | Awaitable[Said]]

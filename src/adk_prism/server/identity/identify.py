@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adk_prism.errors import Unauthorized
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest
 from adk_prism.server.identity.identity import Identity
-from adk_prism.server.share_links import ShareLinks
+from adk_prism.server.identity.share_links import ShareLinks
 
 
 class Identify:

@@ -16,8 +16,8 @@ from starlette.types import Scope
 from adk_prism.errors import NotFound, Unauthorized
 from adk_prism.server.identity.caller import Anyone, Caller, Guest, Principal
 from adk_prism.server.identity.method import Method
-from adk_prism.server.share_links import ShareLinks
-from adk_prism.server.tickets import TicketOffice, place_of
+from adk_prism.server.identity.share_links import ShareLinks
+from adk_prism.server.identity.tickets import TicketOffice, place_of
 
 TICKET, SHARE = "ticket", "share"
 """Query parameters; taken off before anything else sees the URL."""

@@ -13,9 +13,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import PrismError, Unauthorized
-from adk_prism.server.address import Network
+from adk_prism.server.guards.address import Network
+from adk_prism.server.guards.names import check_user
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.names import check_user
 
 PEER_KEY = "adk_prism.peer"
 

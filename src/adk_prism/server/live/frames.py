@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import TooLarge, Unprocessable, UsageError
-from adk_prism.server.strict_body import check_frame
+from adk_prism.server.guards.strict_body import check_frame
 
 RATE = 16_000
 CHANNELS = 1

@@ -42,7 +42,7 @@ from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regen
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
-from adk_prism.server.calls import called_by
+from adk_prism.server.guards.names import LONGEST_NAME, check_session
 from adk_prism.server.live.frames import (
     Approval,
     AudioChunk,
@@ -58,7 +58,7 @@ from adk_prism.server.live.frames import (
 )
 from adk_prism.server.live.outbox import Outbox
 from adk_prism.server.live.pace import Pace
-from adk_prism.server.names import LONGEST_NAME, check_session
+from adk_prism.server.operating.calls import called_by
 from adk_prism.source.live.desk import Result, Verdict
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.sound import Sound

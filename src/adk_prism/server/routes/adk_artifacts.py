@@ -23,12 +23,12 @@ from starlette.exceptions import HTTPException
 from adk_prism.errors import NotFound, UsageError
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.adk_models import SaveArtifact, UpdateMemory
+from adk_prism.server.adk.adk_models import SaveArtifact, UpdateMemory
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import USER_SCOPE, AppName, ArtifactName
+from adk_prism.server.guards.origins import PathOrigin
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
-from adk_prism.server.names import USER_SCOPE, AppName, ArtifactName
-from adk_prism.server.origins import PathOrigin
-from adk_prism.server.strict_body import StrictRoute
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"

@@ -20,15 +20,15 @@ from google.adk.sessions.session import Session
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.adk_models import CreateSession, RewindSession, UpdateSession
+from adk_prism.server.adk.adk_models import CreateSession, RewindSession, UpdateSession
+from adk_prism.server.adk.seeded_events import check_events
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import AppName
+from adk_prism.server.guards.origins import PathOrigin
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
-from adk_prism.server.names import AppName
-from adk_prism.server.origins import PathOrigin
 from adk_prism.server.routes.run import RUN_HEADER
-from adk_prism.server.seeded_events import check_events
-from adk_prism.server.strict_body import StrictRoute
 from adk_prism.source.redaction import session_json
 
 _USER = "/apps/{app_name}/users/{user_id}/sessions"

@@ -8,9 +8,9 @@ import msgspec
 from fastapi import APIRouter, Query
 
 from adk_prism.errors import NotFound
-from adk_prism.server.audit.trail import Account
 from adk_prism.server.context import Context
 from adk_prism.server.identity.parameters import Administrator
+from adk_prism.server.operating.audit.trail import Account
 
 MOST = 1000
 """Deeds in one answer."""

@@ -24,7 +24,7 @@ from adk_prism.pipeline.live_messages import first_words
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import RunId, RunStarted
-from adk_prism.server.app_info import folder_of, root_of
+from adk_prism.server.adk.app_info import folder_of, root_of
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf

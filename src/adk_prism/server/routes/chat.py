@@ -30,15 +30,15 @@ from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.base_url import base_url
-from adk_prism.server.calls import called_by
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.guards.names import AppName, SessionId, check_session, check_user
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.names import AppName, SessionId, check_session, check_user
+from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.run import RUN_HEADER, Key
-from adk_prism.server.strict_body import StrictRoute
 
 Dialect = Annotated[str, Query(description="AI SDK version: 6 or 7")]
 

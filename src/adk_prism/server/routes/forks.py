@@ -18,10 +18,10 @@ from adk_prism.pipeline.forks import Forked, Wish
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import SessionId
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import Run
-from adk_prism.server.names import SessionId
 from adk_prism.server.routes.run import RUN_HEADER, Key
-from adk_prism.server.strict_body import StrictRoute
 
 _DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
 

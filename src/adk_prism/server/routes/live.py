@@ -12,9 +12,9 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.base_url import page_url
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.live.talk import Wishes, talk
-from adk_prism.server.names import AppName, check_session
 
 DIALECT = "7"
 """Without another wish: a question and its answer are in one stream here, which a v6 client cannot hold."""

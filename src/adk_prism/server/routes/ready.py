@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from adk_prism.server.adk_models import Health
+from adk_prism.server.adk.adk_models import Health
 from adk_prism.server.context import Context
 
 

@@ -20,13 +20,13 @@ from adk_prism.pipeline.conversation import Start
 from adk_prism.pipeline.follow import Stream
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import NOTHING, Origin, RunId, to_raw
-from adk_prism.server.calls import called_by
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.guards.names import check_app, check_session, check_user
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Caller, acting_user, caller_of
-from adk_prism.server.names import check_app, check_session, check_user
-from adk_prism.server.strict_body import StrictRoute
+from adk_prism.server.operating.calls import called_by
 
 RUN_HEADER = "x-prism-run"
 Key = Annotated[str, Header(alias="Idempotency-Key")]

@@ -15,10 +15,10 @@ from adk_prism.pipeline.deeds import Action, Deed
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.parameters import Run
-from adk_prism.server.share_links import LIFETIME, LONGEST, ShareLink
-from adk_prism.server.strict_body import StrictRoute
+from adk_prism.server.identity.share_links import LIFETIME, LONGEST, ShareLink
 
 LinkId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 

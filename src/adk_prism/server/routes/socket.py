@@ -12,7 +12,7 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.server.base_url import page_url
 from adk_prism.server.chat_socket.exchange import Exchange
 from adk_prism.server.context import Context
-from adk_prism.server.names import AppName
+from adk_prism.server.guards.names import AppName
 
 DIALECT = "7"
 """Without another wish: the transport came with ai 7."""

@@ -33,15 +33,15 @@ from adk_prism.runlog.entry import (
     run_of_position,
     to_raw,
 )
-from adk_prism.server.calls import called_by
 from adk_prism.server.context import Context
-from adk_prism.server.cross_site import refuse_cross_site
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.guards.cross_site import refuse_cross_site
+from adk_prism.server.guards.names import AppName, check_session, check_user
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Caller, caller_of, spoken_user
 from adk_prism.server.identity.parameters import CallerOf, check_run
-from adk_prism.server.names import AppName, check_session, check_user
+from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.run import RUN_HEADER, Key
-from adk_prism.server.strict_body import StrictRoute
 
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
 

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from adk_prism.errors import UsageError
 from adk_prism.server.context import Context
+from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Principal, caller_of
-from adk_prism.server.strict_body import StrictRoute
-from adk_prism.server.tickets import LIFETIME, LONGEST_URL, place_of_url
+from adk_prism.server.identity.tickets import LIFETIME, LONGEST_URL, place_of_url
 
 
 class TicketRequest(BaseModel):

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.errors import Forbidden, PrismError
-from adk_prism.server.address import (
+from adk_prism.server.guards.address import (
     DEFAULT_PORTS,
     WebOrigin,
     is_loopback,

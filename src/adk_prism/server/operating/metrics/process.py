@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from adk_prism.server.metrics.family import Family, Gauge, Labels, Reading
+from adk_prism.server.operating.metrics.family import Family, Gauge, Labels, Reading
 
 _STATM = Path("/proc/self/statm")
 _DESCRIPTORS = Path("/proc/self/fd")

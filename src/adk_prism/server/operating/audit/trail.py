@@ -18,8 +18,8 @@ from msgspec import Struct
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import LogError
 from adk_prism.pipeline.deeds import Deed
-from adk_prism.server.audit.file import LinesFile
-from adk_prism.server.calls import CALL
+from adk_prism.server.operating.audit.file import LinesFile
+from adk_prism.server.operating.calls import CALL
 
 LARGEST = 16 * 1024**2
 """Bytes of one file: some 50,000 deeds."""

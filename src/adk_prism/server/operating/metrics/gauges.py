@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adk_prism.server.metrics.family import Labels
-from adk_prism.server.metrics.metrics import UNKNOWN, Metrics
+from adk_prism.server.operating.metrics.family import Labels
+from adk_prism.server.operating.metrics.metrics import UNKNOWN, Metrics
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context

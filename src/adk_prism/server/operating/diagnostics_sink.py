@@ -17,7 +17,7 @@ from typing import TextIO
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.server.one_line import one_line
+from adk_prism.server.operating.one_line import one_line
 from adk_prism.server.settings import LogFormat
 
 _DELIBERATE = "ASGI callable returned without completing response."

@@ -10,8 +10,8 @@ from typing import Annotated
 from fastapi import Depends
 
 from adk_prism.runlog.entry import Origin
+from adk_prism.server.guards.names import AppName, SessionId
 from adk_prism.server.identity.parameters import PathUser
-from adk_prism.server.names import AppName, SessionId
 
 
 async def origin_of_path(app_name: AppName, user_id: PathUser, session_id: SessionId) -> Origin:

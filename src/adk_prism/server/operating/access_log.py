@@ -12,8 +12,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from adk_prism.server.calls import Call, Ended
-from adk_prism.server.one_line import one_line
+from adk_prism.server.operating.calls import Call, Ended
+from adk_prism.server.operating.one_line import one_line
 from adk_prism.server.settings import LogFormat
 
 KIND = "request"

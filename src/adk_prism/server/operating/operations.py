@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adk_prism.diagnostics import Report
-from adk_prism.server.access_log import access_log
-from adk_prism.server.audit.trail import Trail, open_trail
-from adk_prism.server.calls import Calls, Ended, in_call
-from adk_prism.server.diagnostics_sink import sink
-from adk_prism.server.metrics.metrics import Metrics
+from adk_prism.server.operating.access_log import access_log
+from adk_prism.server.operating.audit.trail import Trail, open_trail
+from adk_prism.server.operating.calls import Calls, Ended, in_call
+from adk_prism.server.operating.diagnostics_sink import sink
+from adk_prism.server.operating.metrics.metrics import Metrics
 from adk_prism.server.settings import Settings
 from adk_prism.source.secrets import Secrets
 

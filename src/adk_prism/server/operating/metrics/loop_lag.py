@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from adk_prism.runlog.end_task import end_task
-from adk_prism.server.metrics.family import Histogram
+from adk_prism.server.operating.metrics.family import Histogram
 
 INTERVAL = 0.5
 """Seconds: finds what blocks for as long in one look, and costs nothing."""

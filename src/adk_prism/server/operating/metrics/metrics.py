@@ -11,9 +11,16 @@ from collections.abc import Sequence
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.runlog.entry import Origin, RunEnded
-from adk_prism.server.calls import Call
-from adk_prism.server.metrics import process
-from adk_prism.server.metrics.family import Collect, Counter, Family, Gauge, Histogram, render
+from adk_prism.server.operating.calls import Call
+from adk_prism.server.operating.metrics import process
+from adk_prism.server.operating.metrics.family import (
+    Collect,
+    Counter,
+    Family,
+    Gauge,
+    Histogram,
+    render,
+)
 from adk_prism.version import VERSION
 
 ANSWERS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

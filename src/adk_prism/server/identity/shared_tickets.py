@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.tickets import LIFETIME, Place, digest
+from adk_prism.server.identity.tickets import LIFETIME, Place, digest
 
 
 class _Kept(Struct, frozen=True):

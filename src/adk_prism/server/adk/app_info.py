@@ -9,7 +9,7 @@ from google.adk.runners import Runner
 from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
 from google.adk.workflow import BaseNode
 
-from adk_prism.server.adk_models import AppInfo
+from adk_prism.server.adk.adk_models import AppInfo
 
 
 def describe_app(name: str, runner: Runner) -> AppInfo:

@@ -12,7 +12,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.pipeline.run_span import is_traced
-from adk_prism.server.calls import CALL, Call
+from adk_prism.server.operating.calls import CALL, Call
 from adk_prism.version import VERSION
 
 

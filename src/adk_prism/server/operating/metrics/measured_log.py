@@ -8,7 +8,7 @@ from time import perf_counter
 from adk_prism.runlog.contract import Receipt, RunLog
 from adk_prism.runlog.entry import Record, RunId
 from adk_prism.runlog.proxy import LogProxy
-from adk_prism.server.metrics.metrics import Metrics
+from adk_prism.server.operating.metrics.metrics import Metrics
 
 
 class MeasuredLog(LogProxy):

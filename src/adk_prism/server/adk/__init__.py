@@ -1,0 +1,1 @@
+"""What only the routes of ADK's own contract need."""
