@@ -48,7 +48,7 @@ def anomalies(history: History, reference: Sequence[tuple[str, bytes]]) -> Itera
         at = next(
             (i for i, pair in enumerate(zip(seen, whole, strict=False)) if pair[0] != pair[1]), 0
         )
-        yield f"{history.viewer} saw something else at frame {at + 1}"
+        yield f"{history.viewer} saw something else at frame {at + 1}: {seen[at]}"
     if len(seen) < len(whole):
         yield f"{history.viewer} saw {len(seen)} of {len(whole)} frames"
     end = END.get(history.protocol)

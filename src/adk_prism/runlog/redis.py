@@ -304,7 +304,7 @@ class RedisLog:
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         self._usable()
-        live = self._owned.get(run) or await self._reader.load(run)
+        live = self._owned.get(run) or await self._reader.load(run, patiently=follow)
         live.check_position(after)
         while True:
             is_owned = self._owned.get(run) is live

@@ -1,7 +1,7 @@
 """What a run log asks Redis for: heads, entries, and what others have added meanwhile.
 
-A Redis that is away fails a question, with one exception: who follows a run waits for it, as the writer of
-that run does. A restart or a failover is then a pause in the stream, not its end.
+A Redis that is away fails a question after a moment, with one exception: who follows a run waits for it, as
+the writer of that run does. A restart or a failover is then a pause in the stream, not its end.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from adk_prism.runlog.redis_keys import Keys
 from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
 from adk_prism.runlog.redis_writer import PASSING, PATIENCE, RETRY, describe
 from adk_prism.runlog.tail import LiveRun
+
+MOMENT = 1.0
+"""Seconds for which any question is tried again: after a restart, each of the connections that are kept for
+later turns out to be closed when it is used."""
 
 _AT_A_TIME = 500
 """Heads fetched in one round trip."""
@@ -114,7 +118,7 @@ class RedisReader:
         return live.outcome is None and not live.removed
 
     async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patiently: bool = False) -> _Answer:
-        until, wait = time.monotonic() + (PATIENCE if patiently else 0.0), RETRY[0]
+        until, wait = time.monotonic() + (PATIENCE if patiently else MOMENT), RETRY[0]
         while True:
             try:
                 return await ask()

@@ -55,12 +55,16 @@ class SessionStore(BaseSessionService):
     async def check(self) -> None:
         """Ask the store for something that nobody has: what counts is that it answers.
 
-        The first question makes the tables. Of replicas that start together only one can, and the others
-        are told that the tables are there by now: they ask again.
+        The first question makes the tables. Of replicas that start together only one can; the others are
+        told that the tables are there by now, or find them without their version: they ask again.
         """
         for pause in (*_PAUSES, None):
             try:
                 await self.list_sessions(app_name="-", user_id="-")
+            except ValueError as error:  # ADK's, for tables that it does not know
+                if pause is None:
+                    raise NoSessions(f"The sessions cannot be read or written: {error}") from error
+                await asyncio.sleep(pause)
             except Exception as error:
                 if pause is None or _state(error) not in _MADE_MEANWHILE:
                     raise
