@@ -163,7 +163,10 @@ def test_an_app_that_does_not_load_is_a_failure(said: Said, tmp_path: Path) -> N
 
 def test_an_impatient_person_may_stop_it(tmp_path: Path) -> None:
     """Ctrl+C ends the run, with the exit code that shells give."""
-    command = [sys.executable, "-m", "adk_prism.cli", "run", "tour", "slow 60"]
+    # Whatever started the tests may have told its children to take no notice of Ctrl+C.
+    listening = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    main = "from adk_prism.cli import main; raise SystemExit(main())"
+    command = [sys.executable, "-c", f"{listening}; {main}", "run", "tour", "slow 60"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=os.environ
     ) as process:

@@ -10,6 +10,9 @@ const Rendered = lazily(() => import('./Rendered'));
 /** Letters of a long answer that are drawn in one go, from its end: about a screen. */
 export const PROSE_AT_ONCE = 3000;
 
+/** Blocks that are looked at together. */
+const SHELF = 32;
+
 /** An open block longer than this is parsed again only when it has grown by a tenth: the whole stays linear. */
 const LONG_BLOCK = 1500;
 const GROWTH = 1.1;
@@ -27,16 +30,44 @@ export const Prose = memo(function Prose({ text, live }: { text: string; live: b
   const open = live ? now.blocks.at(-1) : undefined;
   return (
     <div className="prose">
-      {now.blocks.map((block) =>
-        block.start + block.text.length <= from ? null : (
-          <div className="block" key={block.start} data-head={block.text.startsWith('#') || undefined}>
-            <Growing text={sourceOf(block, block === open ? '' : links)} open={block === open} />
-          </div>
-        ),
-      )}
+      {shelves(now.blocks).map((blocks) => (
+        <Shelf key={blocks[0]!.start} blocks={blocks} from={from} links={links} open={blocks.at(-1) === open} />
+      ))}
     </div>
   );
 });
+
+type ShelfProps = { blocks: readonly Block[]; from: number; links: string; open: boolean };
+
+/** Some blocks of a text. What is added to the text changes the last shelf only, so the others are not even looked through. */
+const Shelf = memo(
+  function Shelf({ blocks, from, links, open }: ShelfProps) {
+    const last = open ? blocks.at(-1) : undefined;
+    return blocks.map((block) =>
+      endOf(block) <= from ? null : (
+        <div className="block" key={block.start} data-head={block.text.startsWith('#') || undefined}>
+          <Growing text={sourceOf(block, block === last ? '' : links)} open={block === last} />
+        </div>
+      ),
+    );
+  },
+  (before, now) =>
+    before.links === now.links &&
+    before.open === now.open &&
+    before.blocks.length === now.blocks.length &&
+    // A block is made again when it changes, and only the last one of a text does.
+    before.blocks[0] === now.blocks[0] &&
+    before.blocks.at(-1) === now.blocks.at(-1) &&
+    (before.from === now.from || Math.max(before.from, now.from) <= now.blocks[0]!.start),
+);
+
+function shelves(blocks: readonly Block[]): readonly (readonly Block[])[] {
+  return Array.from({ length: Math.ceil(blocks.length / SHELF) }, (_, at) => blocks.slice(at * SHELF, (at + 1) * SHELF));
+}
+
+function endOf({ start, text }: Block): number {
+  return start + text.length;
+}
 
 /** What is to be parsed: a block with what it needs of the rest of the text. */
 function sourceOf({ head = '', text }: Block, links: string): string {
