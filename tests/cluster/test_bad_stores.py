@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from adk_prism.source.services import (
     close_services,
     open_services,
 )
+from adk_prism.source.session_store import SessionStore
 
 PATIENCE = 30
 
@@ -154,3 +157,25 @@ def test_redis_without_its_package(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
     assert "pip install 'adk-prism[redis]'" in done.stderr
     assert "hunter2" not in done.stderr
+
+
+@pytest.mark.parametrize("comes", [True, False], ids=["made meanwhile", "never made"])
+async def test_tables_without_their_version(comes: bool, tmp_path: Path) -> None:
+    """As a replica finds them that starts while another one makes them: it asks again, for a while."""
+    file = tmp_path / "sessions.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("CREATE TABLE adk_internal_metadata (key TEXT PRIMARY KEY, value TEXT)")
+        store = SessionStore(DatabaseSessionService(f"sqlite+aiosqlite:///{file}"))
+        try:
+            checking = asyncio.create_task(store.check())
+            if comes:
+                for _ in range(2):  # the second look comes after the other's first
+                    with pytest.raises(ValueError, match="Schema version"):
+                        await store.list_sessions(app_name="-", user_id="-")
+                database.execute("INSERT INTO adk_internal_metadata VALUES ('schema_version', '1')")
+                await checking
+            else:
+                with pytest.raises(NoSessions, match="not whole"):
+                    await checking
+        finally:
+            await store.close()

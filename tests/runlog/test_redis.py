@@ -153,6 +153,21 @@ async def test_a_redis_that_is_killed_and_comes_back(
     assert [entry.record for entry in seen] == [start(), *events(100), END]
 
 
+async def test_connections_that_a_restart_has_closed(
+    server: RedisServer, logs: list[RedisLog]
+) -> None:
+    """Each that is kept for later is found closed when it is used; who asks does not notice."""
+    writer, reader, _ = logs
+    await writer.append(RUN, [start()])
+    await writer.commit(RUN)
+    for outage in range(2):
+        asked = await asyncio.gather(*(reader.summary(RUN) for _ in range(8)))
+        assert [summary.cursor for summary in asked] == [1] * 8, f"after {outage} restarts"
+        server.kill()
+        server.restart()
+    assert (await reader.summary(RUN)).cursor == 1
+
+
 async def test_a_batch_whose_answer_is_lost_is_not_added_twice(server: RedisServer) -> None:
     """The connection is cut after Redis has taken the entries, before it could say so."""
     async with CuttingProxy(server.port) as proxy:

@@ -44,6 +44,7 @@ _PAUSES = (0.1, 0.3, 1.0, 2.0)
 
 _AWAY = "there is no connection to the database"
 _UNUSABLE = "the database cannot be used"
+_STRANGE = "the tables in the database are not whole, or not those of this ADK"
 
 
 class SessionStore(BaseSessionService):
@@ -61,13 +62,11 @@ class SessionStore(BaseSessionService):
         for pause in (*_PAUSES, None):
             try:
                 await self.list_sessions(app_name="-", user_id="-")
-            except ValueError as error:  # ADK's, for tables that it does not know
-                if pause is None:
-                    raise NoSessions(f"The sessions cannot be read or written: {error}") from error
-                await asyncio.sleep(pause)
             except Exception as error:
-                if pause is None or _state(error) not in _MADE_MEANWHILE:
+                if not _is_half_made(error):
                     raise
+                if pause is None:
+                    raise NoSessions(_told_as(_STRANGE)) from error
                 await asyncio.sleep(pause)
             else:
                 return
@@ -137,7 +136,11 @@ def _told() -> Iterator[None]:
         words = _words(error)
         if words is None:
             raise
-        raise NoSessions(f"The sessions cannot be read or written: {words}.") from error
+        raise NoSessions(_told_as(words)) from error
+
+
+def _told_as(words: str) -> str:
+    return f"The sessions cannot be read or written: {words}."
 
 
 def _words(error: BaseException) -> str | None:
@@ -154,6 +157,11 @@ def _words(error: BaseException) -> str | None:
         kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("sqlalchemy")
     }
     return _AWAY if names & {"OperationalError", "InterfaceError", "TimeoutError"} else None
+
+
+def _is_half_made(error: Exception) -> bool:
+    """Tell whether somebody makes the tables just now: ADK has a `ValueError` for those of no version."""
+    return isinstance(error, ValueError) or _state(error) in _MADE_MEANWHILE
 
 
 def _state(error: BaseException) -> str:
