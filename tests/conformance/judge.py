@@ -15,8 +15,17 @@ from typing import Any, Literal
 
 from tests.conformance.worker import Worker
 
-Sdk = Literal["ai-6.0.0", "ai-6", "ai-7"]
+Sdk = Literal["ai-5.0.0", "ai-5", "ai-6.0.0", "ai-6", "ai-7"]
 SDKS: tuple[Sdk, ...] = ("ai-6.0.0", "ai-6", "ai-7")
+"""The current releases, which all read dialect 6."""
+FIVES: tuple[Sdk, ...] = ("ai-5.0.0", "ai-5")
+"""Those that read dialect 5."""
+READERS: tuple[tuple[Sdk, str], ...] = (
+    *((sdk, "6") for sdk in SDKS),
+    ("ai-7", "7"),
+    *((sdk, "5") for sdk in FIVES),
+)
+"""Who reads which dialect."""
 
 
 @dataclass(frozen=True, slots=True)

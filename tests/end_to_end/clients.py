@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from tests.conformance.chat import Chat, ChatResult
-from tests.conformance.judge import SDKS, Judge, Sdk
+from tests.conformance.judge import FIVES, SDKS, Judge, Sdk
 from tests.end_to_end.server import Server
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ class Client:
     @property
     def judges(self) -> tuple[Sdk, ...]:
         """Return the releases that understand the dialect."""
-        return ("ai-7",) if self.dialect == "7" else SDKS
+        return {"5": FIVES, "7": ("ai-7",)}.get(self.dialect, SDKS)
 
 
 CLIENTS = (Client("ai-6.0.0"), Client("ai-6"), Client("ai-7"), Client("ai-7", "7"))
@@ -148,6 +148,6 @@ def shown(message: Json, client: Client) -> Json:
 
 def _shown_part(part: Json, client: Client) -> Json:
     dropped = {"reasoning": "id"}  # kept on the part by newer releases
-    if client.sdk == "ai-6.0.0":
+    if client.sdk in ("ai-6.0.0", *FIVES):
         dropped["file"] = "providerMetadata"  # not read by the first release
     return {key: value for key, value in part.items() if key != dropped.get(part["type"])}

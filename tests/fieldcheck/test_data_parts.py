@@ -41,6 +41,6 @@ def test_ids_and_transience_are_as_told(name: str) -> None:
 
 
 def test_what_a_client_may_send_is_what_requests_read() -> None:
-    """Answers to requests travel as data parts of the user's message."""
+    """Answers to requests travel as data parts. The request for an approval comes back with its answer."""
     source = Path(requests.__file__).read_text()
-    assert set(re.findall(r'"data-([a-z-]+)"', source)) == TAKEN.keys()
+    assert set(re.findall(r'"data-([a-z-]+)"', source)) == {*TAKEN, "approval-request"}

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.fieldcheck.runs import all_chunks, metadata
@@ -63,6 +63,15 @@ def _shape(value: object) -> object:
     return [_shape(held) for held in value] if isinstance(value, list) else type(value).__name__
 
 
+_ANSWER: dict[str, Any] = {"id": "a", "response": {}}
+TAKEN_DATA = {
+    "input-response": _ANSWER,
+    "credential-response": _ANSWER,
+    "approval-response": {"approvalId": "a", "approved": True, "reason": "fine"},
+}
+"""What a client sends, by the part's name."""
+
+
 def frames() -> str:
     """Return a module in which every data part and metadata stands as a literal.
 
@@ -70,7 +79,7 @@ def frames() -> str:
     """
     begun = [{"runId": "run-1", **found} for found in metadata("6")]
     different = {json.dumps(found): None for found in begun}
-    taken = [{"type": f"data-{name}", "data": {"id": "a", "response": {}}} for name in TAKEN]
+    taken = [{"type": f"data-{name}", "data": TAKEN_DATA[name]} for name in TAKEN]
     parts = ",\n  ".join(json.dumps(part) for part in (*sent(), *taken))
     return "\n".join(
         (

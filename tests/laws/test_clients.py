@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
-from tests.conformance.judge import SDKS, Judge, Sdk
+from tests.conformance.judge import READERS, Judge
 from tests.laws.logs import plausible_runs
 
 from adk_prism.facts import model as fact
@@ -11,8 +11,6 @@ from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, RunEnded
-
-READERS: list[tuple[Sdk, str]] = [*((sdk, "6") for sdk in SDKS), ("ai-7", "7")]
 
 
 @settings(
@@ -31,7 +29,9 @@ def test_the_client_takes_any_run_of_adk(run: list[Entry], judge: Judge) -> None
     for sdk, dialect in READERS:
         stream = b"".join(replay(run, protocol("ai-sdk", dialect)))
         verdict = judge(stream, sdk, expect_error=ended.outcome == "failed")
-        assert verdict.codes <= allowed, f"{sdk}, dialect {dialect}:{verdict.why}"
+        # The helper of 5.0.0 waits for ever beside a call that failed; later ones do not.
+        stuck = {"stuck"} if sdk == "ai-5.0.0" else set()
+        assert verdict.codes <= allowed | stuck, f"{sdk}, dialect {dialect}:{verdict.why}"
 
 
 def _delegated(run: list[Entry]) -> set[str]:

@@ -1,5 +1,6 @@
 // Parses a UI message stream with the SDK's own parser and schema, then with the schema made
 // strict: clients before 6.0.231 and 7.0.32 refuse a chunk with a key that they do not know.
+import { parseJsonEventStream } from 'ai-5'; // for 5.0.0, which keeps its own to itself
 import * as z from 'zod/v4';
 import { objectsFor } from './sdk.mjs';
 
@@ -7,7 +8,7 @@ import { objectsFor } from './sdk.mjs';
 export async function parseChunks(sdk, text) {
   const chunks = [];
   const problems = [];
-  for await (const result of parsed(sdk.ai, text)) {
+  for await (const result of parsed(sdk, text)) {
     const index = chunks.length;
     problems.push(...refusals(sdk, result).map(problem => ({ ...problem, index })));
     chunks.push(result.success ? result.value : null);
@@ -15,9 +16,9 @@ export async function parseChunks(sdk, text) {
   return { chunks, problems };
 }
 
-function parsed(ai, text) {
+function parsed({ ai, schema }, text) {
   const stream = new Blob([text]).stream();
-  return ai.parseJsonEventStream({ stream, schema: ai.uiMessageChunkSchema });
+  return (ai.parseJsonEventStream ?? parseJsonEventStream)({ stream, schema });
 }
 
 function refusals(sdk, { success, value, rawValue, error }) {

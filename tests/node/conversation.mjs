@@ -53,7 +53,7 @@ export class Conversation {
 
   #sendsAutomatically = options => {
     const helpers = this.script.auto ?? Object.keys(HELPERS);
-    return helpers.some(name => this.ai[HELPERS[name]](options));
+    return helpers.some(name => this.ai[HELPERS[name]]?.(options));
   };
 
   #runClientTool({ toolName, toolCallId }) {
@@ -65,7 +65,8 @@ export class Conversation {
   addOutput(tool, toolCallId, { output, errorText }) {
     const isError = errorText !== undefined;
     const result = isError ? { state: 'output-error', errorText } : { output };
-    return this.chat.addToolOutput({ tool, toolCallId, ...result });
+    const add = this.chat.addToolOutput ?? this.chat.addToolResult; // its name in 5.0.0
+    return add({ tool, toolCallId, ...result });
   }
 
   /** Run a request of the chat to its end, or to the place where the step breaks it. */

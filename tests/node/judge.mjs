@@ -1,6 +1,6 @@
 // Judges UI message streams with the AI SDK's own code, as a worker (see worker.mjs).
 //
-//   request  {id, sdk: "ai-6.0.0"|"ai-6"|"ai-7", stream: <SSE text>, prior?, expectError?}
+//   request  {id, sdk: "ai-5.0.0"|"ai-5"|"ai-6.0.0"|"ai-6"|"ai-7", stream: <SSE text>, prior?, expectError?}
 //   reply    {id, ok, errors: [{code, message, index?}], warnings: [...], message, chunks}
 //
 // `prior` is the assistant UIMessage that the stream continues. `expectError` asks for a stream
@@ -25,7 +25,7 @@ import { serve } from './worker.mjs';
 async function judge({ sdk: alias, stream, prior, expectError = false }) {
   const sdk = await loadSdk(alias);
   const { chunks, problems } = await parseChunks(sdk, stream);
-  const ordering = new Ordering(prior);
+  const ordering = new Ordering(prior, { reasons: !alias.startsWith('ai-5') });
   chunks.forEach(chunk => ordering.feed(chunk));
   ordering.end();
   const errors = [...framingProblems(stream), ...problems, ...ordering.problems];

@@ -30,9 +30,13 @@ export class Ordering {
   #approvals = new Map();
   #index = 0;
 
-  /** `prior` is the assistant message that the stream continues, if it continues one. */
-  constructor(prior) {
+  /**
+   * `prior` is the assistant message that the stream continues, if it continues one. Releases
+   * without `reasons` (ai 5) are not told by `finish` whether calls wait for the client.
+   */
+  constructor(prior, { reasons = true } = {}) {
     this.prior = prior;
+    this.reasons = reasons;
     for (const part of prior?.parts ?? []) this.#recall(part);
   }
 
@@ -92,7 +96,7 @@ export class Ordering {
     if (this.#step !== null) this.#fail('step-open', 'finish inside a step');
     this.#closeBlocks('finish');
     this.finishReason = finishReason;
-    if (finishReason === undefined) this.#warn('no-finish-reason', 'finish without finishReason');
+    if (finishReason === undefined && this.reasons) this.#warn('no-finish-reason', 'finish without finishReason');
     if (this.#phase !== 'aborted') this.#checkCalls();
     this.#phase = 'over';
   }
@@ -256,7 +260,7 @@ export class Ordering {
 
   // A call may wait for the client, and the finish reason says so; the provider's own may not.
   #checkWaiting(id, { state, providerExecuted }) {
-    const waits = this.finishReason === 'tool-calls';
+    const waits = this.finishReason === 'tool-calls' || !this.reasons;
     if (!waits) this.#fail('call-unanswered', `${id} is ${state} at finish ${this.finishReason}`);
     else if (providerExecuted && state === 'input-available') {
       this.#fail('call-unanswered', `${id} is the provider's and no client will run it`);

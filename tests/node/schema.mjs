@@ -4,10 +4,10 @@
 //   {"sdk":"ai-7","version":"7.0.169","finishReasons":["stop",...],
 //    "chunks":{"text-start":{"required":["id"],"optional":["providerMetadata"]},...}}
 //
-//   node schema.mjs all      every release, as the package keeps them: one chunk type a line
+//   node schema.mjs all      every current release, as the package keeps them: one chunk type a line
 //
 // `type` is left out of the keys. Types that the SDK accepts by prefix are listed as `data-*`.
-import { ALIASES, loadSdk, shapeOf } from './sdk.mjs';
+import { CURRENT, loadSdk, shapeOf } from './sdk.mjs';
 
 function typeOf(shape) {
   return shape.type._zod.def.values?.[0] ?? 'data-*';
@@ -48,6 +48,6 @@ function page(schemas) {
 
 const wanted = process.argv[2];
 const printed = wanted === 'all'
-  ? page(await Promise.all(ALIASES.map(schemaOf)))
+  ? page(await Promise.all(CURRENT.map(schemaOf)))
   : JSON.stringify(await schemaOf(wanted));
 process.stdout.write(`${printed}\n`);

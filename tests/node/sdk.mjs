@@ -6,11 +6,13 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod/v4';
 
-export const ALIASES = ['ai-6.0.0', 'ai-6', 'ai-7'];
+/** Those that dialects 6 and 7 are for, whose schemas the package keeps. */
+export const CURRENT = ['ai-6.0.0', 'ai-6', 'ai-7'];
+export const ALIASES = ['ai-5.0.0', 'ai-5', ...CURRENT];
 
 const loading = new Map();
 
-/** Load `alias` once: `{alias, version, ai, chunkObjects}`, a zod object per chunk type. */
+/** Load `alias` once: `{alias, version, ai, schema, chunkObjects}`, a zod object per chunk type. */
 export function loadSdk(alias) {
   if (!ALIASES.includes(alias)) {
     throw new Error(`sdk is ${JSON.stringify(alias)}; expected one of ${ALIASES.join(', ')}`);
@@ -28,22 +30,34 @@ async function load(alias) {
   const ai = await import(alias);
   const manifest = new URL(import.meta.resolve(`${alias}/package.json`));
   const { version } = JSON.parse(readFileSync(manifest, 'utf8'));
-  return { alias, version, ai, chunkObjects: await chunkObjects(ai, alias) };
+  const union = await chunkUnion(ai, alias);
+  const schema = ai.uiMessageChunkSchema ?? union;
+  return { alias, version, ai, schema, chunkObjects: union._zod.def.options };
 }
 
-async function chunkObjects(ai, alias) {
-  const probe = {};
+async function chunkUnion(ai, alias) {
+  const probe = { type: 'probe' };
   let union;
-  z.config({ customError: issue => void (issue.input === probe && (union = issue.inst)) });
+  const isProbe = ({ input }) => input?.type === probe.type && Object.keys(input).length === 1;
+  z.config({ customError: issue => void (isProbe(issue) && (union = issue.inst)) });
   try {
-    await ai.uiMessageChunkSchema().validate(probe);
+    if (ai.uiMessageChunkSchema) await ai.uiMessageChunkSchema().validate(probe);
+    else await refusedByTransport(ai, probe);
   } finally {
     z.config({ customError: undefined });
   }
   if (union?._zod.def.type !== 'union') {
     throw new Error(`${alias}: the chunk schema is no longer a zod union`);
   }
-  return union._zod.def.options;
+  return union;
+}
+
+// 5.0.0 exports no schema at all: its transport checks what it reads.
+async function refusedByTransport(ai, chunk) {
+  const fetch = async () => new Response(`data: ${JSON.stringify(chunk)}\n\n`);
+  const transport = new ai.DefaultChatTransport({ api: 'http://judge.invalid', fetch });
+  const stream = await transport.sendMessages({ chatId: 'probe', messages: [], trigger: 'submit-message' });
+  await stream.getReader().read().catch(() => {});
 }
 
 /** The shape of a chunk object: key -> zod type. */

@@ -1,13 +1,24 @@
 // The steps of a scripted conversation: `do` -> what the front end does. chat.mjs has the format.
+import { answerApproval } from './approval.mjs';
 
 const optionsOf = ({ headers, body, metadata }) => ({ headers, body, metadata });
 
 async function answerApprovals(conversation, step, approved) {
+  if (!conversation.chat.addToolApprovalResponse) return answerBeside(conversation, step, approved);
   const calls = conversation.calls('approval-requested', step.tool);
   const answer = approved ? { approved } : { approved, reason: step.reason };
   for (const { approval } of step.first ? calls.slice(0, 1) : calls) {
     await conversation.chat.addToolApprovalResponse({ id: approval.id, ...answer });
     await conversation.settle();
+  }
+}
+
+// ai 5 knows no approvals: they are data parts, asked and answered.
+async function answerBeside({ chat }, step, approved) {
+  const asked = chat.lastMessage.parts.filter(({ type, data }) => type === 'data-approval-request' && data.state === 'requested');
+  if (asked.length === 0) throw new Error('no approval is requested');
+  for (const { data: { approvalId } } of step.first ? asked.slice(0, 1) : asked) {
+    await answerApproval(chat, { approvalId, approved, reason: approved ? undefined : step.reason });
   }
 }
 

@@ -35,7 +35,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="go on after a frame (12.3) or after an entry (12)",
     )
     parser.add_argument(
-        "--dialect", metavar="6|7", default="", help="version of the AI SDK (default: 6)"
+        "--dialect", metavar="5|6|7", default="", help="version of the AI SDK (default: 6)"
     )
 
 

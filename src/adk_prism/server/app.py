@@ -36,6 +36,7 @@ from adk_prism.server.operating.operations import open_operations
 from adk_prism.server.operating.trace import Trace
 from adk_prism.server.parts import make_context
 from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
+from adk_prism.server.resume_address import ResumeAddress
 from adk_prism.server.routes import (
     adk_artifacts,
     adk_meta,
@@ -158,6 +159,7 @@ def assemble(context: Context) -> FastAPI:
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Trace)
     app.add_middleware(Observe, calls=context.operations.calls)
+    app.add_middleware(ResumeAddress)
     return app
 
 

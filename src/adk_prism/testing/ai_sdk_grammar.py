@@ -193,7 +193,8 @@ class _Message:
             return "inside a step"
         if self._streaming:
             return f"the input of {next(iter(self._streaming))} never ended"
-        waits = chunk["type"] != "finish" or chunk.get("finishReason") == "tool-calls"
+        # Without a reason, as in dialect 5, calls may wait for the client.
+        waits = chunk.get("finishReason", "tool-calls") == "tool-calls"
         if self._unanswered and not waits:
             return f"{next(iter(self._unanswered))} has no answer"
         return self._open_blocks()

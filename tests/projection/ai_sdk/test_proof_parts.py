@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.conformance.judge import SDKS, Judge, Sdk
+from tests.conformance.judge import READERS, Judge, Sdk
 from tests.facts.proofs import asked, replied
 from tests.laws.events import entries, event, text
 from tests.recordings.library import HERE, load
@@ -19,7 +19,6 @@ from adk_prism.runlog.entry import Entry
 Json = dict[str, Any]
 
 CAPTURE = HERE / "raw" / "x_recovery_capture.jsonl"
-READERS: list[tuple[Sdk, str]] = [*((sdk, "6") for sdk in SDKS), ("ai-7", "7")]
 
 
 def chunks(run: tuple[Entry, ...] | list[Entry], dialect: str = "6") -> list[Json]:

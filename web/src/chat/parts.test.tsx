@@ -40,6 +40,7 @@ const DATA: PrismDataParts = {
   unrecognised: { kind: 'novelty', raw: { b: 2 } },
   'input-response': { id: 'q0', response: 'blue' },
   'credential-response': { id: 'k0', response: 'secret' },
+  'approval-response': { approvalId: 'a9', approved: true },
 };
 
 /** What is to be read where; empty: the part is heard, not seen, and its message tells of it. */
@@ -66,6 +67,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   unrecognised: 'novelty',
   'input-response': 'Answer',
   'credential-response': 'Signed in',
+  'approval-response': '',
 };
 
 const CALLS: Part[] = [

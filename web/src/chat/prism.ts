@@ -238,7 +238,7 @@ export type PrismDataParts = {
   'long-running': { toolCallId: string; toolName: string };
   /** What the tool wants the person to know before approving; beside `tool-approval-request`. */
   'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue };
-  /** In a live run, to clients of dialect 6: a person is asked (`requested`), and has `approved` or `denied`; dialect 7 says it with `tool-approval-request` and `tool-approval-response`. */
+  /** In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with `data-approval-response`. */
   'approval-request': { approvalId: string; toolCallId: string; state: string; reason?: string };
   /** In a live run: tokens of a message, told after its end. Transient. */
   'usage': { messageId: string; usage: PrismUsage };
@@ -270,6 +270,8 @@ export type PrismDataParts = {
   'input-response': { id: string; response: JsonValue };
   /** Sent by the client: the answer to `data-credential-request`. */
   'credential-response': { id: string; response: JsonValue };
+  /** Sent by the client in dialect 5, in the assistant's message: the answer to `data-approval-request`. */
+  'approval-response': { approvalId: string; approved: boolean; reason?: string };
 };
 
 /** A message of a chat with adk-prism; name your tools to have their parts typed as well. */

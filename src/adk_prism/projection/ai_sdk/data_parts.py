@@ -48,8 +48,9 @@ SENT = {
     ),
     "approval-request": DataPart(
         "{ approvalId: string; toolCallId: string; state: string; reason?: string }",
-        "In a live run, to clients of dialect 6: a person is asked (`requested`), and has `approved` or "
-        "`denied`; dialect 7 says it with `tool-approval-request` and `tool-approval-response`.",
+        "In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` "
+        "or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with "
+        "`data-approval-response`.",
         keyed=True,
     ),
     "usage": DataPart(
@@ -121,5 +122,11 @@ TAKEN = {
         "{ id: string; response: JsonValue }",
         "Sent by the client: the answer to `data-credential-request`.",
     ),
+    "approval-response": DataPart(
+        "{ approvalId: string; approved: boolean; reason?: string }",
+        "Sent by the client in dialect 5, in the assistant's message: the answer to "
+        "`data-approval-request`.",
+        keyed=True,
+    ),
 }
-"""What a client may put into a user's message."""
+"""What a client may put into a message that it sends."""

@@ -2,12 +2,13 @@
 
 Dialect 6 uses only what ai 6.0.0 knows, which every v6 and v7 client accepts. Dialect 7 adds what
 ai 7.0.0 brought: the reason of an approval request, approval answers in a replayed message, and taking back
-a step whose text is said anew and otherwise, after a takeover.
+a step whose text is said anew and otherwise, after a takeover. Dialect 5 does without what ai 5.0.0 lacks:
+finish reasons and approvals, which are data parts there.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adk_prism.errors import UsageError
 
@@ -16,6 +17,12 @@ class Dialect(Struct, frozen=True):
     """One version's ways."""
 
     name: str
+    finish_reasons: bool
+    """`finish` may carry `finishReason`."""
+    approvals: bool
+    """`tool-approval-request` and `tool-output-denied` exist."""
+    provider_calls_apart: bool
+    """Stock clients leave out the provider's own calls when they decide whether to post again."""
     approval_reasons: bool
     """`tool-approval-request` may carry `reason`."""
     approval_responses: bool
@@ -25,11 +32,24 @@ class Dialect(Struct, frozen=True):
     """`reset-step` exists: what a step shows can be taken back."""
 
 
-DIALECTS = {
-    "6": Dialect("6", approval_reasons=False, approval_responses=False, resets=False),
-    "7": Dialect("7", approval_reasons=True, approval_responses=True, resets=True),
-}
 DEFAULT = "6"
+_SIX = Dialect(
+    DEFAULT,
+    finish_reasons=True,
+    approvals=True,
+    provider_calls_apart=True,
+    approval_reasons=False,
+    approval_responses=False,
+    resets=False,
+)
+_SEVEN = structs.replace(
+    _SIX, name="7", approval_reasons=True, approval_responses=True, resets=True
+)
+_FIVE = structs.replace(
+    _SIX, name="5", finish_reasons=False, approvals=False, provider_calls_apart=False
+)
+DIALECTS = {each.name: each for each in (_SIX, _SEVEN, _FIVE)}
+"""The default first."""
 
 
 def dialect(name: str) -> Dialect:

@@ -1,8 +1,8 @@
 """The frames of the AI SDK's UI message stream, as the npm package `ai` defines its chunks.
 
 Follows `uiMessageChunkSchema` of ai 6.0.0 (strict: an extra key or a null kills the stream), and for
-dialect 7 the chunks that ai 7.0.0 added. An absent optional field is left out, never null. Only
-`dialects.py` knows which frame and key a dialect may use.
+dialect 7 the chunks that ai 7.0.0 added; dialect 5 leaves out what ai 5.0.0 does not know. An absent
+optional field is left out, never null. Only `dialects.py` knows which frame and key a dialect may use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MessageMetadata(_Frame, tag="message-metadata"):
 
 
 class Finish(_Frame, tag="finish"):
-    finish_reason: str
+    finish_reason: str | UnsetType
     message_metadata: dict[str, Any]
 
 

@@ -158,7 +158,10 @@ class AiSdkProjection:
             out.append(Start(item.message, {"runId": item.run}))
         else:
             out.append(MessageMetadata({"runId": item.run}))
-        if self._scope.replayed and self._dialect.approval_responses:
+        if not self._dialect.approvals:
+            for call, given in item.decisions.items():
+                self._decide_beside(given.approval, call, given.approved, given.reason, out)
+        elif self._scope.replayed and self._dialect.approval_responses:
             out.extend(
                 ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
                 for given in item.decisions.values()
@@ -169,9 +172,12 @@ class AiSdkProjection:
             self._ended = item
             return
         self._steps.close(out, seal=True, first=True)
-        reason = finish_reason(item.finish, awaiting=False)
-        out.append(Finish(reason, self._metadata.collected()))
+        out.append(self._finish(finish_reason(item.finish, awaiting=False)))
         self._is_told = False
+
+    def _finish(self, reason: str) -> Finish:
+        told: str | UnsetType = reason if self._dialect.finish_reasons else UNSET
+        return Finish(told, self._metadata.collected())
 
     def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
         told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
@@ -206,8 +212,7 @@ class AiSdkProjection:
             out.append(MessageMetadata(self._metadata.collected()))
             out.append(Abort())
         elif self._scope.closes:
-            reason = finish_reason(ended.finish, awaiting=ended.awaiting)
-            out.append(Finish(reason, self._metadata.collected()))
+            out.append(self._finish(finish_reason(ended.finish, awaiting=ended.awaiting)))
         else:
             out.append(MessageMetadata(self._metadata.collected()))
         if self._scope.closes:
@@ -247,7 +252,7 @@ class AiSdkProjection:
 
     def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
-        if not item.provider_executed:  # those are settled already, for a stock client
+        if not (item.provider_executed and self._dialect.provider_calls_apart):
             self._steps.call_began(item.call)
         out.append(
             ToolInputAvailable(
@@ -294,7 +299,7 @@ class AiSdkProjection:
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
         self._settle(item.call)
         retold = self._scope.replayed or self._captured or self._live
-        if retold and not self._dialect.approval_responses:
+        if not self._dialect.approvals or (retold and not self._dialect.approval_responses):
             out.append(ToolOutputError(item.call, denial_text(item.reason)))
         else:
             out.append(ToolOutputDenied(item.call))
@@ -311,8 +316,8 @@ class AiSdkProjection:
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         if self._dialect.approval_responses:
             self._ask(item, out)
-        elif self._live:
-            self._ask_beside(item.approval, item.call, "requested", item.hint, out)
+        elif self._live or not self._dialect.approvals:
+            self._ask_beside(item, out)
         elif self._captured:
             self._questions[item.call] = item
         elif item.call not in self._scope.decided:
@@ -322,24 +327,40 @@ class AiSdkProjection:
         if self._dialect.approval_responses:
             reason = item.reason or UNSET
             out.append(ToolApprovalResponse(item.approval, item.approved, reason))
-        elif self._live:
-            state = "approved" if item.approved else "denied"
-            self._ask_beside(item.approval, item.call, state, item.reason, out)
+        elif self._live or not self._dialect.approvals:
+            self._decide_beside(item.approval, item.call, item.approved, item.reason, out)
         else:
             self._questions.pop(item.call, None)
 
-    def _ask_beside(
-        self, approval: str, call: str, state: str, words: str, out: list[Frame]
+    def _ask_beside(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+        """Ask by a data part: a v6 client cannot hold a question and its answer in one stream, and a
+        v5 client knows no approvals."""
+        asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
+        hint = _own_hint(item)
+        out.append(
+            _data(
+                "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
+            )
+        )
+        self._describe(item, hint, out)
+
+    def _decide_beside(
+        self, approval: str, call: str, approved: bool, reason: str, out: list[Frame]
     ) -> None:
-        """Ask by a part of our own: a v6 client cannot hold a question and its answer in one stream."""
+        """Say in the same data part how it was decided."""
+        state = "approved" if approved else "denied"
         told = {"approvalId": approval, "toolCallId": call, "state": state}
-        told |= {"reason": words} if words else {}
+        told |= {"reason": reason} if reason else {}
         out.append(_data("approval-request", told, part=approval))
 
     def _ask(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
-        hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
+        hint = _own_hint(item)
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
         out.append(ToolApprovalRequest(item.approval, item.call, reason))
+        self._describe(item, hint, out)
+
+    def _describe(self, item: fact.ApprovalRequested, hint: str, out: list[Frame]) -> None:
+        """Say what an approval request asks beyond yes or no."""
         if hint or bytes(item.payload):
             told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
@@ -471,6 +492,11 @@ def failure_text(code: str, correlation: str) -> str:
     """Say that a run failed, with nothing that only an operator may see."""
     reference = f" Reference: {correlation}." if correlation else ""
     return f"The run failed ({code or 'error'}).{reference}"
+
+
+def _own_hint(item: fact.ApprovalRequested) -> str:
+    """Return the tool's own hint; ADK makes one up where a tool gives none."""
+    return "" if item.hint.startswith(MADE_UP_HINT) else item.hint
 
 
 def denial_text(reason: str) -> str:

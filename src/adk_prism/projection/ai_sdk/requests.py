@@ -1,6 +1,6 @@
 """What an AI SDK client asks for: read leniently, and not trusted.
 
-Follows what `DefaultChatTransport` of ai 6 and 7 posts. Unknown keys and parts are passed over, since
+Follows what `DefaultChatTransport` of ai 5, 6 and 7 posts. Unknown keys and parts are passed over, since
 clients and apps add their own. Of the history that comes along only the last message is looked at, and
 of that only what it adds: the server's own session is the history. Whether an answer is wanted, and by
 whom, is decided where the pending calls are.
@@ -167,19 +167,42 @@ def _file(part: Json) -> Json:
 
 
 def _answers(message: Json) -> Iterator[ToolAnswer]:
+    decisions = _decisions_beside(message)
     for part in _parts(message):
         call = part.get("toolCallId")
         if isinstance(call, str) and not part.get("providerExecuted"):
-            answer = _answer(call, part)
+            answer = _answer(call, part, decisions.get(call))
             if answer is not None:
                 yield answer
 
 
-def _answer(call: str, part: Json) -> ToolAnswer | None:
+def _decisions_beside(message: Json) -> dict[str, Decision]:
+    """Return decisions given as data parts, by call: a v5 client's tool parts have no approval."""
+    asked: dict[str, str] = {}
+    given: dict[str, Decision] = {}
+    for part in _parts(message):
+        data = part.get("data")
+        if part["type"] == "data-approval-request" and isinstance(data, dict):
+            asked[str(data.get("approvalId"))] = str(data.get("toolCallId"))
+        elif part["type"] == "data-approval-response":
+            decision = _decision(data, "approvalId")
+            if decision.approval not in asked:
+                raise Unprocessable(
+                    "A `data-approval-response` must follow the `data-approval-request` "
+                    "with the same `approvalId` in the same message."
+                )
+            given[asked[decision.approval]] = decision
+    return given
+
+
+def _answer(call: str, part: Json, beside: Decision | None) -> ToolAnswer | None:
     given = to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
     match part.get("state"):
         case "approval-responded":
-            return ToolAnswer(call=call, input=given, decision=_decision(part))
+            decision = _decision(part.get("approval"), "id")
+            return ToolAnswer(call=call, input=given, decision=decision)
+        case "input-available" if beside is not None:
+            return ToolAnswer(call=call, input=given, decision=beside)
         case "output-available":
             return ToolAnswer(call=call, input=given, output=to_raw(part.get("output")))
         case "output-error":
@@ -190,15 +213,15 @@ def _answer(call: str, part: Json) -> ToolAnswer | None:
             return None  # still open, or told by the server itself
 
 
-def _decision(part: Json) -> Decision:
-    approval = part.get("approval")
-    if not isinstance(approval, dict) or not isinstance(approval.get("id"), str):
-        raise Unprocessable("An answered approval has no `approval.id`.")
+def _decision(approval: Any, key: str) -> Decision:
+    """Read an answered approval, whose id is under `key`."""
+    if not isinstance(approval, dict) or not isinstance(approval.get(key), str):
+        raise Unprocessable(f"An answered approval must have `{key}`, a string.")
     if not isinstance(approval.get("approved"), bool):
-        raise Unprocessable("An answered approval does not say `approved`: true or false.")
+        raise Unprocessable("An answered approval must say `approved`: true or false.")
     reason = approval.get("reason")
     return Decision(
-        approval=approval["id"],
+        approval=approval[key],
         approved=approval["approved"],
         reason=reason if isinstance(reason, str) else "",
     )

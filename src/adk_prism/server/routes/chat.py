@@ -1,6 +1,6 @@
 """The AI SDK's routes: what `useChat` posts to, resumes from and loads its history from.
 
-Follows `DefaultChatTransport` of ai 6 and 7. The chat's id is the session's, made on demand.
+Follows `DefaultChatTransport` of ai 5, 6 and 7. The chat's id is the session's, made on demand.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.run import RUN_HEADER, Key
 
-Dialect = Annotated[str, Query(description="AI SDK version: 6 or 7")]
+Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 
 
 def routes(context: Context) -> APIRouter:
