@@ -65,6 +65,8 @@ def scenes() -> Iterator[Run]:
     yield Run(
         "failed in the middle of a call", [*half, RunEnded(outcome="failed", code="Overload")]
     )
+    captured = msgspec.structs.replace(STARTED, derived=True)
+    yield Run("captured", [captured, *records([text("so")])[1:]])
     other = records([text("no", partial=True)])[1:]
     yield Run("taken over", [*begun, RunTakenOver(epoch=1), *other])
     stranger = b'{"author":"agent","content":{"parts":[{"hologram":{"a":1}}]}}'

@@ -236,7 +236,7 @@ class Entry(Struct, frozen=True, gc=False):
 # --------------------------------------------------------------------------- positions
 
 _POSITION = re.compile(
-    r"(?:(?P<run>[A-Za-z0-9_-]{1,128}):)?"
+    r"(?:(?P<run>[A-Za-z0-9_-]{1,640}):)?"
     r"(?P<cursor>0(?!\.)|[1-9][0-9]{0,14})(?:\.(?P<part>[1-9][0-9]{0,8}))?"
 )
 """Fifteen digits stay exact in every JSON reader; longer ones are not cursors of ours. Entries and their

@@ -24,6 +24,7 @@ from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
 from adk_prism.pipeline.redacted_log import RedactedLog
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
@@ -67,9 +68,9 @@ def make_context(
     identity = build_identity(settings, tickets, links, authenticate)
     limits = settings.limits(known=identity.required)
     kept = _kept(settings, apps, lifecycle, operations, limits, log)
-    chats, deciding = Chats(kept.log), Gate(kept.leases, "deciding")
+    chats, deciding = Chats(kept.readable), Gate(kept.leases, "deciding")
     talk = Conversations(apps, kept.runs, kept.gate, chats, report, deciding, note)
-    histories = Histories(kept.log, chats)
+    histories = Histories(kept.readable, chats)
     context = Context(
         settings=settings,
         apps=apps,
@@ -81,9 +82,9 @@ def make_context(
         conversations=talk,
         live=_live_runs(settings, apps, kept.runs, report),
         rewinds=Rewinds(apps, kept.runs, chats, report),
-        forks=Forks(kept.log, apps, kept.runs, kept.gate, histories, talk, report),
+        forks=Forks(kept.readable, apps, kept.runs, kept.gate, histories, talk, report),
         films=Films(kept.shown),
-        closeups=Closeups(kept.log),
+        closeups=Closeups(kept.readable),
         uploads=Uploads(kept.log, kept.leases),
         idempotency=Idempotency(kept.log, Gate(kept.leases, "key")),
         files=RunFiles(kept.shown, chats, apps, settings),
@@ -102,8 +103,10 @@ class _Kept(NamedTuple):
     """What keeps the runs."""
 
     log: RunLog
+    readable: RunLog
+    """The log for readers, completed by what ADK's sessions hold."""
     shown: RunLog
-    """The log for whoever shows runs: those who follow one there watch it."""
+    """The same for whoever shows runs: those who follow one there watch it."""
     leases: Leases
     gate: Gate
     runs: Runs
@@ -130,7 +133,9 @@ def _kept(
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(takeovers.watching)
     lifecycle.hold(lambda: trimming(log, settings.retention, report))
-    return _Kept(log, WatchedLog(log, quota) if limits.unwatched else log, leases, gate, runs)
+    readable = SessionLog(log, apps, secrets_of(settings).record, report)
+    shown = WatchedLog(readable, quota) if limits.unwatched else readable
+    return _Kept(log, readable, shown, leases, gate, runs)
 
 
 def _hold(context: Context) -> None:

@@ -45,8 +45,11 @@ class Apps:
         *,
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
+        stored: Callable[[str], BaseSessionService],
     ) -> None:
-        """Prefer `of_folder` and `of_runners`. `build` is called once for each name asked for."""
+        """Prefer `of_folder` and `of_runners`. `build` is called once for each name asked for, and
+        `stored` returns where an app's sessions are, which needs no app to be loaded."""
+        self._stored = stored
         self._names = names
         self._build = build
         self._report = report
@@ -81,7 +84,13 @@ class Apps:
         def build(name: str) -> Runner:
             return _new_runner(name, _as_app(name, loader), services)
 
-        return cls(names, build, report=report, allowed_state=allowed_state)
+        return cls(
+            names,
+            build,
+            report=report,
+            allowed_state=allowed_state,
+            stored=lambda _: services.sessions,
+        )
 
     @classmethod
     def of_runners(
@@ -109,7 +118,11 @@ class Apps:
             for name, runner in runners.items()
         }
         apps = cls(
-            lambda: sorted(given), given.__getitem__, report=report, allowed_state=allowed_state
+            lambda: sorted(given),
+            given.__getitem__,
+            report=report,
+            allowed_state=allowed_state,
+            stored=lambda name: given[name].session_service,
         )
         apps._runners.update(given)
         return apps
@@ -163,6 +176,12 @@ class Apps:
     def sessions(self, name: str) -> Sessions:
         """Return the sessions of the app's Runner."""
         return Sessions(self.runner(name).session_service, allowed_state=self._allowed_state)
+
+    def stored_sessions(self, name: str) -> Sessions | None:
+        """Return the app's sessions without loading the app; None for an unknown name."""
+        if name not in self._runners and name not in self._names():
+            return None
+        return Sessions(self._stored(name), allowed_state=self._allowed_state)
 
     async def check_sessions(self) -> None:
         """Find out whether the stores of the apps that are loaded answer. Raise `NoSessions`."""

@@ -108,8 +108,11 @@ class Sessions:
         )
 
     async def list(self, app: str, user: str) -> list[Session]:
-        """Return a user's sessions without their events, the least recently changed first."""
-        found = await self._service.list_sessions(app_name=app, user_id=user)
+        """Return a user's sessions without their events, the least recently changed first.
+
+        An empty user stands for all of them.
+        """
+        found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
 
     async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:

@@ -31,6 +31,8 @@ export type ConversationEntry = {
   run: string;
   outcome: 'finished' | 'failed' | 'cancelled' | 'waiting' | null;
   uploaded: boolean;
+  /** This server recorded a run of it; else it is read from ADK's session. */
+  recorded: boolean;
 };
 
 export type Catalogue = {

@@ -196,6 +196,8 @@ export type PrismProof = {
 export type PrismMetadata = {
   /** The run that wrote the message last: its id in `/api/runs/{run}`. */
   runId: string;
+  /** The message was read from an ADK session or a capture, and not recorded while it ran: streamed fragments and the times of agents and tools are not known. */
+  derived?: boolean;
   /** Tokens, summed over the run's model calls, and each call's own counts. */
   usage?: PrismUsage;
   /** The model that answered last, as it names itself. */

@@ -2,6 +2,7 @@
 import { useEffect, useState } from 'react';
 import { path } from '../app/base';
 import { getJson } from '../app/request';
+import { isElsewhere } from './elsewhere';
 import type { Film } from './film';
 import { shared } from './shared';
 
@@ -18,10 +19,11 @@ export type AppEdge = { id: string; from: string; to: string; kind: string; rout
 export type AppGraph = { nodes: AppNode[]; edges: AppEdge[]; truncated?: boolean };
 
 /** Return the graph of a run's app; null where there is none: a run from elsewhere, an app that is gone. */
-export function useAppGraph({ app, uploaded, captured }: Film): AppGraph | null {
+export function useAppGraph(film: Film): AppGraph | null {
+  const { app } = film;
   const [loaded, setLoaded] = useState<{ app: string; graph: AppGraph | null } | null>(null);
   // An app of that name here need not be the one that ran there.
-  const isForeign = uploaded || captured || shared() !== null;
+  const isForeign = isElsewhere(film) || shared() !== null;
   useEffect(() => {
     if (isForeign) return;
     const leaving = new AbortController();

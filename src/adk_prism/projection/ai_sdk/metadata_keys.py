@@ -22,6 +22,11 @@ METADATA_KEYS = {
     "runId": MetadataKey(
         "string", "The run that wrote the message last: its id in `/api/runs/{run}`.", always=True
     ),
+    "derived": MetadataKey(
+        "boolean",
+        "The message was read from an ADK session or a capture, and not recorded while it ran: streamed "
+        "fragments and the times of agents and tools are not known.",
+    ),
     "usage": MetadataKey(
         "PrismUsage", "Tokens, summed over the run's model calls, and each call's own counts."
     ),

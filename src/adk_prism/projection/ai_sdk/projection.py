@@ -155,7 +155,8 @@ class AiSdkProjection:
             self._is_told, self._message = True, item.message
             self._steps, self._metadata = Steps(), Metadata()
         if self._scope.opens:
-            out.append(Start(item.message, {"runId": item.run}))
+            told: dict[str, Any] = {"runId": item.run}
+            out.append(Start(item.message, told | ({"derived": True} if self._captured else {})))
         else:
             out.append(MessageMetadata({"runId": item.run}))
         if not self._dialect.approvals:

@@ -60,7 +60,7 @@ QueryUser = Annotated[str, Depends(_query_user)]
 
 
 async def _owned_run(
-    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,640}$")]
 ) -> RunId:
     caller = caller_of(connection)
     if not isinstance(caller, Anyone):

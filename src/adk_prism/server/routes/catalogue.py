@@ -23,13 +23,16 @@ from adk_prism.models import ScriptedModel
 from adk_prism.pipeline.live_messages import first_words
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunSummary
-from adk_prism.runlog.entry import RunId, RunStarted
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.adk.app_info import folder_of, root_of
 from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.apps import BUNDLED
 from adk_prism.source.live.ability import can_talk
+
+MOST_APPS = 64
+"""Apps whose sessions are listed together, one query each; with more, name one."""
 
 LONGEST_TITLE = 120
 """Characters of a conversation's title: two lines of a narrow list."""
@@ -85,16 +88,45 @@ class _Catalogue:
         app: str = "",
         limit: Annotated[int, Query(ge=1, le=200)] = 40,
     ) -> list[dict[str, Any]]:
-        """Return the caller's latest conversations, newest first, uploaded recordings among them."""
-        by_session: dict[tuple[str, str, str], list[RunSummary]] = {}
-        for summary in await self._context.log.list(app=app, user=listed_user(caller, "")):
-            origin = summary.origin
-            by_session.setdefault((origin.app, origin.user, origin.session), []).append(summary)
-        latest = sorted(by_session.values(), key=lambda runs: runs[-1].started, reverse=True)
-        shown = [await self._conversation(runs) for runs in latest[:limit]]
-        return [found for found in shown if found is not None]
+        """Return the caller's latest conversations, newest first, uploaded recordings among them.
 
-    async def _conversation(self, runs: Sequence[RunSummary]) -> dict[str, Any] | None:
+        `recorded`: whether this server recorded a run of it. Of others, which another server wrote or
+        whose runs retention removed, ADK's session is shown.
+        """
+        user = listed_user(caller, "")
+        by_session: dict[Origin, list[RunSummary]] = {}
+        for summary in await self._context.log.list(app=app, user=user):
+            by_session.setdefault(summary.origin, []).append(summary)
+        active = {origin: runs[-1].started for origin, runs in by_session.items()}
+        active = await self._stored(app, user) | active
+        latest = sorted(active, key=lambda origin: active[origin], reverse=True)
+        shown: list[dict[str, Any]] = []
+        for origin in latest:
+            if len(shown) == limit:
+                break
+            found = await self._conversation(origin, by_session.get(origin))
+            shown += [found] if found is not None else []
+        return shown
+
+    async def _stored(self, app: str, user: str) -> dict[Origin, float]:
+        """Return when sessions were last changed, whoever did it."""
+        names = [app] if app else self._context.apps.names()[:MOST_APPS]
+        found: dict[Origin, float] = {}
+        for name in names:
+            sessions = self._context.apps.stored_sessions(name)
+            for session in await sessions.list(name, user) if sessions else ():
+                origin = Origin(app=name, user=session.user_id, session=session.id)
+                found[origin] = session.last_update_time
+        return found
+
+    async def _conversation(
+        self, origin: Origin, recorded: Sequence[RunSummary] | None
+    ) -> dict[str, Any] | None:
+        runs = recorded or await self._context.log.list(
+            app=origin.app, user=origin.user, session=origin.session
+        )
+        if not runs:
+            return None  # A session in which nobody has said anything.
         try:
             heads = [await self._context.chats.beginning(runs[0].run)]
         except (NotFound, Gone):  # Deleted since it was listed.
@@ -111,6 +143,7 @@ class _Catalogue:
             "run": last.run,
             "outcome": last.outcome,
             "uploaded": heads[0].uploaded,
+            "recorded": bool(recorded),
         }
 
     async def _spoken(self, run: RunId) -> str:

@@ -2,6 +2,7 @@
 import { address } from '../../app/base';
 import { call } from '../../app/identity';
 import { problemOf } from '../../app/problem';
+import { isElsewhere } from '../../film/elsewhere';
 import type { Film } from '../../film/film';
 import { PREFIX } from '../../film/grounding';
 import { shared } from '../../film/shared';
@@ -33,7 +34,7 @@ export function boxDelta(values: Record<string, unknown>): Record<string, unknow
 /** Say why the box cannot be written here; null if it can. */
 export function whyReadOnly(film: Film, at: number, live: boolean): string | null {
   if (shared()) return 'This is a file: nothing in it can be changed.';
-  if (film.uploaded || film.captured) return 'This run was recorded elsewhere: its session is not on this server.';
+  if (isElsewhere(film)) return 'This run was recorded elsewhere: its session is not on this server.';
   if (at < film.last) return 'This is the past. Go to the end of the run to change anything.';
   if (live) return 'The agent is at work. Wait until it is done.';
   return null;

@@ -4,6 +4,7 @@ import { path } from '../../app/base';
 import { explain } from '../../app/problem';
 import { postJson } from '../../app/request';
 import { go, HOME } from '../../app/route';
+import { isElsewhere } from '../../film/elsewhere';
 import type { Film } from '../../film/film';
 import { shared } from '../../film/shared';
 import { Icon } from '../../ui/Icon';
@@ -14,7 +15,7 @@ type Forked = { run: string; app: string; session: string; warnings?: string[]; 
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
   if (shared()) return 'This is a file: there is no server that could run the agent.';
-  if (film.uploaded || film.captured) return 'This run was recorded elsewhere: its session is not on this server.';
+  if (isElsewhere(film)) return 'This run was recorded elsewhere: its session is not on this server.';
   if (live) return 'The run is still going on.';
   return null;
 }

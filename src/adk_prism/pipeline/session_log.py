@@ -1,0 +1,132 @@
+"""The run log as readers see it, completed by what ADK's sessions hold.
+
+A session may hold more than the log: another server wrote to it, or retention removed its older runs.
+What is missing is read from the session each time and never written, so that retention stays what it
+says and a session that goes on elsewhere is shown as it is. Such a run can be read like any other, in
+every protocol and view; `source/session_runs.py` says what is not known of it.
+
+An invocation counts as recorded if the run that began it is in the log. A run of this server that
+continued a run of a session names it, so that run ends where the other one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from typing import Protocol
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import BadPosition, NotFound
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, pack
+from adk_prism.runlog.proxy import LogProxy
+from adk_prism.source.session_runs import (
+    SessionRunId,
+    StoredEvents,
+    session_run,
+    stored_invocations,
+)
+from adk_prism.source.sessions import Sessions
+
+Redact = Callable[[Record], Record]
+
+
+class StoredSessions(Protocol):
+    """Where sessions are found, by app; no app is loaded for it."""
+
+    def stored_sessions(self, app: str) -> Sessions | None:
+        """Return the app's sessions; None for an unknown app."""
+
+
+class SessionLog(LogProxy):
+    """Reads runs from the log, and those that it lacks from ADK's sessions."""
+
+    def __init__(self, log: RunLog, apps: StoredSessions, redact: Redact, report: Report) -> None:
+        super().__init__(log)
+        self._apps = apps
+        self._redact = redact
+        self._report = report
+
+    async def list(
+        self, *, app: str = "", user: str = "", session: str = "", unended: bool = False
+    ) -> Sequence[RunSummary]:
+        """Return runs, oldest first; those of sessions only where one session is asked for."""
+        known = await self._log.list(app=app, user=user, session=session, unended=unended)
+        if unended or not (app and user and session):
+            return known
+        origin = Origin(app=app, user=user, session=session)
+        missing = await self._missing(origin, known)
+        if not missing:
+            return known
+        return sorted([*known, *missing], key=lambda summary: summary.started)
+
+    async def _missing(self, origin: Origin, known: Sequence[RunSummary]) -> Iterable[RunSummary]:
+        begun = {each.invocation for each in known if each.message == each.run}
+        continued = [SessionRunId.decode(each.message) for each in known]
+        lengths = {each.invocation: each.events for each in reversed(continued) if each}
+        sessions = self._apps.stored_sessions(origin.app)
+        if sessions is None:
+            return []
+        try:
+            session = await sessions.get(origin)
+        except NotFound:
+            return []
+        if {event.invocation_id for event in session.events} <= begun:
+            return []  # the usual case, and cheap
+        found = []
+        for invocation, events in stored_invocations(session).items():
+            if invocation not in begun:
+                length = lengths.get(invocation, len(events))
+                name = SessionRunId(origin.app, origin.user, origin.session, invocation, length)
+                found.append(_summary(name, self._entries(name, events)))
+        return found
+
+    async def summary(self, run: RunId) -> RunSummary:
+        """Return one run's summary; raise `NotFound` or `Gone`."""
+        name = SessionRunId.decode(run)
+        if name is None:
+            return await self._log.summary(run)
+        return _summary(name, await self._read(name))
+
+    async def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        """Give entries past `after`; a session's run is over, so following it ends."""
+        name = SessionRunId.decode(run)
+        if name is None:
+            async for batch in self._log.read(run, after, follow=follow):
+                yield batch
+            return
+        entries = await self._read(name)
+        if after > len(entries):
+            raise BadPosition(f"The run has {len(entries)} entries; {after} is past its end.")
+        if after < len(entries):
+            yield entries[after:]
+
+    async def _read(self, name: SessionRunId) -> Sequence[Entry]:
+        sessions = self._apps.stored_sessions(name.app)
+        stored = stored_invocations(await sessions.get(name.origin)) if sessions else {}
+        events = stored.get(name.invocation, [])
+        if not 0 < name.events <= len(events):
+            raise NotFound("There is no such run in that session (any more).")
+        return self._entries(name, events)
+
+    def _entries(self, name: SessionRunId, events: StoredEvents) -> Sequence[Entry]:
+        entries = session_run(name, events, self._report)
+        return [Entry(each.cursor, each.time, self._redact(each.record)) for each in entries]
+
+
+def _summary(name: SessionRunId, entries: Sequence[Entry]) -> RunSummary:
+    ended = entries[-1].record
+    assert isinstance(ended, RunEnded), "a run of a session is over"
+    run = name.encode()
+    return RunSummary(
+        run=run,
+        origin=name.origin,
+        invocation=name.invocation,
+        started=entries[0].time,
+        ended=entries[-1].time,
+        outcome=ended.outcome,
+        cursor=len(entries),
+        bytes=sum(len(pack(entry.record)[1]) for entry in entries),
+        message=run,
+    )

@@ -1,0 +1,123 @@
+"""Runs read from an ADK session: what the session stored, as the records that a run log would hold.
+
+For sessions that another server wrote (`adk api_server`, a script) and for runs that retention removed
+from the log. One invocation is one run. ADK stores whole events only: streamed fragments, the moments at
+which nodes began and ended, and the children of an `AgentTool` are not known, so the run is marked
+`derived`, as one that is read from a capture.
+
+The id of such a run names its session, its invocation and how many of its events it holds. It can be
+read again from the id alone, in any process, and a run that has grown since is another run.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+
+import msgspec
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from msgspec import Raw, Struct
+
+from adk_prism.diagnostics import Report
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
+from adk_prism.source.history import live_events
+from adk_prism.source.redaction import Serialiser
+
+PREFIX = "session-"
+USER = "user"
+
+StoredEvents = Sequence[Event]
+"""The events of one invocation, in the order in which they are stored."""
+
+
+class SessionRunId(Struct, frozen=True, array_like=True):
+    """What the id of such a run says."""
+
+    app: str
+    user: str
+    session: str
+    invocation: str
+    events: int
+
+    @property
+    def origin(self) -> Origin:
+        """Where the run belongs."""
+        return Origin(app=self.app, user=self.user, session=self.session)
+
+    def encode(self) -> RunId:
+        """Return the id."""
+        packed = urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
+        return RunId(PREFIX + packed)
+
+    @classmethod
+    def decode(cls, run: str) -> SessionRunId | None:
+        """Read an id; None if it is another run's."""
+        if not run.startswith(PREFIX):
+            return None
+        packed = run.removeprefix(PREFIX)
+        try:
+            data = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+            return msgspec.json.decode(data, type=cls)
+        except (binascii.Error, msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+            return None
+
+
+def stored_invocations(session: Session) -> dict[str, StoredEvents]:
+    """Return the session's events by invocation, oldest first, without what a rewind took back.
+
+    Only invocations in which somebody said something: a change of state is no run.
+    """
+    found: dict[str, list[Event]] = {}
+    for event in live_events(session):
+        if event.actions.compaction is None:
+            found.setdefault(event.invocation_id, []).append(event)
+    return {name: events for name, events in found.items() if any(map(_is_said, events))}
+
+
+def _is_said(event: Event) -> bool:
+    return event.content is not None or event.output is not None or bool(event.error_code)
+
+
+def session_run(run: SessionRunId, events: Sequence[Event], report: Report) -> list[Entry]:
+    """Return the entries of an invocation's first `run.events` events, its end included."""
+    return list(_with_end(_entries(run, events[: run.events], report)))
+
+
+def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iterator[Entry]:
+    name = run.encode()
+    serialiser = Serialiser(report, run=name, app=run.app)
+    begins = _is_message(events[0])
+    head = RunStarted(
+        run=name,
+        origin=run.origin,
+        invocation=run.invocation,
+        message=_content(serialiser.event(events[0])) if begins else NOTHING,
+        message_id=events[0].id if begins else "",
+        derived=True,
+    )
+    yield Entry(1, events[0].timestamp, head)
+    for cursor, event in enumerate(events[1 if begins else 0 :], 2):
+        yield Entry(cursor, event.timestamp, AgentEvent(serialiser.event(event)))
+
+
+def _is_message(event: Event) -> bool:
+    """Tell a user's message from an answer to a call, which the reader takes from the event itself."""
+    said = event.author == USER and event.content is not None
+    return said and not event.get_function_responses()
+
+
+def _content(event: bytes) -> Raw:
+    return msgspec.json.decode(event, type=dict[str, Raw])["content"]
+
+
+def _with_end(entries: Iterator[Entry]) -> Iterator[Entry]:
+    ending = CaptureEnding()
+    last = None
+    for last in entries:
+        ending.feed(last)
+        yield last
+    assert last is not None, "an invocation has events"
+    yield Entry(last.cursor + 1, last.time, ending.ended())
