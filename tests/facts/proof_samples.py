@@ -1,0 +1,592 @@
+"""Fifty-one answers as models write them, with the citations and confidences that a reader would find in each.
+
+Written, with what is expected, before the reader was adjusted to them. Every third one is held out: it
+was not looked at while the reader was changed. `test_proof_samples` computes precision and recall.
+
+A citation is expected by its whole name: source and what is said of it, without quotations. A
+confidence is expected as a share of one, as a range, or as a level.
+"""
+
+# ruff: noqa: E501, RUF001  (prose is kept as it was written; other alphabets are what is tested)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Stated = float | str | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A text, and what a person finds in it."""
+
+    id: str
+    text: str
+    cites: tuple[str, ...] = ()
+    states: tuple[Stated, ...] = ()
+    held_out: bool = False
+
+
+def _sample(
+    number: int, name: str, text: str, cites: tuple[str, ...] = (), states: tuple[Stated, ...] = ()
+) -> Sample:
+    return Sample(name, text, cites, states, held_out=number % 3 == 2)
+
+
+_WRITTEN: tuple[tuple[str, str, tuple[str, ...], tuple[Stated, ...]], ...] = (
+    (
+        "list of sources in Markdown",
+        """\
+The culvert inventory is two years old, and four of the nine structures were undersized even then.
+
+**Sources:**
+- Culvert inventory, Lane County Public Works, 2021
+- Rosgen, D. (1996). Applied River Morphology
+- USGS StreamStats, accessed 4 May 2023
+
+**Confidence:** 78%
+""",
+        (
+            "Culvert inventory, Lane County Public Works, 2021",
+            "Rosgen, D. (1996). Applied River Morphology",
+            "USGS StreamStats, accessed 4 May 2023",
+        ),
+        (0.78,),
+    ),
+    (
+        "authors with commas on one line",
+        """\
+Beetle-killed Douglas-fir lost about 8% of its lumber volume after two years.
+
+**Source:** Parry, Filip, Willits & Parks 1996 (PNW-GTR-376)
+""",
+        ("Parry, Filip, Willits & Parks 1996 (PNW-GTR-376)",),
+        (),
+    ),
+    (
+        "numbered references with marks",
+        """\
+Statins lower the risk of a first heart attack in people over 75 [1], though the absolute benefit is small [2].
+
+## References
+
+1. Cholesterol Treatment Trialists' Collaboration. Lancet 2019;393:407-415.
+2. Armitage J, Baigent C, Barnes E, et al. Efficacy and safety of statin therapy in older people.
+
+Overall confidence: moderate (about 70%).
+""",
+        (
+            "Cholesterol Treatment Trialists' Collaboration. Lancet 2019;393:407-415.",
+            "Armitage J, Baigent C, Barnes E, et al. Efficacy and safety of statin therapy in older people.",
+        ),
+        (0.7,),
+    ),
+    (
+        "author and year in brackets",
+        """\
+Bark beetles colonise fire-injured trees within the first two seasons (Hood & Bentz, 2007). Mortality
+then depends mostly on crown scorch (Ryan et al., 1988; Fowler and Sieg, 2004).
+""",
+        ("Hood & Bentz, 2007", "Ryan et al., 1988", "Fowler and Sieg, 2004"),
+        (),
+    ),
+    (
+        "regulations in running text",
+        """\
+Harvest of live trees on up to 70 acres was excluded under 36 CFR 220.6(e)(12), and the salvage category,
+36 CFR 220.6(e)(13), allowed 250 acres. Both ended with 90 FR 29632.
+""",
+        ("36 CFR 220.6(e)(12)", "36 CFR 220.6(e)(13)", "90 FR 29632"),
+        (),
+    ),
+    (
+        "ordinary sentences with commas and names",
+        """\
+Maria, Tom and Aisha met in Oakridge, Oregon, on 14 September 2022 to walk the trail. They found two
+bridges out, a slide at mile 3, and 40% of the tread gone. Tom, who knows the area, wants to close it.
+""",
+        (),
+        (),
+    ),
+    (
+        "semicolons part sources",
+        """\
+Prices were taken as they stood in March.
+
+Sources: Random Lengths, weekly report 12; Oregon Department of Forestry, log price information; field notes of the appraiser
+
+Confidence level: 0.64
+""",
+        (
+            "Random Lengths, weekly report 12",
+            "Oregon Department of Forestry, log price information",
+            "field notes of the appraiser",
+        ),
+        (0.64,),
+    ),
+    (
+        "a DOI in running text",
+        """\
+The deterioration rates follow the review in https://doi.org/10.2737/PNW-GTR-292, which covers the whole
+Pacific Northwest. Rates for hemlock are missing there.
+""",
+        ("https://doi.org/10.2737/PNW-GTR-292",),
+        (),
+    ),
+    (
+        "footnotes",
+        """\
+The dam was last inspected in 2019[^a] and rated *fair*[^b].
+
+[^a]: National Inventory of Dams, OR00559
+[^b]: State dam safety programme, letter of 3 June 2019
+""",
+        (
+            "National Inventory of Dams, OR00559",
+            "State dam safety programme, letter of 3 June 2019",
+        ),
+        (),
+    ),
+    (
+        "table with sources and confidence",
+        """\
+| Claim | Evidence | Confidence |
+|---|---|---|
+| Two bridges are out | Trail survey, 28 Oct 2022 | 95% |
+| The slide is still moving | – | Low |
+| Traffic doubled since 2019 | Counter 14, Highway 58 | 0.8 |
+""",
+        ("Trail survey, 28 Oct 2022", "Counter 14, Highway 58"),
+        (0.95, "low", 0.8),
+    ),
+    (
+        "quotation with its source",
+        """\
+> "A categorical exclusion is not an exemption from NEPA."
+>
+> Source: Forest Service NEPA handbook, chapter 30
+
+That is why extraordinary circumstances still have to be looked at.
+""",
+        ("Forest Service NEPA handbook, chapter 30",),
+        (),
+    ),
+    (
+        "percentages that are not confidences",
+        """\
+Revenue grew 12% in the quarter, margins rose to 41.5% and churn fell below 3%. Guidance for next year
+is 8-10% growth. Sales are confident, finance less so.
+""",
+        (),
+        (),
+    ),
+    (
+        "confidence with a reason in brackets",
+        """\
+### Recommendation
+Close T01 and T02 until hazard trees are felled.
+
+**Confidence:** High (90%) - direct observation by two crews
+**Regulatory Basis:** 36 CFR 261.53(e)
+""",
+        ("36 CFR 261.53(e)",),
+        (0.9,),
+    ),
+    (
+        "moderate confidence in a sentence",
+        """\
+We have moderate confidence in the acreage and low confidence in the volume, because only six plots
+were measured.
+""",
+        (),
+        ("medium", "low"),
+    ),
+    (
+        "code with a field that is called confidence",
+        """\
+Set the threshold in the configuration:
+
+```python
+detector = Detector(confidence=0.6, source="camera-1")
+if result.confidence < 0.5:
+    print("Source: unknown")
+```
+
+Restart the service afterwards.
+""",
+        (),
+        (),
+    ),
+    (
+        "numbers in square brackets below a rule",
+        """\
+Solar additions passed 400 GW in 2023 [1]. Most of it was built in one country [2].
+
+---
+[1] IEA, Renewables 2023, chapter 1
+[2] National Energy Administration, statistics of January 2024
+""",
+        (
+            "IEA, Renewables 2023, chapter 1",
+            "National Energy Administration, statistics of January 2024",
+        ),
+        (),
+    ),
+    (
+        "links in a list under further reading sources",
+        """\
+Enable the flag before you migrate.
+
+### Sources
+* [Migration guide](https://docs.example.org/migrate)
+* [Release notes 4.2](https://docs.example.org/notes/4.2)
+""",
+        ("Migration guide", "Release notes 4.2"),
+        (),
+    ),
+    (
+        "section numbers that are not citations",
+        """\
+Follow section 4.2 of this plan first, then step 3.1. Table 2 lists the crews, figure 5 the roads; the
+budget is in part 7(b). Version 2.0.1 of the plan replaces 1.9.
+""",
+        (),
+        (),
+    ),
+    (
+        "several confidences in one remark",
+        """\
+**NEPA Pathway:** Both actions can be excluded from further analysis. (Confidence: 95% for timber, 90% for trails)
+
+**Overall Confidence:** 90%
+""",
+        (),
+        (0.95, 0.9, 0.9),
+    ),
+    (
+        "German",
+        """\
+Die Brücke ist seit dem Hochwasser gesperrt.
+
+Quelle: Landesamt für Straßenbau, Prüfbericht 2023-117
+Konfidenz: hoch
+""",
+        ("Landesamt für Straßenbau, Prüfbericht 2023-117",),
+        ("high",),
+    ),
+    (
+        "JSON answer",
+        """\
+{"answer": "Two trails should close.", "confidence": 0.83, "sources": ["Trail survey, October 2022", "Hazard tree guide, FSH 7709.59"]}
+""",
+        ("Trail survey, October 2022", "Hazard tree guide, FSH 7709.59"),
+        (0.83,),
+    ),
+    (
+        "a cooking answer",
+        """\
+Heat the oven to 200 °C (about 390 °F), then bake for 25 minutes, turning once. The source of the aroma
+is the butter, so use a good one; reference temperatures are in the table. You can be sure it is done
+when the centre reads 94 °C.
+""",
+        (),
+        (),
+    ),
+    (
+        "legal memo",
+        """\
+The clause is a penalty and cannot be enforced.
+
+**Authorities:**
+1. Cal. Civ. Code § 1671(b)
+2. Ridgley v. Topa Thrift & Loan Ass'n, 17 Cal. 4th 970 (1998)
+
+We are about 80% confident, since the facts are close to Ridgley.
+""",
+        (
+            "Cal. Civ. Code § 1671(b)",
+            "Ridgley v. Topa Thrift & Loan Ass'n, 17 Cal. 4th 970 (1998)",
+        ),
+        (0.8,),
+    ),
+    (
+        "address behind a label",
+        """\
+Incident page, last updated on 2 November. Source: https://inciweb.wildfire.gov/incident-information/orwif-cedar-creek-fire
+""",
+        ("https://inciweb.wildfire.gov/incident-information/orwif-cedar-creek-fire",),
+        (),
+    ),
+    (
+        "statistics of a sample",
+        """\
+The mean is 12,232 board feet an acre, with a sampling error of 15.9% at the 95% confidence level. The 90%
+confidence interval is 10,900 to 13,600.
+""",
+        (),
+        (),
+    ),
+    (
+        "confidence as a fraction of ten",
+        """\
+My best guess is that the outage began in the load balancer.
+
+Confidence: 6/10. I would want the logs of the second region to be sure.
+""",
+        (),
+        (0.6,),
+    ),
+    (
+        "parenthesis with a place and a year",
+        """\
+The Bootleg Fire (Oregon, 2021) burned 413,717 acres; the Cedar Creek Fire (2022) burned 127,311. Both
+were started by lightning (August, 2022 and July, 2021).
+""",
+        (),
+        (),
+    ),
+    (
+        "narrative citation",
+        """\
+Lowell et al. (1992) reviewed how fire-killed timber deteriorates, and Key and Benson (2006) give the
+classes that we use. Neither covers hemlock.
+""",
+        ("Lowell et al. (1992)", "Key and Benson (2006)"),
+        (),
+    ),
+    (
+        "sections with confidences of their own",
+        """\
+## Soil
+Erosion is likely in the first winter.
+**Confidence:** 85%
+
+## Water
+Turbidity will rise, by how much is open.
+**Confidence:** Low
+
+## Roads
+Nothing is known yet.
+""",
+        (),
+        (0.85, "low"),
+    ),
+    (
+        "regulatory basis with a quotation",
+        """\
+**Regulatory Basis:** 7 CFR 1b.4(d)(36): "Salvage of dead and/or dying trees not to exceed 250 acres"
+**Confidence:** 95%
+""",
+        ("7 CFR 1b.4(d)(36)",),
+        (0.95,),
+    ),
+    (
+        "a question back",
+        """\
+Which of the two fires do you mean? I have data for Cedar Creek, 2022, and for Alder, 2024. If you want,
+I can state how confident I am once you have told me.
+""",
+        (),
+        (),
+    ),
+    (
+        "French",
+        """\
+La digue a été renforcée en 2018, mais pas sur toute sa longueur.
+
+Sources : Rapport annuel du syndicat, 2018 ; Relevés de terrain, mars 2023
+Confiance : 75 %
+""",
+        ("Rapport annuel du syndicat, 2018", "Relevés de terrain, mars 2023"),
+        (0.75,),
+    ),
+    (
+        "glossary",
+        """\
+- **Source**: the place where a river begins
+- **Confidence**: the share of trials in which an interval covers the value
+- **Reference**: a station to which others are compared
+""",
+        (),
+        (),
+    ),
+    (
+        "inline source remarks",
+        """\
+Two million people visit each year (source: National Park Service visitor statistics, 2023), and most of
+them come in July (source: shuttle counts).
+""",
+        ("National Park Service visitor statistics, 2023", "shuttle counts"),
+        (),
+    ),
+    (
+        "dates and addresses",
+        """\
+Send it to 36 Cedar Road, Suite 220, Eugene, OR 97401, before 2022-12-01 or call 541 555 0117. The office is
+open Monday to Friday, 8:00 to 16:30, and 98% of letters are answered in a week.
+""",
+        (),
+        (),
+    ),
+    (
+        "bibliography of papers with DOIs",
+        """\
+## Bibliography
+
+- Abatzoglou, J. T., & Williams, A. P. (2016). Impact of anthropogenic climate change on wildfire. doi:10.1073/pnas.1607171113
+- Westerling, A. L. (2006). Warming and earlier spring. Science, 313, 940–943. https://doi.org/10.1126/science.1128834
+""",
+        (
+            "Abatzoglou, J. T., & Williams, A. P. (2016). Impact of anthropogenic climate change on wildfire. doi:10.1073/pnas.1607171113",
+            "Westerling, A. L. (2006). Warming and earlier spring. Science, 313, 940–943.",
+        ),
+        (),
+    ),
+    (
+        "confidence in words before a claim",
+        """\
+With high confidence, the outline is right. It is unlikely (10% or so) that the eastern edge moved.
+""",
+        (),
+        ("high",),
+    ),
+    (
+        "software answer that names a source file",
+        """\
+The source is in `src/main.rs`, and the reference implementation in `ref/impl.c`. Open the source, change
+line 36, and rebuild. Evidence of the bug: the log says `confidence: unknown`.
+""",
+        (),
+        (),
+    ),
+    (
+        "a range of confidence",
+        """\
+**Assessment confidence:** 60–70%, limited by cloud cover on the northern slopes.
+**Data source:** Sentinel-2 scene T10TEP, 2022-10-20
+""",
+        ("Sentinel-2 scene T10TEP, 2022-10-20",),
+        ((0.6, 0.7),),
+    ),
+    (
+        "manual and handbook",
+        """\
+Emergency stabilisation has to be requested within 7 days of containment (FSM 2523.06); the form is
+described in FSH 2509.13.
+""",
+        ("FSM 2523.06", "FSH 2509.13"),
+        (),
+    ),
+    (
+        "list of people and tasks",
+        """\
+**Evidence team**
+- Parry: bridges
+- Filip: culverts
+- Willits, Parks: hazard trees
+
+**Next steps**
+1. Meet on 3 June
+2. Report, 80% done
+""",
+        (),
+        (),
+    ),
+    (
+        "Spanish",
+        """\
+El puente está cerrado desde octubre.
+
+**Fuente:** Inspección de campo, 25 de octubre de 2022
+**Confianza:** media
+""",
+        ("Inspección de campo, 25 de octubre de 2022",),
+        ("medium",),
+    ),
+    (
+        "numbered sources on one line",
+        """\
+The budget covers one season only. Sources: [1] District budget, fiscal year 2023 [2] Interview with the ranger, 12 May
+""",
+        ("District budget, fiscal year 2023", "Interview with the ranger, 12 May"),
+        (),
+    ),
+    (
+        "consumer confidence",
+        """\
+Consumer confidence rose to 104.7 in December, and 62% of households expect higher prices. Business
+confidence: 48, below the neutral mark.
+""",
+        (),
+        (),
+    ),
+    (
+        "percent sure",
+        """\
+I'm 90% sure the second replica was the leader at 14:02. I'm not sure about the first.
+""",
+        (),
+        (0.9,),
+    ),
+    (
+        "Japanese",
+        """\
+橋は十月から閉鎖されています。
+
+出典：国土交通省 点検報告書 2022
+信頼度：８５％
+""",
+        ("国土交通省 点検報告書 2022",),
+        (0.85,),
+    ),
+    (
+        "threshold and policy",
+        """\
+Answers with a confidence below 80% go to a person. The target confidence is 95%; last month 71% of answers
+reached it.
+""",
+        (),
+        (),
+    ),
+    (
+        "law codes of other kinds",
+        """\
+The operator must notify the authority within 72 hours (Art. 33 GDPR; 45 CFR 164.404). The deadline in 42
+U.S.C. 4332(2)(C) is a different one.
+""",
+        ("Art. 33 GDPR", "45 CFR 164.404", "42 U.S.C. 4332(2)(C)"),
+        (),
+    ),
+    (
+        "seed form with three names",
+        """\
+### 6. Confidence & Source
+**Confidence:** 91%
+**Source:** Cedar Creek timber plot data, PNW salvage deterioration models, Regional market analysis 2025
+""",
+        (
+            "Cedar Creek timber plot data, PNW salvage deterioration models, Regional market analysis 2025",
+        ),
+        (0.91,),
+    ),
+    (
+        "sure and certain in other senses",
+        """\
+Make sure that 20% of the crew stays back. Certain trails (30% of all) stay open; confidence-building
+exercises take 2 days. The confidential annex is 12 pages.
+""",
+        (),
+        (),
+    ),
+    (
+        "according to a named report",
+        """\
+According to the BAER report (Willamette National Forest, November 2022), 36% of the fire burned at high or
+moderate soil burn severity. Certainty: fairly high, 0.8.
+""",
+        ("Willamette National Forest, November 2022",),
+        (0.8,),
+    ),
+)
+
+SAMPLES: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
