@@ -99,6 +99,8 @@ NOT_STATED = (
     Case("not stated: target", "Target confidence: 95%"),
     Case("not stated: minimum", "Minimum confidence: 80%"),
     Case("not stated: threshold", "Confidence threshold: 0.8"),
+    Case("not stated: a limit", "Answers with a confidence below 80% go to a person."),
+    Case("not stated: the line before", "Prices rose. Business\nconfidence: 48, below the mark."),
     Case("not stated: setting", "Set the confidence threshold to 80%."),
     Case("not stated: example", "For example, confidence: 92%."),
     Case("not stated: quoted", "Say 'confidence: 92%' to see a proof."),
@@ -141,7 +143,7 @@ CITED = (
         "cited: numbers in brackets",
         "## References\n[1] Smith et al. 2020, Fire Ecology\n[2] 36 CFR 220.6(e)(13)\n",
         cites=(
-            Cites("Smith et al. 2020", "Fire Ecology", label="References"),
+            Cites("Smith et al. 2020, Fire Ecology", label="References"),
             Cites("36 CFR 220.6(e)(13)", label="References"),
         ),
     ),
@@ -212,7 +214,7 @@ CITED = (
         "cited: one to a line",
         "**Sources:**\n- Key & Benson, Landscape Assessment, chapter 4\n- FSM 2523",
         cites=(
-            Cites("Key & Benson", "Landscape Assessment, chapter 4", label="Sources"),
+            Cites("Key & Benson, Landscape Assessment", "chapter 4", label="Sources"),
             Cites("FSM 2523", label="Sources"),
         ),
     ),
@@ -236,7 +238,7 @@ TOLD = (
         "told: in brackets",
         "*[Confidence: 92% | Sources: MTBS, RAVG]*",
         SURE,
-        (Cites("MTBS", label="Sources"), Cites("RAVG", label="Sources")),
+        (Cites("MTBS, RAVG", label="Sources"),),
     ),
     Case(
         "told: tags",
@@ -266,7 +268,7 @@ TOLD = (
     Case(
         "told: other bullets",
         "Sources:\n● MTBS, burn bundle\n▪ RAVG",
-        cites=(Cites("MTBS", "burn bundle", label="Sources"), Cites("RAVG", label="Sources")),
+        cites=(Cites("MTBS, burn bundle", label="Sources"), Cites("RAVG", label="Sources")),
     ),
     Case("told: a count", "Sources: 3"),
     Case("told: an officer", "Authority: Fire Chief"),

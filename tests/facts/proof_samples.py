@@ -1,7 +1,9 @@
-"""Fifty-one answers as models write them, with the citations and confidences that a reader would find in each.
+"""Answers as models write them, with the citations and confidences that a person finds in each.
 
-Written, with what is expected, before the reader was adjusted to them. Every third one is held out: it
-was not looked at while the reader was changed. `test_proof_samples` computes precision and recall.
+Written, with what is expected, before the reader was adjusted to them. Every third one of the first
+fifty-one was held out: it was not looked at until the reader had been changed for the others. The later
+ones were written when those had been looked at, and are held out since. `test_proof_samples` computes
+precision and recall.
 
 A citation is expected by its whole name: source and what is said of it, without quotations. A
 confidence is expected as a share of one, as a range, or as a level.
@@ -589,4 +591,227 @@ moderate soil burn severity. Certainty: fairly high, 0.8.
     ),
 )
 
-SAMPLES: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
+_WRITTEN_LATER: tuple[tuple[str, str, tuple[str, ...], tuple[Stated, ...]], ...] = (
+    (
+        "engineering report",
+        """\
+## Findings
+The beam carries 82% of its design load. Deflection stays within L/360, see Table 4.
+
+## References
+- ASCE 7-22, Minimum Design Loads
+- Chen, W. F., Lui, E. M. Stability Design of Steel Frames; CRC Press
+- Site drawings S-101 to S-104
+
+Confidence in the load estimate: 88%
+""",
+        (
+            "ASCE 7-22, Minimum Design Loads",
+            "Chen, W. F., Lui, E. M. Stability Design of Steel Frames; CRC Press",
+            "Site drawings S-101 to S-104",
+        ),
+        (0.88,),
+    ),
+    (
+        "chat about a film",
+        """\
+Inception (Nolan, 2010) and Arrival (2016) both play with time. I would start with Arrival, which is calmer,
+shorter, and 94% of critics liked it.
+""",
+        (),
+        (),
+    ),
+    (
+        "meeting minutes",
+        """\
+Present: Parry, Filip, Willits. Excused: Parks. Agenda: budget, staffing, any other business.
+Action: Filip to send the reference numbers by Friday; Willits to check the source data.
+""",
+        (),
+        (),
+    ),
+    (
+        "market note",
+        """\
+Lumber futures fell 4.1% on the week. Source: CME Group settlement prices, 17 March 2023. We keep our target and
+our confidence in it is moderate.
+""",
+        ("CME Group settlement prices, 17 March 2023",),
+        ("medium",),
+    ),
+    (
+        "policy summary with laws",
+        """\
+Disclosure is due under 17 CFR 229.105 and 15 U.S.C. 78m(a). Fines reach $10,000 per day. The rule took effect
+on 8 November 2021 (86 FR 2080).
+""",
+        ("17 CFR 229.105", "15 U.S.C. 78m(a)", "86 FR 2080"),
+        (),
+    ),
+    (
+        "research answer with a bracketed author",
+        """\
+Chain-of-thought helps on arithmetic (Wei et al., 2022), less on recall. Later work questions whether the steps
+are faithful (Turpin et al., 2023, p. 4).
+""",
+        ("Wei et al., 2022", "Turpin et al., 2023"),
+        (),
+    ),
+    (
+        "shell session",
+        """\
+```bash
+source .venv/bin/activate
+pip install --upgrade confidence==0.9
+```
+Then run `make test`. If it fails, check references to the old path, 3 of 4 are in `conf.d`.
+""",
+        (),
+        (),
+    ),
+    (
+        "data card",
+        """\
+Name: River gauges
+Source: USGS National Water Information System; state climatologist
+Updated: 2023-06-01
+Confidence: 0.97
+""",
+        ("USGS National Water Information System", "state climatologist"),
+        (0.97,),
+    ),
+    (
+        "weather",
+        """\
+There is a 70% chance of rain on Tuesday, rising to 90% by Wednesday night. Forecasters are more confident about
+Wednesday, when all three models agree.
+""",
+        (),
+        (),
+    ),
+    (
+        "a table of facts without sources",
+        """\
+| City | Population | Share |
+|---|---|---|
+| Eugene | 176,654 | 46% |
+| Oakridge | 3,206 | 1% |
+
+Eugene, Springfield and Oakridge are the places named.
+""",
+        (),
+        (),
+    ),
+    (
+        "evidence with links",
+        """\
+**Evidence:** [Incident page](https://inciweb.wildfire.gov/x); [BAER summary](https://inciweb.wildfire.gov/y)
+
+**Confidence:** Medium-high (about 75%)
+""",
+        ("Incident page", "BAER summary"),
+        (0.75,),
+    ),
+    (
+        "Italian",
+        """\
+La strada resta chiusa fino a marzo.
+
+Fonte: Provincia di Trento, ordinanza 14/2023
+Confidenza: 90%
+""",
+        ("Provincia di Trento, ordinanza 14/2023",),
+        (0.9,),
+    ),
+    (
+        "a numbered how-to",
+        """\
+1. Open settings, choose Data, then Sources.
+2. Select the source you want: CSV, Parquet, or a database.
+3. Set the refresh to 15 minutes (2% of users pick less).
+[1] and [2] in the sidebar are views, not documents.
+""",
+        (),
+        (),
+    ),
+    (
+        "court opinion by section",
+        """\
+Damages are capped at three times the fee (Cal. Bus. & Prof. Code § 7159.5(a)(3)), and the cap has been upheld.
+How certain are we? Fairly: about 85% certain.
+""",
+        ("Cal. Bus. & Prof. Code § 7159.5(a)(3)",),
+        (0.85,),
+    ),
+    (
+        "a story",
+        """\
+"The source of my confidence," said Ann, "is practice." She had fired 36 arrows, 220 in all that week, and hit
+with 95% of them. According to Tom, 2019 was better.
+""",
+        (),
+        (),
+    ),
+    (
+        "per finding with a basis",
+        """\
+### P1 Salvage
+May fit.
+**Regulatory Basis:** 36 CFR 220.6(e)(13)
+**Confidence:** 61%
+
+### P2 Planting
+Fits.
+**Regulatory Basis:** 36 CFR 220.6(e)(11)
+**Confidence:** 81%
+
+**Overall Confidence:** 61%
+""",
+        ("36 CFR 220.6(e)(13)", "36 CFR 220.6(e)(11)"),
+        (0.61, 0.81, 0.61),
+    ),
+    (
+        "glossary of another field",
+        """\
+**Basis**: the set of vectors that spans a space. **Reference**: a value that aliases another.
+Confidence (statistics): how often an interval covers the parameter, usually 95%.
+""",
+        (),
+        (),
+    ),
+    (
+        "Chinese",
+        """\
+桥梁自十月起关闭。
+
+来源：交通运输部，检查报告，2022年
+置信度：80%
+""",
+        ("交通运输部，检查报告，2022年",),
+        (0.8,),
+    ),
+    (
+        "preprint with an identifier",
+        """\
+The scaling holds up to 70B parameters. Reference: Hoffmann et al., Training Compute-Optimal Large Language Models,
+arXiv:2203.15556
+""",
+        ("Hoffmann et al., Training Compute-Optimal Large Language Models, arXiv:2203.15556",),
+        (),
+    ),
+    (
+        "not sure at all",
+        """\
+I'm not confident in this. The two counts (38% and 61%) contradict each other, and nobody wrote down who counted,
+where, or when.
+""",
+        (),
+        ("low",),
+    ),
+)
+
+FIRST: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
+LATER: tuple[Sample, ...] = tuple(
+    Sample(*written, held_out=True) for written in _WRITTEN_LATER
+)
+SAMPLES = (*FIRST, *LATER)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.facts.prose import citation_text, claims, confidence_text
+from adk_prism.facts.prose import citation_text, claims, confidence_text, inline_citation
 from adk_prism.facts.prose.confidence_item import Item
 from adk_prism.facts.prose.confidence_text import (
     Statement,
@@ -57,7 +57,11 @@ _UNDERLINES = ("=", "-", " ")
 _LONGEST_HEADING = 120
 _LONGEST_NAMES = 200
 """Characters of a line that names sources, and is no list."""
+_SENTENCE_ENDS = (".", "!", "?", ":", ";")
 _DIGIT = re.compile(r"\d")
+_MARK = re.compile(r"\S\s?\[(\d{1,3})\]")
+_NOTE = re.compile(r"^[ \t>]{0,8}\[(?P<number>\d{1,3})\]:?[ \t]+(?=\S)", re.M)
+"""A numbered note: a source, if a sentence before it refers to its number."""
 
 Announced = Literal["confidence", "source", "reason", ""]
 
@@ -68,15 +72,21 @@ NOTHING_READ = ProofText([], [], [], [], [])
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return _has(text.lower(), stems) or _has(text, citation_text.LAWS)
+    return _has(text.lower(), stems) or _may_cite(text)
+
+
+def _may_cite(text: str) -> bool:
+    """Tell cheaply whether a text can name a source that no label announces."""
+    if _has(text, inline_citation.LAWS) or inline_citation.may_cite(text):
+        return True
+    return "[" in text and _NOTE.search(text) is not None
 
 
 def _words_in(text: str) -> tuple[str, ...]:
     """Return those of the words to look for that a text holds: few, so a line is looked at quickly."""
     lowered = text.lower()
-    laws = [law.lower() for law in citation_text.LAWS if law in text]
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return (*[stem for stem in stems if stem in lowered], *laws)
+    return tuple(stem for stem in stems if stem in lowered)
 
 
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
@@ -84,10 +94,10 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
 
     With `figures`, return as well the sentences that hold one and cite nothing.
     """
-    words = _words_in(text)
-    if not figures and not words:
+    words, inline = _words_in(text), _may_cite(text)
+    if not figures and not words and not inline:
         return NOTHING_READ
-    reader = _TextReader(cursor, words, figures)
+    reader = _TextReader(cursor, words, inline, figures)
     lines = (_untagged(text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
@@ -118,9 +128,13 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int, words: tuple[str, ...], figures: bool) -> None:
+    def __init__(self, cursor: int, words: tuple[str, ...], inline: bool, figures: bool) -> None:
         self.pieces = TextPieces(cursor)
         self._words = words
+        self._may_cite = inline
+        """Sentences may name sources."""
+        self._marks: set[str] = set()
+        """The numbers by which sentences refer to notes: `[1]`."""
         self._wants_figures = figures
         self._section = Section()
         self._announced: Announced = ""
@@ -129,6 +143,8 @@ class _TextReader:
         self._until_blank = False
         self._in_code = False
         self._is_data = True
+        self._above = ""
+        """The line before, if a sentence of it may go on."""
         self._looked = 0
         """How many labels have been looked at."""
         self._columns: list[Announced] = []
@@ -147,6 +163,7 @@ class _TextReader:
             return
         else:
             self._line(raw, following)
+            self._above = raw if not raw.rstrip().endswith(_SENTENCE_ENDS) else ""
 
     def _fence(self, raw: str) -> None:
         self._in_code = not self._in_code
@@ -155,6 +172,7 @@ class _TextReader:
             self._is_data = match["language"].lower() in _DATA_FENCES
 
     def _blank(self) -> None:
+        self._above = ""
         self._section.lead("")
         self._columns = []
         if self._until_blank:
@@ -199,6 +217,8 @@ class _TextReader:
                 return
             if not stated:
                 self._below(line)
+        if self._may_cite and self._announced != "source" and self._inline(raw):
+            return
         if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
             for sentence in claims.figures(read_line(raw).text, stated):
                 self.pieces.figure(sentence, self._section.name)
@@ -214,11 +234,7 @@ class _TextReader:
             return True
         if labels:
             self._statements(line, labels, stated)
-        cited = self._cited(line)
-        if not cited and self._announced != "source" and _has(line.text, citation_text.LAWS):
-            for law in citation_text.read_laws(line.text):
-                self.pieces.cite(law, self._section.name)
-        return cited
+        return self._cited(line)
 
     def _announce(self, line: Line, labels: list[re.Match[str]]) -> bool:
         """Take a label whose list follows, or a reason."""
@@ -235,7 +251,8 @@ class _TextReader:
         return True
 
     def _statements(self, line: Line, labels: list[re.Match[str]], stated: list[str]) -> None:
-        for found in read_statements(line, self._afforded(labels)):
+        above = self._above if line.text[:1].islower() and not line.is_item else ""
+        for found in read_statements(line, self._afforded(labels), above):
             self.pieces.state(found, self._section.name)
             stated.append(found.text)
 
@@ -259,6 +276,19 @@ class _TextReader:
             else:
                 self._announced, self._label, self._until_blank = "source", label, True
         return found
+
+    def _inline(self, raw: str) -> bool:
+        """Read the sources that a sentence names; tell whether the line is a note of its own."""
+        note = _NOTE.match(raw) if "[" in raw else None
+        if note is not None and note["number"] in self._marks:
+            label = f"[{note['number']}]"
+            for citation in citation_text.read_citations(read_line(raw).text, label, one=True):
+                self.pieces.cite(citation, self._section.name)
+            return True
+        self._marks.update(_MARK.findall(raw) if "[" in raw else ())
+        for found in inline_citation.read_inline(read_line(raw).text):
+            self.pieces.cite_inline(found, self._section.name)
+        return False
 
     def _below(self, line: Line) -> None:
         """Read a line without a label, as what was announced above it."""

@@ -29,6 +29,8 @@ _BEHIND_IT = tuple(
     re.compile(pattern)
     for pattern in (
         r"\s+(?:interval|limit|bound|band|region|threshold|cut-?off)s?\b",
+        # A limit: "answers with a confidence below 80%".
+        r"\s+(?:below|under|above|over|at least|at most|(?:less|more|greater) than)\s",
         r"[^.;\n]{0,60}\s(?:is|are|be)\s(?:required|needed|necessary|desirable)\b",
     )
 )
