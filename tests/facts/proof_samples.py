@@ -793,8 +793,7 @@ Confidence (statistics): how often an interval covers the parameter, usually 95%
     (
         "preprint with an identifier",
         """\
-The scaling holds up to 70B parameters. Reference: Hoffmann et al., Training Compute-Optimal Large Language Models,
-arXiv:2203.15556
+The scaling holds up to 70B parameters. Reference: Hoffmann et al., Training Compute-Optimal Large Language Models, arXiv:2203.15556
 """,
         ("Hoffmann et al., Training Compute-Optimal Large Language Models, arXiv:2203.15556",),
         (),
@@ -811,7 +810,5 @@ where, or when.
 )
 
 FIRST: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
-LATER: tuple[Sample, ...] = tuple(
-    Sample(*written, held_out=True) for written in _WRITTEN_LATER
-)
+LATER: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LATER)
 SAMPLES = (*FIRST, *LATER)

@@ -1,7 +1,7 @@
 """Citations in text: what is named after a label (`Source: …`), in a list below one, or as a law's number.
 
-Decides where one source ends and the next begins. Semicolons and bars separate sources, and so do the
-quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A comma never does: it stands in names, in
+Decides where one source ends and the next begins. An item of a list is one source. On a line semicolons
+and bars separate sources, and so do the quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A comma never does: it stands in names, in
 titles and between authors. It separates a name from what only says more of the same source: a date, a
 page, a key with its value, a report's number. A source of water, of error or of ignition is no citation.
 """
@@ -62,6 +62,11 @@ _ENDS_HEADING = re.compile(
     r"\s{0,4}(?:$|[^\w\s]|(?:and|und|et|y|e)\s|(?:used|consulted|cited|reviewed|considered)\b)"
 )
 """What may follow a label in a heading: nothing, another subject, what was done with them."""
+_NEXT_SENTENCE = re.compile(
+    r"(?<=[^\W_])(?<!\bal)(?<!\s[A-Z])\.\s+"
+    r"(?=(?:We|I|It|This|That|The|These|Those|They|Our|You|There|Both|Neither|No|If|But|And|In|See)\s[a-z])"
+)
+"""Where a sentence begins behind a source. Initials and `et al.` end none, and a title begins otherwise."""
 _CELL = re.compile(r"\s{0,20}\|\s{0,4}")
 _DASH = re.compile(r"\s{1,2}[–—-]\s{1,2}")
 _STRING = re.compile(r'"[^"\\]{0,600}"(?=\s{0,4}[,}\]]|\s*$)')
@@ -84,6 +89,8 @@ _COMMA = re.compile(r",\s{0,4}")
 _QUOTED_LIST = re.compile(r"(?P<end>[\"'”])\s{0,4},\s{0,4}(?=[\"'“])")
 _NUMBER = re.compile(r"(?:^|\s)(?:\[\d{1,3}\]|\(\d{1,3}\)):?\s+")
 """The number of a reference in a list that stands on one line."""
+_DEFINITION = re.compile(r"(?:the|an?|how|what|where)\s\S+(?:\s\S+){2}")
+"""Words that say what something is, without a name or a number in them: a glossary's."""
 _OPENS = re.compile(r"[\[(]")
 _NONE = frozenset(
     "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
@@ -144,9 +151,12 @@ def _sign(line: Line, start: int, end: int) -> re.Match[str] | None:
 
 
 def _own(tail: str, *, in_brackets: bool) -> str:
-    """Return what of a tail belongs to its label: to the end of its bracket, or of its list."""
+    """Return what of a tail belongs to its label: to the end of its bracket, list or sentence."""
     if in_brackets:
         return tail[: closing_bracket(tail)]
+    sentence = _NEXT_SENTENCE.search(tail)
+    if sentence is not None:
+        tail = tail[: sentence.start()]
     if tail.startswith("[") and not _NUMBER.match(tail):
         inside, bracket, rest = tail[1:].partition("]")
         return tail if rest.startswith("(") else inside if bracket else tail[1:]
@@ -174,9 +184,9 @@ def _is_key(line: Line, start: int, end: int) -> bool:
 
 
 def read_citations(tail: str, label: str, *, one: bool = False) -> list[Cited]:
-    """Return the sources that are named behind a label; `one`, if bars do not separate them."""
+    """Return the sources that are named behind a label; `one`, if it is an item of a list of them."""
     found: list[Cited] = []
-    for piece in _pieces(tail, ";" if one else ";|"):
+    for piece in _pieces(tail, "" if one else ";|"):
         citation = _citation(piece, label)
         if citation is not None:
             found.append(citation)
@@ -214,10 +224,15 @@ def _split(tail: str, separators: str) -> Iterator[str]:
             depth += 1
         elif letter in ")]":
             depth = max(0, depth - 1)
-        elif letter in separators and not depth and not quoted:
+        elif letter in separators and not depth and not quoted and _is_end(tail, place):
             yield tail[start:place]
             start = place + 1
     yield tail[start:]
+
+
+def _is_end(tail: str, place: int) -> bool:
+    """Tell a separator from a sign inside a number: `2019;393:407`."""
+    return not tail[place + 1 : place + 2].isalnum()
 
 
 # --------------------------------------------------------------------------- one source
@@ -240,6 +255,8 @@ def _citation(piece: str, label: str) -> Cited | None:
     source, reference = _source(_bare(piece))
     source = source or uri
     if not any(letter.isalpha() for letter in source) or source.lower() in _NONE:
+        return None
+    if _DEFINITION.match(source) and not any(c.isupper() or c.isdigit() for c in piece):
         return None
     return Cited(source, reference, uri, excerpt, label)
 

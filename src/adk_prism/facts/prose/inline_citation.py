@@ -1,6 +1,6 @@
 """Citations inside sentences, which no label announces: laws by their numbers, authors with a year, DOIs.
 
-`36 CFR 220.6(e)(13)`, `FSM 2523`; `(Hood & Bentz, 2007; Ryan et al., 1988)`, `Lowell et al. (1992)`;
+`36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et al., 1988)`, `Lowell et al. (1992)`;
 `doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an author only behind an ordinary word:
 behind a name (`the Bootleg Fire (Oregon, 2021)`) it says where and when that was.
 
@@ -14,12 +14,16 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH")
+LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH", "Art", "§")
 """What the number of any law that is read contains."""
 
 _LAW = re.compile(
     r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
     r"[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
+)
+_ARTICLE = re.compile(r"\bArt(?:\.|icle)\s\d{1,4}[a-z]?(?:\(\w{1,4}\)){0,4}\s[A-Z][A-Za-z]*[A-Z]\b")
+_SECTION = re.compile(
+    r"(?<![\w.])(?:[A-Z][\w.]{1,20}\s(?:&\s)?){1,6}§{1,2}\s?\d[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
 )
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
 _NAME = r"[^\W\d_a-zß-öø-ÿ][\w'’-]{1,40}"
@@ -41,6 +45,9 @@ _DOI = re.compile(
 _MAY_HOLD = re.compile(rf"\({_YEAR}\)|\s{_YEAR}(?:,[^()]{{0,20}})?[);]|doi[:.]", re.I)
 
 
+_LAWS = (_LAW, _ARTICLE, _SECTION)
+
+
 class Inline(Struct, frozen=True, gc=False):
     """A source that a sentence names."""
 
@@ -57,8 +64,9 @@ def may_cite(text: str) -> bool:
 
 def read_inline(text: str) -> Iterator[Inline]:
     """Yield the sources that a line names inside its sentences."""
-    for law in _LAW.finditer(text):
-        yield Inline(law[0].rstrip("."))
+    for pattern in _LAWS if _has_law(text) else ():
+        for law in pattern.finditer(text):
+            yield Inline(law[0].rstrip("."))
     if not may_cite(text):
         return
     for match in _TOLD.finditer(text):
@@ -68,6 +76,10 @@ def read_inline(text: str) -> Iterator[Inline]:
     for match in _DOI.finditer(text):
         address = f"https://doi.org/{match['doi'].rstrip('.:')}"
         yield Inline(address, address)
+
+
+def _has_law(text: str) -> bool:
+    return any(sign in text for sign in LAWS)
 
 
 def _bracketed(inside: str, before: str) -> Iterator[Inline]:
