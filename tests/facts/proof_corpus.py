@@ -669,7 +669,8 @@ SOURCES = (
     ),
     Case(
         "source: authors and their list",
-        "Beetles come first (Hood & Bentz, 2007).\n\n## References\n- Hood, S. and Bentz, B. 2007. Bark beetles",
+        "Beetles come first (Hood & Bentz, 2007).\n\n## References\n"
+        "- Hood, S. and Bentz, B. 2007. Bark beetles",
         cites=(Cites("Hood, S. and Bentz, B. 2007. Bark beetles", label="References"),),
     ),
     Case(

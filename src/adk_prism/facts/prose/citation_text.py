@@ -1,9 +1,10 @@
 """Citations in text: what is named after a label (`Source: …`), in a list below one, or as a law's number.
 
 Decides where one source ends and the next begins. An item of a list is one source. On a line semicolons
-and bars separate sources, and so do the quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A comma never does: it stands in names, in
-titles and between authors. It separates a name from what only says more of the same source: a date, a
-page, a key with its value, a report's number. A source of water, of error or of ignition is no citation.
+and bars separate sources, and so do the quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A
+comma never does: it stands in names, in titles and between authors. It separates a name from what only
+says more of the same source: a date, a page, a key with its value, a report's number. A source of water,
+of error or of ignition is no citation.
 """
 
 from __future__ import annotations

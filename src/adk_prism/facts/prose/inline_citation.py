@@ -1,8 +1,9 @@
 """Citations inside sentences, which no label announces: laws by their numbers, authors with a year, DOIs.
 
-`36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et al., 1988)`, `Lowell et al. (1992)`;
-`doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an author only behind an ordinary word:
-behind a name (`the Bootleg Fire (Oregon, 2021)`) it says where and when that was.
+`36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et
+al., 1988)`, `Lowell et al. (1992)`; `doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an
+author only behind an ordinary word: behind a name (`the Bootleg Fire (Oregon, 2021)`) it says where and
+when that was.
 
 Patterns are bounded, and none is repeated inside another: a line costs as much as it is long.
 """
