@@ -130,20 +130,51 @@ class Same:
 
 
 SAME = (
-    Same("case and signs", (cited("MTBS — 2022", "p. 3"), cited("mtbs 2022", "P 3")), ("MTBS — 2022",)),
+    Same(
+        "case and signs",
+        (cited("MTBS — 2022", "p. 3"), cited("mtbs 2022", "P 3")),
+        ("MTBS — 2022",),
+    ),
     Same(
         "sections of one law",
-        (cited("36 CFR 220.6", "(e)(13)", "https://e.gov"), cited("36 CFR 220.6", "(e)(11)", "https://e.gov")),
+        (
+            cited("36 CFR 220.6", "(e)(13)", "https://e.gov"),
+            cited("36 CFR 220.6", "(e)(11)", "https://e.gov"),
+        ),
         ("36 CFR 220.6", "36 CFR 220.6"),
     ),
-    Same("addresses apart", (cited("Report", uri="https://a.org"), cited("Report", uri="https://b.org")), ("Report",) * 2),
-    Same("one address", (cited("Report", uri="http://www.a.org/"), cited("report", uri="https://a.org")), ("Report",)),
-    Same("a name in a text", (named("Key & Benson 2006"), cited("Key & Benson 2006", "RMRS-GTR-164")), ("Key & Benson 2006",)),
-    Same("a name with its mark", (named("Sectors", "synthetic"), cited("Sectors (synthetic)", "rows")), ("Sectors (synthetic)",)),
-    Same("a law in full", (cited("36 CFR 220.6", "(e)(13)"), named("36 CFR 220.6(e)(13)")), ("36 CFR 220.6",)),
-    Same("an address in a text", (named("https://a.org/x", uri="https://a.org/x"), cited("Map", uri="https://a.org/x")), ("Map",)),
+    Same(
+        "addresses apart",
+        (cited("Report", uri="https://a.org"), cited("Report", uri="https://b.org")),
+        ("Report",) * 2,
+    ),
+    Same(
+        "one address",
+        (cited("Report", uri="http://www.a.org/"), cited("report", uri="https://a.org")),
+        ("Report",),
+    ),
+    Same(
+        "a name in a text",
+        (named("Key & Benson 2006"), cited("Key & Benson 2006", "RMRS-GTR-164")),
+        ("Key & Benson 2006",),
+    ),
+    Same(
+        "a name with its mark",
+        (named("Sectors", "synthetic"), cited("Sectors (synthetic)", "rows")),
+        ("Sectors (synthetic)",),
+    ),
+    Same(
+        "a law in full",
+        (cited("36 CFR 220.6", "(e)(13)"), named("36 CFR 220.6(e)(13)")),
+        ("36 CFR 220.6",),
+    ),
+    Same(
+        "an address in a text",
+        (named("https://a.org/x", uri="https://a.org/x"), cited("Map", uri="https://a.org/x")),
+        ("Map",),
+    ),
     Same("another name", (named("MTBS"), cited("RAVG")), ("MTBS", "RAVG")),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("case", SAME, ids=lambda case: case.id)
