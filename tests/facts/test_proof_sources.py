@@ -1,4 +1,4 @@
-"""What is shown of a proof is true: no piece of a source, no source twice, no quarrel with a replaced answer."""
+"""What a proof shows is true: no piece of a source, no source twice, no quarrel with a replaced answer."""
 
 from __future__ import annotations
 
