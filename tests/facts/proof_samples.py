@@ -809,6 +809,202 @@ where, or when.
     ),
 )
 
+_WRITTEN_LAST: tuple[tuple[str, str, tuple[str, ...], tuple[Stated, ...]], ...] = (
+    (
+        "evidence that is a sentence",
+        """\
+**Evidence:** The deck is cracked and two of the four beams are rotten.
+**Confidence:** 70%
+""",
+        (),
+        (0.7,),
+    ),
+    (
+        "edges of a graph",
+        """\
+| Source | Target | Weight |
+|---|---|---|
+| coordinator | burn_analyst | 0.9 |
+| burn_analyst | report | 0.7 |
+""",
+        (),
+        (),
+    ),
+    (
+        "an office letter",
+        """\
+Reference: your letter of 3 May, order 2023-117
+
+Dear Ms Ito, thank you. We are confident that the delivery, 80% of which has left, arrives on Friday.
+""",
+        (),
+        (),
+    ),
+    (
+        "talks in a city",
+        """\
+The agreement (Paris, 2015) set the goal; later rounds (Glasgow, 2021) added little. Three delegations left early.
+""",
+        (),
+        (),
+    ),
+    (
+        "review in the style of a journal",
+        """\
+Nudges work less well than first reported (Maier et al., 2022), and the effect shrinks in the field (DellaVigna &
+Linos, 2022; Szaszi, 2022).
+
+References
+Maier, M., Bartoš, F., Stanley, T. et al. (2022). No evidence for nudging after adjusting for publication bias.
+""",
+        ("Maier et al., 2022", "DellaVigna & Linos, 2022", "Szaszi, 2022"),
+        (),
+    ),
+    (
+        "configuration",
+        """\
+Set `source: kafka` and `confidence: 0.4` in the file, then restart. Data source: see the section on inputs below.
+Power source: battery. Reference voltage: 3.3 V. Citation style: APA.
+""",
+        (),
+        (),
+    ),
+    (
+        "sources as a sentence",
+        """\
+Sources: I used the county's parcel map (2021), the 2022 BAER report and two interviews.
+""",
+        ("I used the county's parcel map (2021), the 2022 BAER report and two interviews",),
+        (),
+    ),
+    (
+        "the report by name",
+        """\
+About a third of the basin burned hot.
+
+Source: the 2022 BAER report, page 12
+Confidence: fairly high
+""",
+        ("the 2022 BAER report, page 12",),
+        ("high",),
+    ),
+    (
+        "definitions in a list of terms",
+        """\
+**Terms**
+- Source: a person who gives information to a reporter
+- Evidence: facts that support a claim
+- Certainty: being free of doubt
+""",
+        (),
+        (),
+    ),
+    (
+        "a long comparison",
+        """\
+Plan A costs 12% more than plan B and takes 3 months longer. In a poll, 58% preferred A, 31% B, and the rest had
+no opinion. Either way, start with the culverts, the bridge, and the two trails, in that order.
+""",
+        (),
+        (),
+    ),
+    (
+        "per claim confidence in a list",
+        """\
+1. The leak is in valve 3 (confidence: high).
+2. It began before Monday (confidence: 65%).
+3. Nobody tampered with it (confidence: low, no camera covers the door).
+""",
+        (),
+        ("high", 0.65, "low"),
+    ),
+    (
+        "links inside sentences",
+        """\
+The incident is described on [InciWeb](https://inciweb.wildfire.gov/x) and the closure in [the order](https://fs.gov/o).
+""",
+        ("InciWeb", "the order"),
+        (),
+    ),
+    (
+        "a directive with a date",
+        """\
+**Regulatory Basis:** FSM 2523.06 (check current issuance); 36 CFR 212.51
+**Confidence:** Medium (70%) - the directive may have changed
+""",
+        ("FSM 2523.06 (check current issuance)", "36 CFR 212.51"),
+        (0.7,),
+    ),
+    (
+        "Portuguese",
+        """\
+A ponte está fechada desde outubro.
+
+**Fonte:** Inspeção de campo, 25 de outubro de 2022
+**Confiança:** 85%
+""",
+        ("Inspeção de campo, 25 de outubro de 2022",),
+        (0.85,),
+    ),
+    (
+        "a stack trace",
+        """\
+```
+Traceback (most recent call last):
+  File "app.py", line 36, in run
+ValueError: confidence must be between 0 and 1, got 1.2
+```
+The source of the error is the second call; reference counting is not involved.
+""",
+        (),
+        (),
+    ),
+    (
+        "model card",
+        """\
+Accuracy is 91.2%, recall 88%, and the confidence threshold is 0.5. At a confidence of 0.9 or more, precision is 97%.
+Trained on: Common Crawl, Wikipedia, and code.
+""",
+        (),
+        (),
+    ),
+    (
+        "confidence with a sentence behind it",
+        """\
+Overall confidence: 72%. The main risk is the age of the survey, which covers 24.7 of 27.2 miles.
+Sources: trail survey of October 2022; ranger's log
+""",
+        ("trail survey of October 2022", "ranger's log"),
+        (0.72,),
+    ),
+    (
+        "books in quotation marks",
+        """\
+**Further sources:** "Fire in the Forest, Second Edition", "Soils, Slopes and Storms"
+""",
+        ("Fire in the Forest, Second Edition", "Soils, Slopes and Storms"),
+        (),
+    ),
+    (
+        "history",
+        """\
+The bridge was built in 1936 (Works Progress Administration, district 4), rebuilt in 1964 and closed in 2022. Its
+engineer, Glenn Paxson (1899, Oregon), also drew the one at Westfir (1944).
+""",
+        (),
+        (),
+    ),
+    (
+        "certain and sure with numbers near",
+        """\
+Are you sure? 40% of plots were skipped. We must be certain that 2 of 3 gates are locked before 95% of visitors arrive.
+""",
+        (),
+        (),
+    ),
+)
+
 FIRST: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
 LATER: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LATER)
-SAMPLES = (*FIRST, *LATER)
+LAST: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LAST)
+SAMPLES = (*FIRST, *LATER, *LAST)
