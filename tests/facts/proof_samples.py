@@ -2,8 +2,8 @@
 
 Written, with what is expected, before the reader was adjusted to them. Every third one of the first
 fifty-one was held out: it was not looked at until the reader had been changed for the others. The later
-ones were written when those had been looked at, and are held out since. `test_proof_samples` computes
-precision and recall.
+groups were each written, and looked at once, when the reader had been changed for all before them.
+`test_proof_samples` computes precision and recall.
 
 A citation is expected by its whole name: source and what is said of it, without quotations. A
 confidence is expected as a share of one, as a range, or as a level.
@@ -857,7 +857,11 @@ Linos, 2022; Szaszi, 2022).
 References
 Maier, M., Bartoš, F., Stanley, T. et al. (2022). No evidence for nudging after adjusting for publication bias.
 """,
-        ("Maier et al., 2022", "DellaVigna & Linos, 2022", "Szaszi, 2022"),
+        (
+            "DellaVigna & Linos, 2022",
+            "Szaszi, 2022",
+            "Maier, M., Bartoš, F., Stanley, T. et al. (2022). No evidence for nudging after adjusting for publication bias.",
+        ),
         (),
     ),
     (
@@ -1004,7 +1008,150 @@ Are you sure? 40% of plots were skipped. We must be certain that 2 of 3 gates ar
     ),
 )
 
+_WRITTEN_AT_THE_END: tuple[tuple[str, str, tuple[str, ...], tuple[Stated, ...]], ...] = (
+    (
+        "clinical advice",
+        """\
+Start with 5 mg daily and recheck potassium after a week.
+
+**Sources**
+1. NICE guideline NG136, Hypertension in adults
+2. BNF, monograph on ramipril
+
+**Confidence:** High (95%), except in renal failure (60%).
+""",
+        ("NICE guideline NG136, Hypertension in adults", "BNF, monograph on ramipril"),
+        (0.95, 0.6),
+    ),
+    (
+        "incident review",
+        """\
+At 14:02 the leader lost its lease; 12% of writes failed for 40 s. Evidence: metrics dashboard, trace 8f3a.
+We are fairly confident in this timeline.
+""",
+        ("metrics dashboard, trace 8f3a",),
+        ("medium",),
+    ),
+    (
+        "travel tips",
+        """\
+Take the 8:15 from Eugene, change in Oakridge, and walk. The source of the river is 3 miles on. Hotels are 30%
+cheaper in May; ask for Tom, Ann or Maria.
+""",
+        (),
+        (),
+    ),
+    (
+        "tax note",
+        """\
+The gain is deferred under 26 U.S.C. 1033(a)(2) if you reinvest within two years (see IRS Pub. 547). Confidence: 0.85
+""",
+        ("26 U.S.C. 1033(a)(2)",),
+        (0.85,),
+    ),
+    (
+        "release notes",
+        """\
+### 2.4.0 (2023-05-01)
+- Sources can be filtered by tag, owner, or date.
+- References to removed files are reported once.
+- Confidence scores are rounded to 2 digits (was 4).
+""",
+        (),
+        (),
+    ),
+    (
+        "poll",
+        """\
+In a poll of 1,004 adults, 54% had confidence in the mayor and 37% in the council (margin ±3 points at 95% confidence).
+""",
+        (),
+        (),
+    ),
+    (
+        "two findings with sources each",
+        """\
+**Soil:** 36% burned hot. (Source: BAER report, table 2; confidence 80%)
+**Roads:** four culverts failed. (Source: road log; confidence 95%)
+""",
+        ("BAER report, table 2", "road log"),
+        (0.8, 0.95),
+    ),
+    (
+        "a recipe of names",
+        """\
+Thanks to Parry, Filip, Willits and Parks, who read the draft, and to R. Lowell, who did not. All errors, about 2%
+of the whole, are mine.
+""",
+        (),
+        (),
+    ),
+    (
+        "archive answer",
+        """\
+The ferry stopped in 1951. References: Lane County Historical Society, box 14, folder 3; The Register-Guard, 2 June 1951
+""",
+        (
+            "Lane County Historical Society, box 14, folder 3",
+            "The Register-Guard, 2 June 1951",
+        ),
+        (),
+    ),
+    (
+        "hedged forecast",
+        """\
+I'd say there is roughly a 60% chance of a second run, but my confidence in that estimate is low.
+""",
+        (),
+        ("low",),
+    ),
+    (
+        "YAML front matter",
+        """\
+---
+title: Trails after the fire
+sources:
+  - Trail survey, October 2022
+  - "Closure order 06-18-01-22-05"
+confidence: 0.82
+---
+Two trails stay closed.
+""",
+        ("Trail survey, October 2022", "Closure order 06-18-01-22-05"),
+        (0.82,),
+    ),
+    (
+        "school answer",
+        """\
+Photosynthesis stores about 1% of the light that falls on a leaf. The main energy source: the sun. Evidence: oxygen
+bubbles rise when you light the plant.
+""",
+        (),
+        (),
+    ),
+    (
+        "thesis paragraph",
+        """\
+Fire return intervals shortened after 1950 (Heyerdahl et al., 2001), as Agee and Skinner (2005) had expected. Not all
+sites follow (Hessburg, 2019).
+""",
+        ("Heyerdahl et al., 2001", "Agee and Skinner, 2005", "Hessburg, 2019"),
+        (),
+    ),
+    (
+        "Korean",
+        """\
+다리는 10월부터 폐쇄되었습니다. 전체의 36%가 피해를 입었습니다.
+""",
+        (),
+        (),
+    ),
+)
+
 FIRST: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
 LATER: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LATER)
 LAST: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LAST)
-SAMPLES = (*FIRST, *LATER, *LAST)
+AT_THE_END: tuple[Sample, ...] = tuple(
+    Sample(*written, held_out=True) for written in _WRITTEN_AT_THE_END
+)
+SAMPLES = (*FIRST, *LATER, *LAST, *AT_THE_END)

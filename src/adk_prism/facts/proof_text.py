@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.facts.prose import citation_text, claims, confidence_text, inline_citation
+from adk_prism.facts.prose import citation_text, claims, confidence_text
 from adk_prism.facts.prose.confidence_item import Item
 from adk_prism.facts.prose.confidence_text import (
     Statement,
@@ -21,6 +21,7 @@ from adk_prism.facts.prose.confidence_text import (
     read_cell,
     read_statements,
 )
+from adk_prism.facts.prose.inline_reader import InlineReader, may_cite
 from adk_prism.facts.prose.markdown_line import (
     FENCE,
     Line,
@@ -59,9 +60,11 @@ _LONGEST_NAMES = 200
 """Characters of a line that names sources, and is no list."""
 _SENTENCE_ENDS = (".", "!", "?", ":", ";")
 _DIGIT = re.compile(r"\d")
-_MARK = re.compile(r"\S\s?\[(\d{1,3})\]")
-_NOTE = re.compile(r"^[ \t>]{0,8}\[(?P<number>\d{1,3})\]:?[ \t]+(?=\S)", re.M)
-"""A numbered note: a source, if a sentence before it refers to its number."""
+_SETTING = re.compile(r"(?<!`)`[^`\n]{0,80}\w\s?[:=]\s?[^`\n]{1,80}`(?!`)")
+_ENDS_OF_EDGES = frozenset(("target", "destination", "sink", "dest", "to"))
+"""Columns beside which a source is where an edge begins."""
+_ALONE = re.compile(r"[ \t>]{0,8}(?:References|Sources|Bibliography|Citations|Works Cited)[ \t]*")
+"""A line that stands for a heading."""
 
 Announced = Literal["confidence", "source", "reason", ""]
 
@@ -72,14 +75,7 @@ NOTHING_READ = ProofText([], [], [], [], [])
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return _has(text.lower(), stems) or _may_cite(text)
-
-
-def _may_cite(text: str) -> bool:
-    """Tell cheaply whether a text can name a source that no label announces."""
-    if _has(text, inline_citation.LAWS) or inline_citation.may_cite(text):
-        return True
-    return "[" in text and _NOTE.search(text) is not None
+    return _has(text.lower(), stems) or may_cite(text)
 
 
 def _words_in(text: str) -> tuple[str, ...]:
@@ -94,7 +90,7 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
 
     With `figures`, return as well the sentences that hold one and cite nothing.
     """
-    words, inline = _words_in(text), _may_cite(text)
+    words, inline = _words_in(text), may_cite(text)
     if not figures and not words and not inline:
         return NOTHING_READ
     reader = _TextReader(cursor, words, inline, figures)
@@ -131,10 +127,8 @@ class _TextReader:
     def __init__(self, cursor: int, words: tuple[str, ...], inline: bool, figures: bool) -> None:
         self.pieces = TextPieces(cursor)
         self._words = words
-        self._may_cite = inline
-        """Sentences may name sources."""
-        self._marks: set[str] = set()
-        """The numbers by which sentences refer to notes: `[1]`."""
+        self._inline = InlineReader(self.pieces) if inline else None
+        """Where sentences may name sources."""
         self._wants_figures = figures
         self._section = Section()
         self._announced: Announced = ""
@@ -173,6 +167,8 @@ class _TextReader:
 
     def _blank(self) -> None:
         self._above = ""
+        if self._inline is not None:
+            self._inline.blank()
         self._section.lead("")
         self._columns = []
         if self._until_blank:
@@ -185,6 +181,9 @@ class _TextReader:
             level = _level_of(raw, following)
         if level:
             self._heading(level, raw)
+            return
+        if _ALONE.fullmatch(raw):
+            self._announced, self._label, self._until_blank = "source", raw.strip(" \t>"), True
             return
         lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
         announced = _announces(plain_line(lead)) if lead else ""
@@ -211,13 +210,16 @@ class _TextReader:
 
     def _text(self, raw: str) -> None:
         stated: list[str] = []
+        if "`" in raw and not self._in_code:
+            raw = _without_settings(raw)
         if self._announced or _has(raw.lower(), self._words):
             line = read_line(raw)
             if self._labelled(line, stated):
                 return
             if not stated:
                 self._below(line)
-        if self._may_cite and self._announced != "source" and self._inline(raw):
+        inline = self._inline if self._announced != "source" else None
+        if inline is not None and inline.read(raw, self._section.name):
             return
         if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
             for sentence in claims.figures(read_line(raw).text, stated):
@@ -277,19 +279,6 @@ class _TextReader:
                 self._announced, self._label, self._until_blank = "source", label, True
         return found
 
-    def _inline(self, raw: str) -> bool:
-        """Read the sources that a sentence names; tell whether the line is a note of its own."""
-        note = _NOTE.match(raw) if "[" in raw else None
-        if note is not None and note["number"] in self._marks:
-            label = f"[{note['number']}]"
-            for citation in citation_text.read_citations(read_line(raw).text, label, one=True):
-                self.pieces.cite(citation, self._section.name)
-            return True
-        self._marks.update(_MARK.findall(raw) if "[" in raw else ())
-        for found in inline_citation.read_inline(read_line(raw).text):
-            self.pieces.cite_inline(found, self._section.name)
-        return False
-
     def _below(self, line: Line) -> None:
         """Read a line without a label, as what was announced above it."""
         if self._announced == "confidence":
@@ -316,7 +305,10 @@ class _TextReader:
         if is_rule(following):
             self._heads = [read_line(cell).text for cell in cells_of(raw)]
             self._columns = [_announces(plain_line(head)) for head in self._heads]
-            return any(self._columns)
+            is_of_edges = not _ENDS_OF_EDGES.isdisjoint(head.lower() for head in self._heads)
+            if is_of_edges:
+                self._columns = ["" if kind == "source" else kind for kind in self._columns]
+            return is_of_edges or any(self._columns)
         if not any(self._columns):
             return False
         if is_rule(raw):
@@ -348,6 +340,12 @@ def _announces(line: Line) -> Announced:
     if _has(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
         return "source"
     return "reason" if _REASON.match(line.lowered) else ""
+
+
+def _without_settings(raw: str) -> str:
+    """Return a line without code that sets something: it shows what to write, and states nothing."""
+    left = _SETTING.sub("", raw)
+    return left if any(map(str.isalpha, left)) else raw
 
 
 def _is_prose(text: str) -> bool:

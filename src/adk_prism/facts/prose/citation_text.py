@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from adk_prism.facts.prose.markdown_line import Line, closing_bracket
+from adk_prism.facts.prose.source_name import is_source
 
 STEMS = (
     "source",
@@ -46,7 +47,7 @@ _WORD = re.compile(
 )
 _KINDS = frozenset(
     """data primary secondary main key information official supporting additional other imagery regulatory
-    legal statutory""".split()
+    legal statutory further relevant selected published scientific technical""".split()
 )
 """Words that may stand before it. A source of anything else (water, ignition) is no citation."""
 _LAWYERS = ("basis", "authority")
@@ -90,12 +91,7 @@ _COMMA = re.compile(r",\s{0,4}")
 _QUOTED_LIST = re.compile(r"(?P<end>[\"'”])\s{0,4},\s{0,4}(?=[\"'“])")
 _NUMBER = re.compile(r"(?:^|\s)(?:\[\d{1,3}\]|\(\d{1,3}\)):?\s+")
 """The number of a reference in a list that stands on one line."""
-_DEFINITION = re.compile(r"(?:the|an?|how|what|where)\s\S+(?:\s\S+){2}")
-"""Words that say what something is, without a name or a number in them: a glossary's."""
 _OPENS = re.compile(r"[\[(]")
-_NONE = frozenset(
-    "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
-)
 
 
 class Cited(Struct, frozen=True, gc=False):
@@ -255,9 +251,8 @@ def _citation(piece: str, label: str) -> Cited | None:
         piece = piece[: quote.start()]
     source, reference = _source(_bare(piece))
     source = source or uri
-    if not any(letter.isalpha() for letter in source) or source.lower() in _NONE:
-        return None
-    if _DEFINITION.match(source) and not any(c.isupper() or c.isdigit() for c in piece):
+    # An address names itself; else the words have to be a name.
+    if not (uri and any(map(str.isalpha, source))) and not is_source(piece, label):
         return None
     return Cited(source, reference, uri, excerpt, label)
 

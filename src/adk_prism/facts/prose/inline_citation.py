@@ -2,8 +2,8 @@
 
 `36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et
 al., 1988)`, `Lowell et al. (1992)`; `doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an
-author only behind an ordinary word: behind a name (`the Bootleg Fire (Oregon, 2021)`) it says where and
-when that was.
+author only behind an ordinary word, in a text that cites several authors as well: else it says where and
+when something was (`the Bootleg Fire (Oregon, 2021)`, `the agreement (Paris, 2015)`).
 
 Patterns are bounded, and none is repeated inside another: a line costs as much as it is long.
 """
@@ -56,6 +56,8 @@ class Inline(Struct, frozen=True, gc=False):
     uri: str = ""
     by_author: bool = False
     """It may be the short form of a source that a list gives in full."""
+    is_single: bool = False
+    """One name, which only other authors make an author."""
 
 
 def may_cite(text: str) -> bool:
@@ -93,7 +95,7 @@ def _bracketed(inside: str, before: str) -> Iterator[Inline]:
         if authors is not None:
             yield _authored(authors)
         elif author is not None and is_list and _is_author(author["who"], before):
-            yield _authored(author)
+            yield _authored(author, is_single=True)
 
 
 def _is_author(name: str, before: str) -> bool:
@@ -102,5 +104,6 @@ def _is_author(name: str, before: str) -> bool:
     return name.lower() not in _DATES and word is not None and word["word"].islower()
 
 
-def _authored(match: re.Match[str]) -> Inline:
-    return Inline(f"{match['who'].replace(', et', ' et')}, {match['year']}", by_author=True)
+def _authored(match: re.Match[str], *, is_single: bool = False) -> Inline:
+    who = match["who"].replace(", et", " et")
+    return Inline(f"{who}, {match['year']}", by_author=True, is_single=is_single)

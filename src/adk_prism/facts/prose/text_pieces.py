@@ -42,8 +42,8 @@ class TextPieces:
         self._cursor = cursor
         self._readings: list[Reading] = []
         self._citations: dict[tuple[str, str, str], Citation] = {}
-        self._by_author: set[tuple[str, str, str]] = set()
-        """Those that may be short forms of others."""
+        self._by_author: dict[tuple[str, str, str], bool] = {}
+        """Those that may be short forms of others, and whether each is one name only."""
         self._reasons: list[str] = []
         self._unread: dict[tuple[str, str], Unread] = {}
         self._figures: list[Claim] = []
@@ -61,7 +61,8 @@ class TextPieces:
         )
 
     def _listed(self) -> list[Citation]:
-        """Return the citations without short forms of those that a list gives in full."""
+        """Return the citations without short forms of those that a list gives in full, and without
+        single names where nobody else is cited as an author."""
         if not self._by_author:
             return list(self._citations.values())
         full = [
@@ -69,10 +70,11 @@ class TextPieces:
             for key, citation in self._citations.items()
             if key not in self._by_author
         ]
+        alone = all(self._by_author.values())
         return [
             citation
             for key, citation in self._citations.items()
-            if key not in self._by_author or not _is_short_form(citation, full)
+            if key not in self._by_author or not (alone or _is_short_form(citation, full))
         ]
 
     @property
@@ -132,7 +134,7 @@ class TextPieces:
         """Keep a source that a sentence names, once."""
         self.cite(Cited(found.source, uri=found.uri), section)
         if found.by_author:
-            self._by_author.add((found.source, "", found.uri))
+            self._by_author[found.source, "", found.uri] = found.is_single
 
     def reason(self, text: str) -> None:
         """Keep a step of reasoning."""
