@@ -1148,10 +1148,156 @@ sites follow (Hessburg, 2019).
     ),
 )
 
+_WRITTEN_AFTERWARDS: tuple[tuple[str, str, tuple[str, ...], tuple[Stated, ...]], ...] = (
+    (
+        "summary with a footer",
+        """\
+### Summary
+The northern slopes lost most of their cover, and debris flows are likely above 30% slope.
+
+### Recommendations
+1. Post warnings at the trailheads.
+2. Inspect culverts 4, 7 and 9 before the first storm.
+
+---
+**Confidence:** 84% | **Sources:** USGS debris-flow model (2022); field notes, 25 October 2022
+""",
+        ("USGS debris-flow model (2022)", "field notes, 25 October 2022"),
+        (0.84,),
+    ),
+    (
+        "answer with a table of claims",
+        """\
+| # | Claim | Source | Confidence |
+|---|-------|--------|------------|
+| 1 | Trail T01 is closed | Closure order, 18 Oct | High |
+| 2 | T03 has a slide | Ranger Smith, phone call | Medium |
+""",
+        ("Closure order, 18 Oct", "Ranger Smith, phone call"),
+        ("high", "medium"),
+    ),
+    (
+        "plain prose about money",
+        """\
+Of the $4.2 million, 35% goes to roads, 25% to trails and the rest to salaries. Jane, Omar and Li signed on
+12 March 2023; the auditor, KPMG, has not.
+""",
+        (),
+        (),
+    ),
+    (
+        "JSON in a fence",
+        """\
+Here is the record:
+
+```json
+{
+  "finding": "two bridges out",
+  "confidence": 0.9,
+  "citations": [
+    {"source": "Trail survey, October 2022", "reference": "segment T02-A"},
+    {"source": "Photo log"}
+  ]
+}
+```
+""",
+        ("Trail survey, October 2022", "Photo log"),
+        (0.9,),
+    ),
+    (
+        "legal answer with a statute and a case",
+        """\
+Notice is required (5 U.S.C. 553(b)), and failure is reviewed for harmless error. I'm about 75% confident.
+
+Authorities: 5 U.S.C. 706; Shinseki v. Sanders, 556 U.S. 396 (2009)
+""",
+        ("5 U.S.C. 553(b)", "5 U.S.C. 706", "Shinseki v. Sanders, 556 U.S. 396 (2009)"),
+        (0.75,),
+    ),
+    (
+        "debugging help",
+        """\
+The import fails because `sources` is empty. Check line 42, then run `pytest -k confidence`; 3 of 12 tests cover it.
+You can cite the docs as a reference if asked.
+""",
+        (),
+        (),
+    ),
+    (
+        "specialist in the usual form",
+        """\
+### 1. Summary
+Salvage pays on the lower units only.
+### 2. Volumes
+- U1: 1,174 MBF, sampling error 15.9%
+- U2: 603 MBF, sampling error 41.9%
+### 6. Confidence & Source
+**Confidence:** 91%
+**Source:** Cedar Creek timber plot data; PNW salvage deterioration models
+""",
+        ("Cedar Creek timber plot data", "PNW salvage deterioration models"),
+        (0.91,),
+    ),
+    (
+        "science answer with links listed",
+        """\
+Lightning starts about half of the fires out here.
+
+References:
+- https://www.nifc.gov/fire-information/statistics
+- Balch et al. 2017, PNAS 114(11), https://doi.org/10.1073/pnas.1617394114
+""",
+        (
+            "https://www.nifc.gov/fire-information/statistics",
+            "Balch et al. 2017, PNAS 114(11)",
+        ),
+        (),
+    ),
+    (
+        "uncertain without a number",
+        """\
+I can't say how likely that is; nobody has measured it. If pressed, I'd guess it's more likely than not.
+""",
+        (),
+        (),
+    ),
+    (
+        "news summary",
+        """\
+The council voted 5 to 2 on Tuesday, according to the Register-Guard, and the mayor, who had opposed the plan, said
+she was confident it would cut costs by 15%.
+""",
+        (),
+        (),
+    ),
+    (
+        "Dutch",
+        """\
+De brug is sinds oktober dicht; 36% van het gebied is verbrand, volgens Jansen, De Vries en Bakker.
+""",
+        (),
+        (),
+    ),
+    (
+        "confidence per option",
+        """\
+Option A (confidence 0.7): repair in place.
+Option B (confidence 0.4): build a new bridge upstream.
+
+Basis: the engineer's visit.
+""",
+        (),
+        (0.7, 0.4),
+    ),
+)
+
 FIRST: tuple[Sample, ...] = tuple(_sample(n, *written) for n, written in enumerate(_WRITTEN))
 LATER: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LATER)
 LAST: tuple[Sample, ...] = tuple(Sample(*written, held_out=True) for written in _WRITTEN_LAST)
 AT_THE_END: tuple[Sample, ...] = tuple(
     Sample(*written, held_out=True) for written in _WRITTEN_AT_THE_END
 )
-SAMPLES = (*FIRST, *LATER, *LAST, *AT_THE_END)
+AFTERWARDS: tuple[Sample, ...] = tuple(
+    Sample(*written, held_out=True) for written in _WRITTEN_AFTERWARDS
+)
+SAMPLES = (*FIRST, *LATER, *LAST, *AT_THE_END, *AFTERWARDS)

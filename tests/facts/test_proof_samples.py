@@ -12,7 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pytest
-from tests.facts.proof_samples import AT_THE_END, FIRST, LAST, LATER, SAMPLES, Sample, Stated
+from tests.facts.proof_samples import (
+    AFTERWARDS,
+    AT_THE_END,
+    FIRST,
+    LAST,
+    LATER,
+    SAMPLES,
+    Sample,
+    Stated,
+)
 
 from adk_prism.facts.proof_model import Citation, Reading
 from adk_prism.facts.proof_text import read_proof_text
@@ -116,6 +125,7 @@ PARTS = (
     Part("later", LATER, 0.95),
     Part("last", LAST, 0.85),
     Part("at the end", AT_THE_END, 0.95),
+    Part("afterwards", AFTERWARDS, 0.95),
 )
 
 

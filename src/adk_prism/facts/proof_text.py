@@ -21,6 +21,7 @@ from adk_prism.facts.prose.confidence_text import (
     read_cell,
     read_statements,
 )
+from adk_prism.facts.prose.inline_citation import has_any
 from adk_prism.facts.prose.inline_reader import InlineReader, may_cite
 from adk_prism.facts.prose.markdown_line import (
     FENCE,
@@ -75,7 +76,7 @@ NOTHING_READ = ProofText([], [], [], [], [])
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return _has(text.lower(), stems) or may_cite(text)
+    return has_any(text.lower(), stems) or may_cite(text)
 
 
 def _words_in(text: str) -> tuple[str, ...]:
@@ -212,7 +213,7 @@ class _TextReader:
         stated: list[str] = []
         if "`" in raw and not self._in_code:
             raw = _without_settings(raw)
-        if self._announced or _has(raw.lower(), self._words):
+        if self._announced or has_any(raw.lower(), self._words):
             line = read_line(raw)
             if self._labelled(line, stated):
                 return
@@ -230,7 +231,7 @@ class _TextReader:
     def _labelled(self, line: Line, stated: list[str]) -> bool:
         """Read the labels of a line, its statements into `stated`; tell whether it cites or announces."""
         labels = []
-        if _has(line.lowered, confidence_text.STEMS):
+        if has_any(line.lowered, confidence_text.STEMS):
             labels = confidence_text.labels_of(line)
         if self._announce(line, labels):
             return True
@@ -266,7 +267,7 @@ class _TextReader:
         return labels[:most]
 
     def _cited(self, line: Line) -> bool:
-        if not _has(line.lowered, citation_text.STEMS) or self._looked > LABELS:
+        if not has_any(line.lowered, citation_text.STEMS) or self._looked > LABELS:
             return False
         found = False
         for label, tail in citation_text.read_labelled(line):
@@ -335,9 +336,9 @@ class _TextReader:
 
 def _announces(line: Line) -> Announced:
     """Tell what a heading, a bold beginning or a column's head announces."""
-    if _has(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
+    if has_any(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
         return "confidence"
-    if _has(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
+    if has_any(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
         return "source"
     return "reason" if _REASON.match(line.lowered) else ""
 
@@ -358,10 +359,3 @@ def _level_of(raw: str, underline: str) -> int:
     if len(raw) > _LONGEST_HEADING:
         return 0
     return 1 if "=" in underline else 2
-
-
-def _has(text: str, pieces: tuple[str, ...]) -> bool:
-    for piece in pieces:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
-        if piece in text:
-            return True
-    return False

@@ -46,7 +46,8 @@ _DOI = re.compile(
 _MAY_HOLD = re.compile(rf"\({_YEAR}\)|\s{_YEAR}(?:,[^()]{{0,20}})?[);]|doi[:.]", re.I)
 
 
-_LAWS = (_LAW, _ARTICLE, _SECTION)
+_LAWS = ((LAWS[:-2], _LAW), (LAWS[-2:-1], _ARTICLE), (LAWS[-1:], _SECTION))
+"""Each pattern with what any match of it contains."""
 
 
 class Inline(Struct, frozen=True, gc=False):
@@ -61,16 +62,25 @@ class Inline(Struct, frozen=True, gc=False):
 
 
 def may_cite(text: str) -> bool:
-    """Tell whether a text may name authors with a year, or a DOI. A wrong yes only costs time."""
-    return _MAY_HOLD.search(text) is not None
+    """Tell whether a text may name a source. A wrong yes only costs time."""
+    return has_any(text, LAWS) or _MAY_HOLD.search(text) is not None
+
+
+def has_any(text: str, signs: tuple[str, ...]) -> bool:
+    """Tell whether a text holds one of some signs."""
+    for sign in signs:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
+        if sign in text:
+            return True
+    return False
 
 
 def read_inline(text: str) -> Iterator[Inline]:
     """Yield the sources that a line names inside its sentences."""
-    for pattern in _LAWS if _has_law(text) else ():
-        for law in pattern.finditer(text):
-            yield Inline(law[0].rstrip("."))
-    if not may_cite(text):
+    for signs, pattern in _LAWS:
+        if has_any(text, signs):
+            for law in pattern.finditer(text):
+                yield Inline(law[0].rstrip("."))
+    if _MAY_HOLD.search(text) is None:
         return
     for match in _TOLD.finditer(text):
         yield _authored(match)
@@ -79,10 +89,6 @@ def read_inline(text: str) -> Iterator[Inline]:
     for match in _DOI.finditer(text):
         address = f"https://doi.org/{match['doi'].rstrip('.:')}"
         yield Inline(address, address)
-
-
-def _has_law(text: str) -> bool:
-    return any(sign in text for sign in LAWS)
 
 
 def _bracketed(inside: str, before: str) -> Iterator[Inline]:

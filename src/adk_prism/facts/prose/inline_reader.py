@@ -24,7 +24,7 @@ _LONGEST_BRACKET = 300
 
 def may_cite(text: str) -> bool:
     """Tell cheaply whether a text can name a source that no label announces."""
-    if any(sign in text for sign in inline_citation.LAWS) or inline_citation.may_cite(text):
+    if inline_citation.may_cite(text):
         return True
     return "[" in text and _NOTE.search(text) is not None
 
@@ -44,6 +44,8 @@ class InlineReader:
 
     def read(self, raw: str, section: str) -> bool:
         """Read the sources of a line; tell whether it is a note of its own."""
+        if not (self._bracket or "[" in raw or "(" in raw or inline_citation.may_cite(raw)):
+            return False
         note = _NOTE.match(raw) if "[" in raw else None
         text = read_line(raw).text
         if note is not None and note["number"] in self._marks:

@@ -129,12 +129,13 @@ def _text(data: Mapping[str, Any]) -> str:
     parts += [_RIBBON] if data["synthetic"] else []
     parts += [f"**Incident:** {data['incident']}"] if data["incident"] and not alone else []
     parts += [_section_text(item) for item in sections]
+    parts += [_overall_text(data)] if sections else []
     if alone and sections[0]["details"]:
         parts.append("\n".join(f"- {line}" for line in sections[0]["details"]))
-    parts += [part["text"] for part in sections[0]["parts"]] if alone else []
-    parts += [_overall_text(data)] if data["sections"] else []
     parts += _list_text("Recommended Actions", data["actions"])
     parts += _list_text("Open Questions", data["open_questions"])
+    # Headings of their own: what stands behind them would belong to the last one.
+    parts += [part["text"] for part in sections[0]["parts"]] if alone else []
     parts += [data["closing"]] if data["closing"] else []
     return "\n\n".join(parts)
 
