@@ -18,7 +18,8 @@ proof, and nothing has to be read out of prose:
         }
 
 Confidence is never a default. It is given, or it follows from factors by a stated rule, or it is
-absent: then the layer has no such key. This module knows nothing of ADK; a layer is plain JSON.
+absent: then the layer has no such key. An agent that used several tools answers with all their layers
+as one (`combined`). This module knows nothing of ADK; a layer is plain JSON.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,6 +81,8 @@ class Proof:
 
     A `finding` names what was found: the proof of a finding that is given again, with better input,
     takes the place of the earlier one. Where none is named, both count.
+
+    `parts` are confidences of parts of the answer, by name; they are shown beside the one of the whole.
     """
 
     confidence: float | None = None
@@ -88,8 +91,11 @@ class Proof:
     reasoning: tuple[str, ...] = ()
     rule: Rule = "product"
     finding: str = ""
+    parts: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
+        for name, number in self.parts:
+            _check_share(f"confidence of {name!r}", number)
         if self.confidence is not None:
             _check_share("confidence", self.confidence)
             _set(self, "rule", "given")
@@ -109,11 +115,15 @@ class Proof:
         return "not stated" if self.confidence is None else f"{self.confidence:.0%}"
 
     def layer(self) -> dict[str, Any]:
-        """Return the `proof_layer` object for a tool's response."""
-        layer: dict[str, Any] = {"finding": self.finding} if self.finding else {}
+        """Return the `proof_layer` object for a tool's response: the total first, then its parts."""
+        layer: dict[str, Any] = {}
         if self.confidence is not None:
             layer["confidence"] = self.confidence
             layer["confidence_rule"] = self.rule
+        if self.parts:
+            layer["confidence_by_part"] = {name: round(c, _DIGITS) for name, c in self.parts}
+        if self.finding:
+            layer["finding"] = self.finding
         layer["confidence_factors"] = [_factor_layer(factor) for factor in self.factors]
         layer["citations"] = [citation.layer() for citation in self.citations]
         layer["reasoning_chain"] = list(self.reasoning)
@@ -124,14 +134,38 @@ def proof(
     *,
     confidence: float | None = None,
     factors: Sequence[Factor] = (),
-    citations: Sequence[Citation] = (),
+    citations: Iterable[Citation] = (),
     reasoning: Sequence[str] = (),
     rule: Rule = "product",
     finding: str = "",
+    parts: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return a `proof_layer` object; see `Proof` for what gives the confidence."""
     pieces = (tuple(factors), tuple(citations), tuple(reasoning))
-    return Proof(confidence, *pieces, rule, finding).layer()
+    return Proof(confidence, *pieces, rule, finding, tuple((parts or {}).items())).layer()
+
+
+def combined(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one layer for the layers of several findings, by name.
+
+    Its confidence is the lowest of theirs, each of which is a part and a factor; a layer without one
+    takes no part in it. Each citation is given once. One layer alone stays as it is. Raise `ValueError`
+    for a confidence that is no number from 0 to 1.
+    """
+    if len(layers) == 1:
+        return dict(next(iter(layers.values())))
+    stated = {n: layer["confidence"] for n, layer in layers.items() if "confidence" in layer}
+    parts: dict[str, float] = {}
+    for name, number in stated.items():
+        parts.update(layers[name].get("confidence_by_part") or {name: number})
+    why = "the confidence of this finding; the lowest one counts"
+    factors = [Factor(name, number, number, why) for name, number in stated.items()]
+    layer = proof(factors=factors, rule="lowest", parts=parts)
+    cited = [citation for each in layers.values() for citation in each.get("citations", ())]
+    layer["citations"] = list({fingerprint(citation): citation for citation in cited}.values())
+    chains = (each.get("reasoning_chain", ()) for each in layers.values())
+    layer["reasoning_chain"] = [step for chain in chains for step in chain]
+    return layer
 
 
 def fingerprint(value: Any) -> str:
@@ -145,9 +179,9 @@ def _factor_layer(factor: Factor) -> dict[str, Any]:
     return {"name": factor.name, "value": factor.value, "effect": effect, "why": factor.why}
 
 
-def _check_share(what: str, number: float) -> None:
-    # Written so that NaN, for which no comparison holds, is refused too.
-    if not 0 <= number <= 1:
+def _check_share(what: str, number: Any) -> None:
+    # Written so that NaN, for which no comparison holds, is refused too. Layers may come from outside.
+    if not isinstance(number, int | float) or not 0 <= number <= 1:
         raise ValueError(f"The {what} is {number!r}; expected a number from 0 to 1.")
 
 

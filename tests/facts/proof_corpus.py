@@ -497,13 +497,45 @@ SOURCES = (
         cites=(Cites("Cedar Creek field assessment 2022-10-25"),),
     ),
     Case(
-        "source: three",
+        "source: commas part nothing",
         "**Source:** Cedar Creek timber plot data, PNW salvage deterioration models, "
         "Regional market analysis 2025",
         cites=(
-            Cites("Cedar Creek timber plot data"),
-            Cites("PNW salvage deterioration models"),
-            Cites("Regional market analysis 2025"),
+            Cites(
+                "Cedar Creek timber plot data, PNW salvage deterioration models, "
+                "Regional market analysis 2025"
+            ),
+        ),
+    ),
+    Case(
+        "source: authors with commas",
+        "**Source:** Scenario prices (synthetic); Parry, Filip, Willits & Parks 1996 (PNW-GTR-376); "
+        "adk-prism, project-defined",
+        cites=(
+            Cites("Scenario prices", "synthetic"),
+            Cites("Parry, Filip, Willits & Parks 1996", "PNW-GTR-376"),
+            Cites("adk-prism, project-defined"),
+        ),
+    ),
+    Case(
+        "source: a year in the middle",
+        "Reference: Rosgen, D. (1996). Applied River Morphology",
+        cites=(Cites("Rosgen, D. (1996). Applied River Morphology", label="Reference"),),
+    ),
+    Case(
+        "source: quoted titles",
+        'Sources: "Fire, water and soil", "Trails, part 2"',
+        cites=(
+            Cites("Fire, water and soil", label="Sources"),
+            Cites("Trails, part 2", label="Sources"),
+        ),
+    ),
+    Case(
+        "source: numbered on one line",
+        "Sources: [1] District budget, fiscal year 2023 [2] Parry, Filip & Parks",
+        cites=(
+            Cites("District budget, fiscal year 2023", label="Sources"),
+            Cites("Parry, Filip & Parks", label="Sources"),
         ),
     ),
     Case(
@@ -621,6 +653,53 @@ SOURCES = (
         "Reference: Lowell et al. 1992, PNW-GTR-292",
         cites=(Cites("Lowell et al. 1992", "PNW-GTR-292", label="Reference"),),
     ),
+    Case(
+        "source: authors and years in brackets",
+        "Beetles come first (Hood & Bentz, 2007), fungi follow (Ryan et al., 1988; Sieg, 2004, p. 3).",
+        cites=(
+            Cites("Hood & Bentz, 2007", label=""),
+            Cites("Ryan et al., 1988", label=""),
+            Cites("Sieg, 2004", label=""),
+        ),
+    ),
+    Case(
+        "source: authors in the sentence",
+        "Lowell et al. (1992) reviewed it; Key and Benson (2006) classify.",
+        cites=(Cites("Lowell et al., 1992", label=""), Cites("Key and Benson, 2006", label="")),
+    ),
+    Case(
+        "source: authors and their list",
+        "Beetles come first (Hood & Bentz, 2007).\n\n## References\n"
+        "- Hood, S. and Bentz, B. 2007. Bark beetles",
+        cites=(Cites("Hood, S. and Bentz, B. 2007. Bark beetles", label="References"),),
+    ),
+    Case(
+        "source: DOIs",
+        "See doi:10.2737/PNW-GTR-292 and https://doi.org/10.2737/RMRS-GTR-164.",
+        cites=(
+            Cites(
+                "https://doi.org/10.2737/PNW-GTR-292",
+                uri="https://doi.org/10.2737/PNW-GTR-292",
+                label="",
+            ),
+            Cites(
+                "https://doi.org/10.2737/RMRS-GTR-164",
+                uri="https://doi.org/10.2737/RMRS-GTR-164",
+                label="",
+            ),
+        ),
+    ),
+    Case(
+        "source: notes that sentences refer to",
+        "Additions passed 400 GW [1].\n\n[1] IEA, Renewables, chapter 1\n[2] Nobody refers to it",
+        cites=(Cites("IEA, Renewables", "chapter 1", label="[1]"),),
+    ),
+    Case(
+        "source: places and dates in brackets",
+        "The Bootleg Fire (Oregon, 2021) and others (August, 2022; July, 2021), see the plan (2022).",
+    ),
+    Case("source: a team", "**Evidence team**\n- Parry: bridges\n- Filip, Willits: culverts"),
+    Case("source: heading of something else", "## Sources of error\n- wind, slope\n- smoke"),
     Case("source: none", "Source: none"),
     Case("source: not known", "**Source:** N/A"),
     Case("source: of ignition", "Ignition source: lightning\nWater source: Waldo Lake"),

@@ -42,8 +42,7 @@ def test_the_captured_specialists_prove_what_they_said() -> None:
         "cruising_assistant": (
             [0.91],
             [
-                "Cedar Creek timber plot data",
-                "PNW salvage deterioration models",
+                "Cedar Creek timber plot data, PNW salvage deterioration models, "
                 "Regional market analysis 2025",
             ],
         ),

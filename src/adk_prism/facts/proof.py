@@ -24,7 +24,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.answer_text import answer_text, spoken_text
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import Fact, ProofGiven, Speaker
-from adk_prism.facts.proof_account import Account
+from adk_prism.facts.proof_account import SUMMARY, Account
 from adk_prism.facts.proof_answer import AnswerProof
 from adk_prism.facts.proof_layer import find_layer, holds_layer, read_layer
 from adk_prism.facts.proof_model import Citation, Step
@@ -40,7 +40,7 @@ _AGENT_OUTPUT = frozenset(("result", "proof_layer", "proofLayer"))
 class _Call:
     """A call without an answer."""
 
-    __slots__ = ("account", "adk_id", "asked", "caller", "id", "input", "name")
+    __slots__ = ("account", "adk_id", "asked", "caller", "id", "input", "name", "within")
 
     def __init__(self, asked: int, call: str, adk_id: str, name: str) -> None:
         self.asked = asked
@@ -51,6 +51,8 @@ class _Call:
         self.input = b""
         self.caller: Account | None = None
         """The specialist whose call it is; None for the root's."""
+        self.within = ""
+        """The call that runs that specialist."""
         self.account: Account | None = None
         """The specialist that it runs."""
 
@@ -174,7 +176,8 @@ class Proofs:
         lane = self._lane_of(item.speaker)
         call = self._open(_Call(cursor, item.call, item.adk_id or item.call, item.name))
         call.input = bytes(item.input)
-        call.caller = lane.account if lane is not None else None
+        if lane is not None:
+            call.caller, call.within = lane
         self._follow(call, Step(f"Called {item.name}", "call", cursor, "computed", item.call))
 
     def _open(self, call: _Call) -> _Call:
@@ -215,15 +218,31 @@ class Proofs:
             self._tool_answered(cursor, call, item)
 
     def _agent_answered(self, cursor: int, call: _Call, item: fact.CallAnswered) -> None:
-        said = self._said.pop(item.call, "")
-        pieces, is_new = _read_answer(item, cursor, said)
         account = self._run(call)
         account.step(Step("Answered", "answer", cursor, "computed", item.call))
-        key = "answer" if is_new else "layer"  # What was said in the lane stays beside a layer.
-        account.take((key, item.call), pieces)
-        if is_new:
+        layer = find_layer(item.output) if holds_layer(item.output) else None
+        if layer is not None:
+            self._summed_up(cursor, account, item, layer)
+        said = self._said.pop(item.call, "")
+        text, fields = answer_text(item.output)
+        # What was said in the lane, and is repeated by the call's answer, stays as it was read.
+        if text.strip() != said.strip() or fields:
+            account.say(read_words(text, fields, item.name, cursor), item.call)
             self._answer.hear_result(account, item.output)
         self._tell(account)
+
+    def _summed_up(
+        self, cursor: int, account: Account, item: fact.CallAnswered, layer: Any
+    ) -> None:
+        """Take the layer of a specialist's answer.
+
+        It sums up the layers of the specialist's tools: where those were seen, only its sources are new.
+        """
+        pieces = read_layer(layer, item.name, cursor)
+        if account.has_layers(item.call):
+            account.sum_up(pieces, item.call)
+        else:
+            account.take(_key(layer, SUMMARY, item.call), pieces, item.call)
 
     def _tool_answered(self, cursor: int, call: _Call | None, item: fact.CallAnswered) -> None:
         layer = find_layer(item.output)
@@ -236,7 +255,7 @@ class Proofs:
         alone = account is None
         account = account or Account("tool", item.name)
         asked = call.input.hex() if call is not None else item.call
-        account.take(_key(layer, item.name, asked), pieces)
+        account.take(_key(layer, item.name, asked), pieces, call.within if call is not None else "")
         self._answer.hear_result(account, item.output)
         if alone:
             account.join(item.call)
@@ -272,7 +291,7 @@ class Proofs:
             layer = find_layer(inner.output) if holds_layer(inner.output) else None
             if layer is not None:
                 key = _key(layer, inner.name, inner.call)
-                account.take(key, read_layer(layer, inner.name, cursor))
+                account.take(key, read_layer(layer, inner.name, cursor), call.id)
 
     # -------------------------------------------------------------- what is said
 
@@ -287,7 +306,7 @@ class Proofs:
         if call in self._calls:
             self._said[call] = said.text
         words, fields = spoken_text(said.text)
-        account.take(("answer", call), read_words(words, fields, said.speaker.node, cursor))
+        account.say(read_words(words, fields, said.speaker.node, cursor), call)
         if not account.is_empty:
             self._answer.hear(account, said.text)
             self._tell(account)
@@ -326,17 +345,6 @@ def _key(layer: Any, tool: str, asked: str) -> tuple[str, ...]:
     """Return what a layer is of: the finding that it names, else the tool and what it was asked."""
     finding = layer.get("finding") if isinstance(layer, dict) else None
     return ("finding", finding) if isinstance(finding, str) and finding else (tool, asked)
-
-
-def _read_answer(item: fact.CallAnswered, cursor: int, said: str) -> tuple[Pieces, bool]:
-    """Read a specialist's answer: its layer, and its text if that is new, and was not `said` before."""
-    layer = find_layer(item.output) if holds_layer(item.output) else None
-    pieces = read_layer(layer, item.name, cursor) if layer is not None else Pieces()
-    text, fields = answer_text(item.output)
-    is_new = text.strip() != said.strip() or bool(fields)
-    if is_new:
-        pieces.add(read_words(text, fields, item.name, cursor))
-    return pieces, is_new
 
 
 _ENDS: dict[type[Any], str] = {

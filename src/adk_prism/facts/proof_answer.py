@@ -1,7 +1,8 @@
 """The proof of the whole answer: its own words, and the specialists on whom it rests.
 
 Its confidence is what the answer itself gives: computed by a tool of the root, or stated; where it gives
-none, the lowest of its specialists. Its citations are its own, theirs, and the model provider's sources.
+none, the lowest of its specialists. Its citations are its own, theirs, and the model provider's sources,
+each once with everybody who cited it; its prose is read for citations where no tool of the root gave any.
 A claim that a specialist, or a tool, made in the same words and with citations is cited.
 """
 
@@ -13,7 +14,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from adk_prism.facts.answer_text import answer_text, spoken_text
-from adk_prism.facts.proof_account import Account, once
+from adk_prism.facts.proof_account import Account
+from adk_prism.facts.proof_citations import once
 from adk_prism.facts.proof_confidence import Confidence, disagreements
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
 from adk_prism.facts.proof_text import may_hold_proof
@@ -81,7 +83,7 @@ class AnswerProof:
             return None
         words, fields = spoken_text(said.text)
         pieces, claims = read_words_and_claims(words, fields, said.speaker.node, cursor)
-        self.own.take(("said",), pieces)
+        self.own.say(pieces)
         if not gave and self.own.is_empty:
             return None
         citations = self._citations(rests)
@@ -92,7 +94,9 @@ class AnswerProof:
             derivation=confidence.derivation,
             level=confidence.level,
             citations=citations,
-            disagreements=disagreements(pieces.readings, self._numbers(rests)),
+            disagreements=disagreements(
+                pieces.readings, self._numbers(rests), self._latest_numbers(rests)
+            ),
             uncited=self._uncited(claims, pieces.citations, citations),
             specialists=[_brief(account) for account in rests],
         )
@@ -104,8 +108,15 @@ class AnswerProof:
                 yield account
 
     def _numbers(self, rests: Sequence[Account]) -> list[Reading]:
-        computed = [reading for reading in self.own.readings if reading.origin == "computed"]
-        return [*computed, *(reading for account in rests for reading in account.readings)]
+        theirs = (reading for account in rests for reading in account.readings)
+        return [*self._computed(), *theirs]
+
+    def _latest_numbers(self, rests: Sequence[Account]) -> list[Reading]:
+        theirs = (reading for account in rests for reading in account.latest)
+        return [*self._computed(), *theirs]
+
+    def _computed(self) -> list[Reading]:
+        return [reading for reading in self.own.readings if reading.origin == "computed"]
 
     def _citations(self, rests: Sequence[Account]) -> list[Citation]:
         theirs = (replace(c, by=account.name) for account in rests for c in account.citations)

@@ -1,13 +1,14 @@
 """One number for several statements: which counts, how that is said, and where two disagree.
 
 What tools computed goes before what a text states, and what a text states of everything before what it
-states of parts. Of several the lowest counts: an answer is as sure as its weakest part. A number and the
-one that it rests on are the same if they differ by no more than rounding to whole percents.
+states of parts. Of several the lowest counts: an answer is as sure as its weakest part. The parts of a
+layer that gives its total are shown and do not count again. A number and the one that it rests on are the
+same if they differ by no more than rounding to whole percents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -34,7 +35,7 @@ NO_CONFIDENCE = Confidence(None, NONE_STATED)
 
 def derive(readings: Sequence[Reading]) -> Confidence:
     """Return the one confidence that follows from some statements."""
-    computed = [reading for reading in readings if reading.origin == "computed"]
+    computed = [r for r in readings if r.origin == "computed" and not r.part]
     stated = [reading for reading in readings if reading.origin != "computed"]
     overall = [reading for reading in stated if reading.overall]
     for group, words in (
@@ -73,15 +74,32 @@ def _lowest_level(readings: Sequence[Reading]) -> Level | Literal[""]:
     return min(levels, key=LEVELS.index) if levels else ""
 
 
-def disagreements(stated: Sequence[Reading], rests_on: Sequence[Reading]) -> list[Disagreement]:
-    """Return what a text states otherwise than the numbers that it rests on."""
-    numbers = [number for number in (reading.least for reading in rests_on) if number is not None]
+def repeats(reading: Reading, others: Sequence[Reading]) -> bool:
+    """Tell whether one of the others gives the same number."""
+    return any(_is_near(reading.least, other.least) for other in others)
+
+
+def _is_near(one: float | None, other: float | None) -> bool:
+    return one is not None and other is not None and abs(one - other) <= ROUNDING
+
+
+def disagreements(
+    stated: Sequence[Reading], rests_on: Sequence[Reading], latest: Sequence[Reading] = ()
+) -> list[Disagreement]:
+    """Return what a text states otherwise than the numbers that it rests on.
+
+    `latest` are those of them that the last answers gave: a follow-up may have replaced the others.
+    """
+    numbers = _numbers(rests_on)
     if not numbers:
         return []
+    totals = _numbers([reading for reading in rests_on if not reading.part]) or numbers
+    lows = {min(totals), min(_numbers(latest), default=min(totals))}
     found = []
     alone = len(stated) == 1
     for reading in stated:
-        relation = _relation(reading, numbers, of_all=reading.overall or alone)
+        of_all = reading.overall or alone
+        relation = _relation(reading.least, totals, lows) if of_all else _part(reading, rests_on)
         if relation is not None and reading.least is not None:
             name = reading.about or reading.section
             low, high = min(numbers), max(numbers)
@@ -89,20 +107,21 @@ def disagreements(stated: Sequence[Reading], rests_on: Sequence[Reading]) -> lis
     return found
 
 
-def _relation(reading: Reading, numbers: Sequence[float], *, of_all: bool) -> Relation | None:
-    """Tell how a number lies to others; None where it agrees.
+def _numbers(readings: Sequence[Reading]) -> list[float]:
+    return [number for number in (reading.least for reading in readings) if number is not None]
 
-    What is stated of everything should be the lowest; what is stated of a part, any of them.
-    """
-    number = reading.least
-    if number is None:
+
+def _part(reading: Reading, rests_on: Sequence[Reading]) -> Relation | None:
+    """Tell whether what is stated of a part is nobody's number."""
+    return None if reading.least is None or repeats(reading, rests_on) else "nobody's"
+
+
+def _relation(
+    number: float | None, totals: Sequence[float], lows: Collection[float]
+) -> Relation | None:
+    """Tell how what is stated of everything lies to the numbers; None where it is the lowest."""
+    if number is None or any(_is_near(number, low) for low in lows):
         return None
-    if not of_all:
-        known = any(abs(number - other) <= ROUNDING for other in numbers)
-        return None if known else "nobody's"
-    low, high = min(numbers), max(numbers)
-    if abs(number - low) <= ROUNDING:
-        return None
-    if number < low:
+    if number < min(totals):
         return "lower"
-    return "higher" if number > high + ROUNDING else "within"
+    return "higher" if number > max(totals) + ROUNDING else "within"

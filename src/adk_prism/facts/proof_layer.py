@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from adk_prism.facts.json_value import is_given, read_value
 from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
@@ -32,6 +33,7 @@ NO_SOURCE = "a citation that names no source"
 _CITATIONS = ("citations", "sources", "references")
 _REASONING = ("reasoning_chain", "reasoningChain", "reasoning", "steps")
 _FACTORS = ("confidence_factors", "confidenceFactors", "factors")
+_PARTS = ("confidence_by_part", "confidenceByPart")
 _RULES = ("confidence_rule", "confidenceRule", "derivation")
 _NAMES: dict[str, tuple[str, ...]] = {
     "source": ("source", "title", "name", "source_type"),
@@ -118,6 +120,7 @@ class _LayerReader:
         self._factors(_first(layer, _FACTORS))
         self._reason = _rule(_first(layer, _RULES), len(self.pieces.factors))
         self._confidence(layer.get("confidence"), "")
+        self._parts(_first(layer, _PARTS))
         for citation in self._bounded(_first(layer, _CITATIONS)):
             self._citation(citation)
         for step in self._bounded(_first(layer, _REASONING)):
@@ -153,6 +156,21 @@ class _LayerReader:
             self.pieces.readings.append(self._reading(float(value), name))
         else:
             self.fail({"confidence": value}, OUT_OF_RANGE)
+
+    def _parts(self, parts: Any) -> None:
+        """Read the confidences of parts; they count by themselves only where there is no total."""
+        if parts is None:
+            return
+        if not isinstance(parts, dict):
+            self.fail({"confidence_by_part": parts}, NOT_AN_OBJECT)
+            return
+        totals = len(self.pieces.readings)
+        for part, value in list(parts.items())[:MOST]:
+            self._confidence(value, str(part) or "?")
+        self.pieces.omitted += max(0, len(parts) - MOST)
+        readings = self.pieces.readings
+        if totals:
+            readings[totals:] = [replace(reading, part=True) for reading in readings[totals:]]
 
     def _reading(self, number: float | None, name: str, **more: Any) -> Reading:
         return Reading(

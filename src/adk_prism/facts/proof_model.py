@@ -58,6 +58,8 @@ class Reading(_Piece):
     """The part of the text in which it stands."""
     reason: str = ""
     """Given right beside the number."""
+    part: bool = False
+    """Of one part of what a layer found, which gives a number for all of it as well."""
 
     @property
     def least(self) -> float | None:
@@ -80,7 +82,9 @@ class Citation(_Piece):
     """What the text called it: `Regulatory Basis`."""
     section: str = ""
     by: str = ""
-    """In the proof of the whole: the specialist who cited it."""
+    """In the proof of the whole: the specialist who cited it first."""
+    used_by: list[str] = []
+    """In the proof of the whole: every specialist who cited it."""
     details: dict[str, Any] = {}
     """Whatever else a tool said of it."""
 

@@ -12,9 +12,11 @@ MOST = 48
 class Pieces:
     """What one answer gives for a proof."""
 
-    __slots__ = ("citations", "factors", "omitted", "readings", "steps", "unread")
+    __slots__ = ("call", "citations", "factors", "omitted", "readings", "steps", "unread")
 
     def __init__(self) -> None:
+        self.call = ""
+        """The call of the specialist in which it was given; empty where no call runs the speaker."""
         self.readings: list[Reading] = []
         self.citations: list[Citation] = []
         self.steps: list[Step] = []

@@ -21,6 +21,8 @@ from adk_prism.facts.prose.confidence_text import (
     read_cell,
     read_statements,
 )
+from adk_prism.facts.prose.inline_citation import has_any
+from adk_prism.facts.prose.inline_reader import InlineReader, may_cite
 from adk_prism.facts.prose.markdown_line import (
     FENCE,
     Line,
@@ -57,7 +59,13 @@ _UNDERLINES = ("=", "-", " ")
 _LONGEST_HEADING = 120
 _LONGEST_NAMES = 200
 """Characters of a line that names sources, and is no list."""
+_SENTENCE_ENDS = (".", "!", "?", ":", ";")
 _DIGIT = re.compile(r"\d")
+_SETTING = re.compile(r"(?<!`)`[^`\n]{0,80}\w\s?[:=]\s?[^`\n]{1,80}`(?!`)")
+_ENDS_OF_EDGES = frozenset(("target", "destination", "sink", "dest", "to"))
+"""Columns beside which a source is where an edge begins."""
+_ALONE = re.compile(r"[ \t>]{0,8}(?:References|Sources|Bibliography|Citations|Works Cited)[ \t]*")
+"""A line that stands for a heading."""
 
 Announced = Literal["confidence", "source", "reason", ""]
 
@@ -68,15 +76,14 @@ NOTHING_READ = ProofText([], [], [], [], [])
 def may_hold_proof(text: str) -> bool:
     """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return _has(text.lower(), stems) or _has(text, citation_text.LAWS)
+    return has_any(text.lower(), stems) or may_cite(text)
 
 
 def _words_in(text: str) -> tuple[str, ...]:
     """Return those of the words to look for that a text holds: few, so a line is looked at quickly."""
     lowered = text.lower()
-    laws = [law.lower() for law in citation_text.LAWS if law in text]
     stems = _ASCII_STEMS if text.isascii() else _STEMS
-    return (*[stem for stem in stems if stem in lowered], *laws)
+    return tuple(stem for stem in stems if stem in lowered)
 
 
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
@@ -84,10 +91,10 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
 
     With `figures`, return as well the sentences that hold one and cite nothing.
     """
-    words = _words_in(text)
-    if not figures and not words:
+    words, inline = _words_in(text), may_cite(text)
+    if not figures and not words and not inline:
         return NOTHING_READ
-    reader = _TextReader(cursor, words, figures)
+    reader = _TextReader(cursor, words, inline, figures)
     lines = (_untagged(text) if "</" in text else text).splitlines()
     closed = _closed_fences(lines)
     for number, raw in enumerate(lines):
@@ -118,9 +125,11 @@ def _closed_fences(lines: list[str]) -> frozenset[int]:
 class _TextReader:
     """Reads one text, line by line."""
 
-    def __init__(self, cursor: int, words: tuple[str, ...], figures: bool) -> None:
+    def __init__(self, cursor: int, words: tuple[str, ...], inline: bool, figures: bool) -> None:
         self.pieces = TextPieces(cursor)
         self._words = words
+        self._inline = InlineReader(self.pieces) if inline else None
+        """Where sentences may name sources."""
         self._wants_figures = figures
         self._section = Section()
         self._announced: Announced = ""
@@ -129,6 +138,8 @@ class _TextReader:
         self._until_blank = False
         self._in_code = False
         self._is_data = True
+        self._above = ""
+        """The line before, if a sentence of it may go on."""
         self._looked = 0
         """How many labels have been looked at."""
         self._columns: list[Announced] = []
@@ -147,6 +158,7 @@ class _TextReader:
             return
         else:
             self._line(raw, following)
+            self._above = raw if not raw.rstrip().endswith(_SENTENCE_ENDS) else ""
 
     def _fence(self, raw: str) -> None:
         self._in_code = not self._in_code
@@ -155,6 +167,9 @@ class _TextReader:
             self._is_data = match["language"].lower() in _DATA_FENCES
 
     def _blank(self) -> None:
+        self._above = ""
+        if self._inline is not None:
+            self._inline.blank()
         self._section.lead("")
         self._columns = []
         if self._until_blank:
@@ -167,6 +182,9 @@ class _TextReader:
             level = _level_of(raw, following)
         if level:
             self._heading(level, raw)
+            return
+        if _ALONE.fullmatch(raw):
+            self._announced, self._label, self._until_blank = "source", raw.strip(" \t>"), True
             return
         lead, alone = bold_lead(raw) if "**" in raw or "__" in raw else ("", False)
         announced = _announces(plain_line(lead)) if lead else ""
@@ -193,12 +211,17 @@ class _TextReader:
 
     def _text(self, raw: str) -> None:
         stated: list[str] = []
-        if self._announced or _has(raw.lower(), self._words):
+        if "`" in raw and not self._in_code:
+            raw = _without_settings(raw)
+        if self._announced or has_any(raw.lower(), self._words):
             line = read_line(raw)
             if self._labelled(line, stated):
                 return
             if not stated:
                 self._below(line)
+        inline = self._inline if self._announced != "source" else None
+        if inline is not None and inline.read(raw, self._section.name):
+            return
         if self._wants_figures and not self._announced and not self._in_code and _DIGIT.search(raw):
             for sentence in claims.figures(read_line(raw).text, stated):
                 self.pieces.figure(sentence, self._section.name)
@@ -208,17 +231,13 @@ class _TextReader:
     def _labelled(self, line: Line, stated: list[str]) -> bool:
         """Read the labels of a line, its statements into `stated`; tell whether it cites or announces."""
         labels = []
-        if _has(line.lowered, confidence_text.STEMS):
+        if has_any(line.lowered, confidence_text.STEMS):
             labels = confidence_text.labels_of(line)
         if self._announce(line, labels):
             return True
         if labels:
             self._statements(line, labels, stated)
-        cited = self._cited(line)
-        if not cited and self._announced != "source" and _has(line.text, citation_text.LAWS):
-            for law in citation_text.read_laws(line.text):
-                self.pieces.cite(law, self._section.name)
-        return cited
+        return self._cited(line)
 
     def _announce(self, line: Line, labels: list[re.Match[str]]) -> bool:
         """Take a label whose list follows, or a reason."""
@@ -235,7 +254,8 @@ class _TextReader:
         return True
 
     def _statements(self, line: Line, labels: list[re.Match[str]], stated: list[str]) -> None:
-        for found in read_statements(line, self._afforded(labels)):
+        above = self._above if line.text[:1].islower() and not line.is_item else ""
+        for found in read_statements(line, self._afforded(labels), above):
             self.pieces.state(found, self._section.name)
             stated.append(found.text)
 
@@ -247,7 +267,7 @@ class _TextReader:
         return labels[:most]
 
     def _cited(self, line: Line) -> bool:
-        if not _has(line.lowered, citation_text.STEMS) or self._looked > LABELS:
+        if not has_any(line.lowered, citation_text.STEMS) or self._looked > LABELS:
             return False
         found = False
         for label, tail in citation_text.read_labelled(line):
@@ -286,7 +306,10 @@ class _TextReader:
         if is_rule(following):
             self._heads = [read_line(cell).text for cell in cells_of(raw)]
             self._columns = [_announces(plain_line(head)) for head in self._heads]
-            return any(self._columns)
+            is_of_edges = not _ENDS_OF_EDGES.isdisjoint(head.lower() for head in self._heads)
+            if is_of_edges:
+                self._columns = ["" if kind == "source" else kind for kind in self._columns]
+            return is_of_edges or any(self._columns)
         if not any(self._columns):
             return False
         if is_rule(raw):
@@ -313,11 +336,17 @@ class _TextReader:
 
 def _announces(line: Line) -> Announced:
     """Tell what a heading, a bold beginning or a column's head announces."""
-    if _has(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
+    if has_any(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
         return "confidence"
-    if _has(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
+    if has_any(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
         return "source"
     return "reason" if _REASON.match(line.lowered) else ""
+
+
+def _without_settings(raw: str) -> str:
+    """Return a line without code that sets something: it shows what to write, and states nothing."""
+    left = _SETTING.sub("", raw)
+    return left if any(map(str.isalpha, left)) else raw
 
 
 def _is_prose(text: str) -> bool:
@@ -330,10 +359,3 @@ def _level_of(raw: str, underline: str) -> int:
     if len(raw) > _LONGEST_HEADING:
         return 0
     return 1 if "=" in underline else 2
-
-
-def _has(text: str, pieces: tuple[str, ...]) -> bool:
-    for piece in pieces:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
-        if piece in text:
-            return True
-    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -124,12 +125,37 @@ def test_a_rule_that_was_set_aside_gives_no_confidence() -> None:
 
 
 def test_the_proposals_of_the_scenario_by_hand() -> None:
-    """Known inputs: P1 2 of 4, P2 and P3 all, P4 settled by its acres; times .9 and .9."""
+    """Known inputs: P1 2 of 4, P2 and P3 all, P4 settled by its acres; each times .9 and .9."""
     finding = screen_nepa(case(), {})
     outcomes = {row["proposal_id"]: row["outcome"] for row in finding.data["proposals"]}
 
     assert outcomes == {"P1": "may fit", "P2": "fits", "P3": "fits", "P4": NONE}
-    assert finding.proof.confidence == pytest.approx((2 / 4 + 1 + 1 + 1) / 4 * 0.9 * 0.9, abs=1e-4)
+    assert dict(finding.proof.parts) == pytest.approx(
+        {"P1": 2 / 4 * 0.9 * 0.9, "P2": 0.9 * 0.9, "P3": 0.9 * 0.9, "P4": 0.9 * 0.9}, abs=1e-4
+    )
+    assert finding.proof.confidence == min(confidence for _, confidence in finding.proof.parts)
+
+
+def test_each_proposal_has_its_basis_and_its_confidence() -> None:
+    """One section each, as a reader of the text finds them; the total stands before them."""
+    text = screen_nepa(case(), {}).text()
+    total, *parts = text.split("#### ")
+    found = [
+        (
+            part.split()[0],
+            re.findall(r"\*\*Regulatory Basis:\*\* (\S+ CFR [^ ]+)", part),
+            re.findall(r"\*\*Confidence:\*\*\s*(\d+)%", part),
+        )
+        for part in parts
+    ]
+
+    assert re.findall(r"\*\*Confidence:\*\*\s*(\d+)%", total) == ["40"]
+    assert found == [
+        ("P1", ["36 CFR 220.6(e)(13)"], ["40"]),
+        ("P2", ["36 CFR 220.6(e)(11)"], ["81"]),
+        ("P3", ["36 CFR 220.6(e)(1)"], ["81"]),
+        ("P4", ["36 CFR 220.6(e)(13)"], ["81"]),
+    ]
 
 
 def test_the_acres_of_the_cruise_complete_a_proposal() -> None:

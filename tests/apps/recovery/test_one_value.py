@@ -83,7 +83,7 @@ SKILLS: tuple[Callable[[Case], Finding], ...] = (
 def test_the_text_says_the_confidence_of_the_proof(
     folder: Folder, skill: Callable[[Case], Finding], day: str
 ) -> None:
-    """What a parser reads from the text is what the proof layer says, factor by factor."""
+    """What a parser reads from the text is what the proof layer says: the total first, then each part."""
     finding = skill(folder.case(day))
     response = finding.response()
     said = re.findall(r"^\*\*Confidence:\*\* (\d+)%$", response["result"], re.MULTILINE)
@@ -92,7 +92,8 @@ def test_the_text_says_the_confidence_of_the_proof(
     if "confidence" not in layer:
         assert said == []
         return
-    assert said == [f"{layer['confidence']:.0%}".rstrip("%")]
+    numbers = [layer["confidence"], *layer.get("confidence_by_part", {}).values()]
+    assert said == [f"{number:.0%}".rstrip("%") for number in numbers]
     product = 1.0
     for factor in layer["confidence_factors"]:
         assert factor["why"]

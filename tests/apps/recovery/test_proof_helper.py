@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from adk_prism.proof import Citation, Factor, Proof, fingerprint, proof
+from adk_prism.proof import Citation, Factor, Proof, combined, fingerprint, proof
 
 
 def test_effects_multiply() -> None:
@@ -50,6 +50,43 @@ def test_a_confidence_outside_nought_and_one_is_refused(number: float) -> None:
         proof(confidence=number)
     with pytest.raises(ValueError, match="effect of 'a'"):
         Factor("a", 1, number, "")
+
+
+def test_the_total_comes_before_its_parts() -> None:
+    """Whoever reads a layer from the top reads the number of the whole first."""
+    layer = proof(confidence=0.6, parts={"P1": 0.6, "P2": 0.81}, finding="f")
+    assert list(layer)[:4] == ["confidence", "confidence_rule", "confidence_by_part", "finding"]
+    with pytest.raises(ValueError, match="confidence of 'P1'"):
+        proof(confidence=0.6, parts={"P1": 1.2})
+
+
+BOOK, MAP = Citation("Book", "page 3"), Citation("Map", "sheet 2")
+
+
+def test_several_layers_are_one_by_the_lowest() -> None:
+    """Each source once; a finding without a confidence is cited and takes no part."""
+    whole = combined(
+        {
+            "a": proof(confidence=0.9, citations=[BOOK], reasoning=["Read."]),
+            "b": proof(confidence=0.7, parts={"P1": 0.7, "P2": 0.8}, citations=[BOOK, MAP]),
+            "c": proof(citations=[MAP], reasoning=["Looked."]),
+        }
+    )
+    assert (whole["confidence"], whole["confidence_rule"]) == (0.7, "lowest")
+    assert whole["confidence_by_part"] == {"a": 0.9, "P1": 0.7, "P2": 0.8}
+    assert whole["citations"] == [BOOK.layer(), MAP.layer()]
+    assert whole["reasoning_chain"] == ["Read.", "Looked."]
+
+
+def test_one_layer_alone_stays_as_it_is() -> None:
+    alone = proof(confidence=0.9, citations=[BOOK], finding="f")
+    assert combined({"a": alone}) == alone
+
+
+def test_layers_that_say_nothing_are_one_that_says_nothing() -> None:
+    assert "confidence" not in combined({"a": proof(), "b": {}})
+    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
+        combined({"a": {"confidence": "high"}, "b": {}})
 
 
 def test_a_fingerprint_follows_the_data_and_not_its_order() -> None:

@@ -100,6 +100,19 @@ test('a credential is never shown', async () => {
   expect(await shown([{ type: 'data-credential-response', data: DATA['credential-response'] }])).not.toContain('secret');
 });
 
+const PROOFS: [string, Partial<typeof PROOF>, string[], string[]][] = [
+  ['a number', {}, ['burn_analyst', 'Confidence 60 %'], ['source']],
+  ['a level', { confidence: null, level: 'high' }, ['Confidence high'], []],
+  ['sources and no confidence', { confidence: null, citations: [{ source: 'MTBS', origin: 'parsed', cursor: 1 }] }, ['1 source'], ['Confidence', 'no number']],
+  ['neither', { confidence: null }, [], ['burn_analyst']],
+];
+
+test.each(PROOFS)('a proof with %s has no badge for what was not stated', async (_, more, seen, unseen) => {
+  const html = await shown([{ type: 'data-proof', data: { ...PROOF, ...more } }]);
+  for (const words of seen) expect(html).toContain(words);
+  for (const words of unseen) expect(html).not.toContain(words);
+});
+
 const PLAIN: [Part, string][] = [
   [{ type: 'text', text: 'plain words' }, 'plain words'],
   [{ type: 'reasoning', text: 'thoughts' }, 'Thought'],

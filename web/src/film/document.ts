@@ -110,6 +110,7 @@ export type Reading = {
   about?: string;
   section?: string;
   reason?: string;
+  part?: boolean;
 };
 export type Citation = {
   source: string;
@@ -122,6 +123,7 @@ export type Citation = {
   label?: string;
   section?: string;
   by?: string;
+  used_by?: string[];
   details?: { [key: string]: Json };
 };
 export type Factor = { name: string; cursor: number; value?: Json; effect?: Json; why?: string; by?: string };

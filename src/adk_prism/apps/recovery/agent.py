@@ -19,6 +19,7 @@ from adk_prism.apps.recovery.instructions import COORDINATOR_INSTRUCTION
 from adk_prism.apps.recovery.library import Library, data_folder
 from adk_prism.apps.recovery.roster import COORDINATOR
 from adk_prism.apps.recovery.script.coordinator import coordinator_script
+from adk_prism.apps.recovery.specialist_proof import add_proof
 from adk_prism.apps.recovery.specialists import offline, specialists
 from adk_prism.apps.recovery.toolbox import CoordinatorTools
 from adk_prism.models import model_from_environment, offline_delay
@@ -38,6 +39,7 @@ def recovery_app(delay: float, folder: Path | None = None) -> App:
         model=model_from_environment(offline(coordinator_script, delay)),
         tools=[tools.find_fire, tools.compose_briefing],
         sub_agents=[*specialists(library, delay)],
+        after_tool_callback=add_proof,
     )
     # So that a run whose process died can go on.
     resumable = ResumabilityConfig(is_resumable=True)

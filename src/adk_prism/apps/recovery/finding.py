@@ -41,11 +41,28 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What was found of one of several things, with the rule that it rests on and its confidence."""
+
+    name: str
+    title: str
+    lines: tuple[str, ...]
+    basis: str
+    confidence: float
+
+    def text(self) -> str:
+        """Return the part as Markdown."""
+        lines = [f"#### {self.title}", *(f"- {line}" for line in self.lines)]
+        lines += [f"**Regulatory Basis:** {self.basis}"] if self.basis else []
+        return "\n".join([*lines, f"**Confidence:** {self.confidence:.0%}"])
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The answer of one skill.
 
     `headline` is what a briefing says of it; `closing` is what it has to end with, wherever it is
-    repeated.
+    repeated. The confidence of the whole comes before those of its parts.
     """
 
     title: str
@@ -58,13 +75,14 @@ class Finding:
     needs: tuple[Need, ...] = ()
     gives: Mapping[str, Any] = field(default_factory=dict)
     closing: str = ""
+    parts: tuple[Part, ...] = ()
 
     def response(self, name: str = "") -> dict[str, Any]:
         """Return what the tool answers: text, data and proof; a later one of its name replaces it."""
         data = {**self.data, "synthetic": self.synthetic}
         if self.needs:
             data["needs"] = [need.layer() for need in self.needs]
-        layer = ({"finding": name} if name else {}) | self.proof.layer()
+        layer = self.proof.layer() | ({"finding": name} if name else {})
         return {"result": self.text(), "data": data, "proof_layer": layer}
 
     def brief(self) -> dict[str, Any]:
@@ -80,6 +98,10 @@ class Finding:
             "gives": dict(self.gives),
             "citations": [citation.layer() for citation in self.proof.citations],
             "closing": self.closing,
+            "parts": [
+                {"name": part.name, "confidence": part.confidence, "text": part.text()}
+                for part in self.parts
+            ],
         }
 
     def text(self) -> str:
@@ -89,7 +111,8 @@ class Finding:
         lines += [f"- {line}" for line in self.body]
         lines += [f"- Asked: {need.question}" for need in self.needs]
         end = ["", self.closing] if self.closing else []
-        return "\n".join([*lines, *self._proof_lines(), *end])
+        parts = [line for part in self.parts for line in ("", part.text())]
+        return "\n".join([*lines, *self._proof_lines(), *parts, *end])
 
     def _proof_lines(self) -> list[str]:
         lines = []

@@ -16,8 +16,8 @@ You coordinate the recovery after a wildfire for people who decide about land. W
    {NEPA_ADVISOR}: environmental review, categorical exclusions, citations of rules.
 3. Call compose_briefing. If it lists follow_ups, ask those specialists with exactly the requests it
    gives, in one turn, and call compose_briefing once more.
-4. Answer with the text of compose_briefing. You may shorten it; keep every confidence, every mark
-   "(synthetic)", the open questions and the closing sentence.
+4. Answer with the text of compose_briefing. You may shorten it; keep its headings, every confidence,
+   every mark "(synthetic)", the open questions and the closing sentence.
 Never state a number, a date or a rule that no tool gave you. For a question that is not about
 recovery after a fire, say what you can help with.
 """
@@ -25,8 +25,8 @@ recovery after a fire, say what you can help with.
 _COMMON = """\
 Use your tools for every number; the request names the fire_id and the as_of day to pass to them. A
 request with `follow_up:<tool>` asks for that tool with the values beside it. Answer with the text of
-the tools' results, headings, confidence and source lines included. With several findings, end with
-`**Specialist confidence:**` and the lowest of theirs. If a tool answers with an error, say which
+the tools' results, headings, confidence and source lines included. With several findings, begin with
+`**Confidence:**` and the lowest of theirs. If a tool answers with an error, say which
 file and field it names, and do not make up what is missing.
 """
 

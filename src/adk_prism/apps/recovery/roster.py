@@ -9,10 +9,10 @@ NEPA_ADVISOR = "nepa_advisor"
 SPECIALISTS = (BURN_ANALYST, TRAIL_ASSESSOR, CRUISING_ASSISTANT, NEPA_ADVISOR)
 
 SUBJECTS = {
-    BURN_ANALYST: "Fire severity",
-    TRAIL_ASSESSOR: "Infrastructure damage",
-    CRUISING_ASSISTANT: "Timber salvage",
-    NEPA_ADVISOR: "NEPA pathway",
+    BURN_ANALYST: "Fire Severity",
+    TRAIL_ASSESSOR: "Infrastructure Damage",
+    CRUISING_ASSISTANT: "Timber Salvage",
+    NEPA_ADVISOR: "NEPA Pathway",
 }
 """What a briefing calls each specialist's part."""
 

@@ -36,8 +36,9 @@ def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
         yield Row(f"  {_ABSENT}", "dim")
         return
     confidence, level = proof.get("confidence"), proof.get("level")
-    sure = f"{confidence:.0%}" if confidence is not None else str(level or "no number")
-    yield Row(f"{name}: {sure} ({proof['origin']})", "title")
+    stated = f"{confidence:.0%}" if confidence is not None else str(level or "")
+    badge = f"{stated} ({proof['origin']})" if stated else "no confidence stated"
+    yield Row(f"{name}: {badge}", "title")
     yield from wrapped(f"  {proof['derivation']}", width, "dim", 2)
     citations = proof.get("citations") or []
     yield Row(f"  {counted(len(citations), 'citation')}", "")
@@ -55,5 +56,6 @@ def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
 
 def _cited(citation: Mapping[str, Any]) -> str:
     words = [citation.get(name) for name in ("source", "reference", "excerpt", "uri")]
-    by = f" (by {citation['by']})" if citation.get("by") else ""
+    users = ", ".join(citation.get("used_by") or filter(None, [citation.get("by")]))
+    by = f" (by {users})" if users else ""
     return one_line(", ".join(word for word in words if word) + by)

@@ -1,8 +1,10 @@
 """Citations in text: what is named after a label (`Source: …`), in a list below one, or as a law's number.
 
-Decides where one source ends and the next begins. Semicolons and bars part sources. A comma does so too,
-unless what follows only says more of the same source: a date, a page, a key with its value, a report's
-number. A source of water, of error or of ignition is none of the kind.
+Decides where one source ends and the next begins. An item of a list is one source. On a line semicolons
+and bars separate sources, and so do the quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A
+comma never does: it stands in names, in titles and between authors. It separates a name from what only
+says more of the same source: a date, a page, a key with its value, a report's number. A source of water,
+of error or of ignition is no citation.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from adk_prism.facts.prose.markdown_line import Line, closing_bracket
+from adk_prism.facts.prose.source_name import is_source
 
 STEMS = (
     "source",
@@ -33,9 +36,6 @@ STEMS = (
     "[^",
 )
 """What any label contains, in lower case."""
-LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH")
-"""What the number of any law that is read contains."""
-
 _MOST = 64
 """Sources behind one label."""
 _LONGEST = 2_000
@@ -47,7 +47,7 @@ _WORD = re.compile(
 )
 _KINDS = frozenset(
     """data primary secondary main key information official supporting additional other imagery regulatory
-    legal statutory""".split()
+    legal statutory further relevant selected published scientific technical""".split()
 )
 """Words that may stand before it. A source of anything else (water, ignition) is no citation."""
 _LAWYERS = ("basis", "authority")
@@ -60,6 +60,15 @@ _BEFORE = 60
 _COLON = re.compile(
     r"[\"'”]?(?:\s(?:used|consulted|cited|reviewed|considered|include)(?:\s\w{1,20}){0,4})?\s{0,2}:\s{0,4}"
 )
+_ENDS_HEADING = re.compile(
+    r"\s{0,4}(?:$|[^\w\s]|(?:and|und|et|y|e)\s|(?:used|consulted|cited|reviewed|considered)\b)"
+)
+"""What may follow a label in a heading: nothing, another subject, what was done with them."""
+_NEXT_SENTENCE = re.compile(
+    r"(?<=[^\W_])(?<!\bal)(?<!\s[A-Z])\.\s+"
+    r"(?=(?:We|I|It|This|That|The|These|Those|They|Our|You|There|Both|Neither|No|If|But|And|In|See)\s[a-z])"
+)
+"""Where a sentence begins behind a source. Initials and `et al.` end none, and a title begins otherwise."""
 _CELL = re.compile(r"\s{0,20}\|\s{0,4}")
 _DASH = re.compile(r"\s{1,2}[–—-]\s{1,2}")
 _STRING = re.compile(r'"[^"\\]{0,600}"(?=\s{0,4}[,}\]]|\s*$)')
@@ -67,24 +76,22 @@ _OTHER = re.compile(r"\s{0,2}[\w ]{1,30}:\s")
 """Another label, behind a bar: `Source: MTBS | Date: 2022-09-15`."""
 _ROW = "|·•"
 """What parts labels that share a line."""
-_LAW = re.compile(
-    r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
-    r"[\w.]*(?:\([a-z0-9]{1,4}\))*"
-)
 _NOTE = re.compile(r"(?P<label>\[\^\w{1,12}\]):\s{0,4}")
 _LINK = re.compile(r"\[(?P<name>[^\[\]]{1,300})\]\((?P<uri>[^()\s]{1,1000})\)")
 _ADDRESS = re.compile(r"<?(?P<uri>https?://[^\s<>()\[\]\"']{1,1000})>?")
 _QUOTE = re.compile(r"[\"“”«](?P<excerpt>[^\"“”«»]{3,600})[\"”»]")
 _DETAIL = re.compile(
     r"\d|(?:pp?\.|page|sec|§|table|vol|chapter|accessed|imagery|version|v\d|dated|updated|as of|retrieved)"
-    r"|[A-Z]\.$|[\w ]{1,40}:\s|(?=\S{1,40}$)\S*\d",
+    r"|[\w ]{1,40}:\s|(?=\S{1,40}$)\S*\d",
     re.I,
 )
-_REFERENCE = re.compile(r"\s(?:—|–|-)\s|\s(?=\()")
+_DASH_BEHIND = re.compile(r"\s[—–-]\s")
+_REMARK = re.compile(r"\s\((?P<remark>[^()]{1,300})\)$")
+_COMMA = re.compile(r",\s{0,4}")
+_QUOTED_LIST = re.compile(r"(?P<end>[\"'”])\s{0,4},\s{0,4}(?=[\"'“])")
+_NUMBER = re.compile(r"(?:^|\s)(?:\[\d{1,3}\]|\(\d{1,3}\)):?\s+")
+"""The number of a reference in a list that stands on one line."""
 _OPENS = re.compile(r"[\[(]")
-_NONE = frozenset(
-    "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
-)
 
 
 class Cited(Struct, frozen=True, gc=False):
@@ -99,8 +106,12 @@ class Cited(Struct, frozen=True, gc=False):
 
 
 def label_of(line: Line) -> str:
-    """Return the label that a heading or a column's head begins with; empty where there is none."""
-    return next((label for label, _ in _labels(line)), "")
+    """Return the label that a heading or a column's head is; empty where there is none.
+
+    `Evidence team` and `Sources of error` are headings of something else.
+    """
+    labels = _labels(line)
+    return next((label for label, end in labels if _ENDS_HEADING.match(line.lowered, end)), "")
 
 
 def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
@@ -137,10 +148,13 @@ def _sign(line: Line, start: int, end: int) -> re.Match[str] | None:
 
 
 def _own(tail: str, *, in_brackets: bool) -> str:
-    """Return what of a tail belongs to its label: to the end of its bracket, or of its list."""
+    """Return what of a tail belongs to its label: to the end of its bracket, list or sentence."""
     if in_brackets:
         return tail[: closing_bracket(tail)]
-    if tail.startswith("["):
+    sentence = _NEXT_SENTENCE.search(tail)
+    if sentence is not None:
+        tail = tail[: sentence.start()]
+    if tail.startswith("[") and not _NUMBER.match(tail):
         inside, bracket, rest = tail[1:].partition("]")
         return tail if rest.startswith("(") else inside if bracket else tail[1:]
     return tail
@@ -167,37 +181,26 @@ def _is_key(line: Line, start: int, end: int) -> bool:
 
 
 def read_citations(tail: str, label: str, *, one: bool = False) -> list[Cited]:
-    """Return the sources that are named behind a label; `one`, if commas do not part them."""
+    """Return the sources that are named behind a label; `one`, if it is an item of a list of them."""
     found: list[Cited] = []
-    for piece in _pieces(tail, ";" if one else ",;|"):
+    for piece in _pieces(tail, "" if one else ";|"):
         citation = _citation(piece, label)
         if citation is not None:
             found.append(citation)
     return found[:_MOST]
 
 
-def read_laws(text: str) -> Iterator[Cited]:
-    """Yield the laws, rules and directives that a text names by their numbers."""
-    for match in _LAW.finditer(text):
-        yield Cited(match[0].rstrip("."))
-
-
 # --------------------------------------------------------------------------- one after the other
 
 
 def _pieces(tail: str, separators: str) -> Iterator[str]:
-    """Part sources; a detail stays with the source before it."""
-    held = ""
-    for piece, separator in _split(_of_label(tail), separators):
-        is_detail = separator == "," and held and _DETAIL.match(piece.strip()) is not None
-        if is_detail:
-            held = f"{held}, {piece.strip()}"
-            continue
-        if held:
-            yield held
-        held = piece.strip()
-    if held:
-        yield held
+    """Separate sources by the structure of their list."""
+    tail = _QUOTED_LIST.sub(r"\g<end>;", _of_label(tail))
+    items = _NUMBER.split(tail) if _NUMBER.match(tail) else [tail]
+    for item in items:
+        for piece in _split(item, separators):
+            if piece.strip():
+                yield piece.strip()
 
 
 def _of_label(tail: str) -> str:
@@ -208,9 +211,9 @@ def _of_label(tail: str) -> str:
     return tail
 
 
-def _split(tail: str, separators: str) -> Iterator[tuple[str, str]]:
-    """Yield pieces with the separator before each; brackets and quotes are not looked into."""
-    depth, quoted, start, before = 0, False, 0, ""
+def _split(tail: str, separators: str) -> Iterator[str]:
+    """Yield what the separators part; brackets and quotes are not looked into."""
+    depth, quoted, start = 0, False, 0
     for place, letter in enumerate(tail):
         if letter == '"':
             quoted = not quoted
@@ -218,10 +221,15 @@ def _split(tail: str, separators: str) -> Iterator[tuple[str, str]]:
             depth += 1
         elif letter in ")]":
             depth = max(0, depth - 1)
-        elif letter in separators and not depth and not quoted:
-            yield tail[start:place], before
-            start, before = place + 1, letter
-    yield tail[start:], before
+        elif letter in separators and not depth and not quoted and _is_end(tail, place):
+            yield tail[start:place]
+            start = place + 1
+    yield tail[start:]
+
+
+def _is_end(tail: str, place: int) -> bool:
+    """Tell a separator from a sign inside a number: `2019;393:407`."""
+    return not tail[place + 1 : place + 2].isalnum()
 
 
 # --------------------------------------------------------------------------- one source
@@ -243,17 +251,24 @@ def _citation(piece: str, label: str) -> Cited | None:
         piece = piece[: quote.start()]
     source, reference = _source(_bare(piece))
     source = source or uri
-    if not any(letter.isalpha() for letter in source) or source.lower() in _NONE:
+    # An address names itself; else the words have to be a name.
+    if not (uri and any(map(str.isalpha, source))) and not is_source(piece, label):
         return None
     return Cited(source, reference, uri, excerpt, label)
 
 
 def _source(piece: str) -> tuple[str, str]:
-    """Part what is named from what is said of it."""
-    for match in _REFERENCE.finditer(piece):
-        return _bare(piece[: match.start()]), _bare(piece[match.end() :].strip("() "))
-    name, comma, detail = piece.partition(",")
-    return (_bare(name), _bare(detail)) if comma else (piece, "")
+    """Part what is named from what is said of it: behind a dash, in brackets at the end, as a detail."""
+    dash = _DASH_BEHIND.search(piece)
+    if dash is not None:
+        return _bare(piece[: dash.start()]), _bare(piece[dash.end() :])
+    remark = _REMARK.search(piece)
+    if remark is not None and "(" not in piece[: remark.start()]:
+        return _bare(piece[: remark.start()]), remark["remark"].strip()
+    for comma in _COMMA.finditer(piece):
+        if _DETAIL.match(piece, comma.end()):
+            return _bare(piece[: comma.start()]), _bare(piece[comma.end() :])
+    return piece, ""
 
 
 def _bare(text: str) -> str:

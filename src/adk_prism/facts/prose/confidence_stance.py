@@ -22,6 +22,8 @@ _UP_TO_IT = tuple(
         r"\b(?:if|unless|when|whenever|until|where|whether|should|assuming)\s(?:[^\s,]+\s){0,3}$",
         r"\b(?:target|minimum|min\.?|maximum|max\.?|required|desired|default|needs?|requires?)\s(?:an?\s)?$",
         r"(?:\be\.g\.|\bfor example|\bfor instance|\bsuch as)[,:]?\s$",
+        # The level of a test, or the point of a curve: "at a confidence of 0.9 or more".
+        r"\bat\s(?:an?\s|the\s)?$",
         r"\binterval(?:o|le|lo)\s+d[ei]\s+$",
     )
 )
@@ -29,6 +31,8 @@ _BEHIND_IT = tuple(
     re.compile(pattern)
     for pattern in (
         r"\s+(?:interval|limit|bound|band|region|threshold|cut-?off)s?\b",
+        # A limit: "answers with a confidence below 80%".
+        r"\s+(?:below|under|above|over|at least|at most|(?:less|more|greater) than)\s",
         r"[^.;\n]{0,60}\s(?:is|are|be)\s(?:required|needed|necessary|desirable)\b",
     )
 )

@@ -132,15 +132,20 @@ def is_label_alone(line: Line, labels: list[re.Match[str]]) -> bool:
     return not rest and len(before) < _BEFORE and not _last_value(before, adjective=False)
 
 
-def read_statements(line: Line, labels: list[re.Match[str]]) -> Iterator[Statement | Fault]:
-    """Yield what a line states, and what it seems to state, at these labels of it."""
+def read_statements(
+    line: Line, labels: list[re.Match[str]], above: str = ""
+) -> Iterator[Statement | Fault]:
+    """Yield what a line states, and what it seems to state, at these labels of it.
+
+    `above` is the line before it, if its sentence goes on in this one.
+    """
     for number, label in enumerate(labels):
         start = labels[number - 1].end() if number else 0
         end = labels[number + 1].start() if number + 1 < len(labels) else len(line.text)
         start, end = max(start, label.start() - _BEFORE), min(end, label.end() + _AFTER)
         if label["adjective"] and _SAME.match(line.text, start, label.start()) and number:
             continue  # "Confidence: 100% certain" says it once.
-        found = _Place(line, label, start, end).read()
+        found = _Place(line, label, start, end).read(above if start == 0 else "")
         if found is not None:
             yield found
 
@@ -175,9 +180,9 @@ class _Place:
     def _behind(self) -> str:
         return self._low[self._label.end() : self._end]
 
-    def read(self) -> Statement | Fault | None:
+    def read(self, above: str) -> Statement | Fault | None:
         before = self._low[self._start : self._label.start()]
-        if not is_stated(before, self._behind):
+        if not is_stated(f"{above[-_BEFORE:].lower()} {before}" if above else before, self._behind):
             return None
         if self._label["adjective"]:
             return self._preceding(before)

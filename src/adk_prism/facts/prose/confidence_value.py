@@ -28,9 +28,11 @@ LEVELS: Final[tuple[Level, ...]] = ("very low", "low", "medium", "high", "very h
 _LEVEL_WORDS: dict[Level, str] = {
     "very high": "very high|extremely high|very strong|sehr hoch|très élevée|très élevé|muy alta",
     "very low": "very low|extremely low|very weak|sehr gering|sehr niedrig|très faible|muy baja",
-    "high": "high|strong|hoch|élevée|élevé|haute|alta|alto|elevata|高い|高",
+    "high": "high|fairly high|quite high|rather high|relatively high|reasonably high|strong|hoch|"
+    "élevée|élevé|haute|alta|alto|elevata|高い|高",
     "medium": "medium|moderate|fair|mittel|moyenne|moyen|moderada|media|medio|moderata|中",
-    "low": "low|weak|poor|limited|gering|niedrig|faible|baja|bassa|低い|低",
+    "low": "low|fairly low|quite low|rather low|relatively low|"
+    "weak|poor|limited|gering|niedrig|faible|baja|bassa|低い|低",
 }
 _LEVEL_OF = {word: level for level, words in _LEVEL_WORDS.items() for word in words.split("|")}
 _BOUND_WORDS: dict[Bound, str] = {

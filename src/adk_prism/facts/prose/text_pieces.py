@@ -10,10 +10,12 @@ from collections.abc import Sized
 
 from msgspec import Struct
 
+from adk_prism.facts.proof_citations import words
 from adk_prism.facts.proof_model import Citation, Claim, Reading, Unread
 from adk_prism.facts.prose.citation_text import Cited
 from adk_prism.facts.prose.confidence_item import Item
 from adk_prism.facts.prose.confidence_text import Fault, Statement
+from adk_prism.facts.prose.inline_citation import Inline
 
 MOST = 256
 """Pieces of each kind that are kept of one text."""
@@ -40,6 +42,8 @@ class TextPieces:
         self._cursor = cursor
         self._readings: list[Reading] = []
         self._citations: dict[tuple[str, str, str], Citation] = {}
+        self._by_author: dict[tuple[str, str, str], bool] = {}
+        """Those that may be short forms of others, and whether each is one name only."""
         self._reasons: list[str] = []
         self._unread: dict[tuple[str, str], Unread] = {}
         self._figures: list[Claim] = []
@@ -49,12 +53,29 @@ class TextPieces:
         """Return what has been collected."""
         return ProofText(
             self._readings,
-            list(self._citations.values()),
+            self._listed(),
             self._reasons,
             list(self._unread.values()),
             self._figures,
             self.omitted,
         )
+
+    def _listed(self) -> list[Citation]:
+        """Return the citations without short forms of those that a list gives in full, and without
+        single names where nobody else is cited as an author."""
+        if not self._by_author:
+            return list(self._citations.values())
+        full = [
+            set(words(f"{citation.source} {citation.reference}").split())
+            for key, citation in self._citations.items()
+            if key not in self._by_author
+        ]
+        alone = all(self._by_author.values())
+        return [
+            citation
+            for key, citation in self._citations.items()
+            if key not in self._by_author or not (alone or _is_short_form(citation, full))
+        ]
 
     @property
     def is_full(self) -> bool:
@@ -109,6 +130,12 @@ class TextPieces:
                 section=cut(section),
             )
 
+    def cite_inline(self, found: Inline, section: str) -> None:
+        """Keep a source that a sentence names, once."""
+        self.cite(Cited(found.source, uri=found.uri), section)
+        if found.by_author:
+            self._by_author[found.source, "", found.uri] = found.is_single
+
     def reason(self, text: str) -> None:
         """Keep a step of reasoning."""
         if text.strip() and self._has_room(self._reasons):
@@ -124,6 +151,15 @@ class TextPieces:
             return True
         self.omitted += 1
         return False
+
+
+_JOINING = frozenset("and und et al y".split())
+
+
+def _is_short_form(citation: Citation, full: list[set[str]]) -> bool:
+    """Tell authors and a year that stand in a citation of a list."""
+    named = set(words(citation.source).split()) - _JOINING
+    return any(named <= others for others in full)
 
 
 def cut(text: str) -> str:

@@ -156,6 +156,8 @@ export type PrismProof = {
     about?: string;
     section?: string;
     reason?: string;
+    /** Of one part of what a tool found, which gave a number for all of it as well. */
+    part?: boolean;
   }[];
   citations: {
     source: string;
@@ -167,8 +169,10 @@ export type PrismProof = {
     hash?: string;
     label?: string;
     section?: string;
-    /** In the proof of the whole: the specialist who cited it. */
+    /** In the proof of the whole: the specialist who cited it first. */
     by?: string;
+    /** In the proof of the whole: every specialist who cited it. */
+    used_by?: string[];
     details?: { [key: string]: JsonValue };
   }[];
   reasoning_chain: {

@@ -157,17 +157,18 @@ export function CodeResultNote({ data }: { data: PrismDataParts['code-execution-
   );
 }
 
+/** Confidence and sources of one subject; nothing where it stated neither. */
 export function ProofNote({ data }: { data: PrismProof }) {
   const { openPanel } = useActions();
-  const confidence = data.confidence === null ? (data.level ?? 'no number given') : `${Math.round(data.confidence * 100)} %`;
-  const who = data.subject.kind === 'answer' ? 'the whole answer' : data.subject.name;
+  const confidence = data.confidence === null ? data.level : `${Math.round(data.confidence * 100)} %`;
+  const stated = [confidence && `Confidence ${confidence}`, data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
+  if (stated.length === 0) return null;
+  const who = data.subject.kind === 'answer' ? 'Whole answer' : data.subject.name;
   return (
     <p className="note">
       <button type="button" className="proof-chip" data-kind="proof" title={data.derivation} onClick={() => openPanel('proof')}>
-        <Icon name="proof" /> {who}: {data.origin === 'absent' ? 'no proof given' : confidence}
-        <span className="quiet">
-          {data.origin} · {plural(data.citations.length, 'citation')}
-        </span>
+        <Icon name="proof" /> {who}: {stated.join(' · ')}
+        <span className="quiet">{data.origin}</span>
       </button>
     </p>
   );

@@ -109,9 +109,11 @@ function Specialist({ proof, picked, select, seek }: SpecialistProps) {
 
 function Confidence({ proof, large }: { proof: Proof; large?: boolean }) {
   const { confidence, level, origin } = proof;
+  // Without a confidence there is nothing to badge: not even that it was computed.
+  if (confidence === null && !level) return <span className="confidence muted">no confidence stated</span>;
   return (
     <span className="confidence" data-large={large || undefined} data-kind={origin === 'absent' ? 'neutral' : 'proof'}>
-      <span className="figure">{confidence === null ? level || 'no number' : percent(confidence)}</span>
+      <span className="figure">{confidence === null ? level : percent(confidence)}</span>
       {confidence !== null && (
         <span className="bar" aria-hidden="true">
           <span style={{ transform: `scaleX(${Math.min(1, Math.max(0, confidence))})` }} />
@@ -154,7 +156,7 @@ function Disagreements({ proof }: { proof: Proof }) {
 function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } & Seek) {
   return (
     <>
-      <Fold title="How sure, and of what" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
+      <Fold title="Confidence by section" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
       <Fold title="Why" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
       <Fold title="Citations" items={proof.citations} open={open} show={(each) => <CitationLine citation={each} seek={seek} />} />
       <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
@@ -232,7 +234,8 @@ function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
 }
 
 function CitationLine({ citation, seek }: { citation: Citation } & Seek) {
-  const { source, reference, uri, excerpt, label, by, hash, cursor } = citation;
+  const { source, reference, uri, excerpt, label, by, used_by: users, hash, cursor } = citation;
+  const who = users?.join(', ') ?? by;
   const link = safeLink(uri);
   return (
     <>
@@ -244,7 +247,7 @@ function CitationLine({ citation, seek }: { citation: Citation } & Seek) {
       ) : (
         <b>{source || uri}</b>
       )}{' '}
-      {reference} {by && <span className="muted">by {by}</span>} <EventLink cursor={cursor} seek={seek} />
+      {reference} {who && <span className="muted">by {who}</span>} <EventLink cursor={cursor} seek={seek} />
       {hash && <code className="muted"> {hash.slice(0, 20)}</code>}
       {excerpt && <div className="words">{excerpt}</div>}
     </>

@@ -27,7 +27,7 @@ from .tables import (
 )
 
 T = TypeVar("T")
-PROJECT = "adk-prism, project-defined"
+PROJECT = "adk-prism's own scale (project-defined)"
 
 
 class ReferenceTables:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -28,20 +27,17 @@ class Sheet(Generic[T]):
         """Whether the file, or any row of it, was made up."""
         return self.note.synthetic or any(getattr(row, "synthetic", False) for row in self.rows)
 
-    def citation(self, rows: Sequence[T] | None = None) -> Citation:
-        """Return the citation of some rows, or of all; its hash changes with any of their values.
+    def citation(self) -> Citation:
+        """Return the citation of the file; its hash changes with any value of its rows.
 
         What is synthetic says so, whatever its owner wrote.
         """
-        used = self.rows if rows is None else rows
         mark = " (synthetic)" if self.synthetic and "synthetic" not in self.note.source else ""
-        count = "1 row" if len(used) == 1 else f"{len(used)} rows"
-        reference = f"{self.file}, {count}, {self.note.dated}: {self.note.reference}"
         return Citation(
             source=self.note.source + mark,
-            reference=reference,
+            reference=f"{self.file}, {self.note.dated}: {self.note.reference}",
             uri=self.note.uri,
-            hash=fingerprint(plain(used)),
+            hash=fingerprint(plain(self.rows)),
         )
 
 

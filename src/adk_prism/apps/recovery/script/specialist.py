@@ -1,6 +1,7 @@
 """A specialist's offline model: calls the tools that the request is for, then says what they found.
 
-It has no numbers of its own: its text is the tools' text, and the lowest of their confidences.
+It has no numbers of its own: its text is the lowest of the tools' confidences, if there are several,
+and then the tools' text.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ def _report(answers: Sequence[Answer]) -> str:
     parts = [_part(answer) for answer in answers]
     stated = [value for answer in answers if (value := _confidence(answer)) is not None]
     if len(answers) > 1 and stated:
-        lowest = f"{min(stated):.0%}"
-        parts.append(f"**Specialist confidence:** {lowest}, the lowest of its findings.")
+        parts.insert(
+            0, f"**Confidence:** {min(stated):.0%}\nIt is the lowest of the findings below."
+        )
     closing = _closing(answers)
     if closing and not parts[-1].endswith(closing):
         parts.append(closing)

@@ -75,6 +75,7 @@ def _section(specialist: str, briefs: list[Brief]) -> dict[str, Any]:
         "details": [str(line) for brief in briefs for line in brief.get("details", [])],
         "problems": [str(brief["problem"]) for brief in briefs if brief.get("problem")],
         "confidence": min(stated, default=None),
+        "parts": [dict(part) for brief in briefs for part in brief.get("parts", [])],
         "synthetic": any(brief.get("synthetic") for brief in briefs),
     }
 
@@ -128,20 +129,28 @@ def _text(data: Mapping[str, Any]) -> str:
     parts += [_RIBBON] if data["synthetic"] else []
     parts += [f"**Incident:** {data['incident']}"] if data["incident"] and not alone else []
     parts += [_section_text(item) for item in sections]
+    parts += [_overall_text(data)] if sections else []
     if alone and sections[0]["details"]:
         parts.append("\n".join(f"- {line}" for line in sections[0]["details"]))
-    parts += [_overall_text(data)] if data["sections"] else []
-    parts += _list_text("Recommended actions", data["actions"])
-    parts += _list_text("Open questions", data["open_questions"])
+    parts += _list_text("Recommended Actions", data["actions"])
+    parts += _list_text("Open Questions", data["open_questions"])
+    # Headings of their own: what stands behind them would belong to the last one.
+    parts += [part["text"] for part in sections[0]["parts"]] if alone else []
     parts += [data["closing"]] if data["closing"] else []
     return "\n\n".join(parts)
 
 
 def _section_text(item: Mapping[str, Any]) -> str:
     mark = " (synthetic)" if item["synthetic"] else ""
-    value = item["confidence"]
-    end = f" (Confidence: {value:.0%})" if value is not None else ""
-    return f"**{item['subject']}{mark}:** {_all(item)}{end}"
+    return f"**{item['subject']}{mark}:** {_all(item)}{_confidence_text(item)}"
+
+
+def _confidence_text(item: Mapping[str, Any]) -> str:
+    """Return the confidence of a subject, or of each of its parts."""
+    if item["confidence"] is None:
+        return ""
+    each = ", ".join(f"{part['confidence']:.0%} for {part['name']}" for part in item["parts"])
+    return f" (Confidence: {each or format(item['confidence'], '.0%')})"
 
 
 def _overall_text(data: Mapping[str, Any]) -> str:
@@ -151,7 +160,7 @@ def _overall_text(data: Mapping[str, Any]) -> str:
     rule = f"It is the lowest of the specialists'; their mean would be {mean:.0%}."
     if len(data["sections"]) == 1:
         rule = "It is that of the one specialist who was asked."
-    return f"**Overall confidence:** {overall:.0%}\n{rule}"
+    return f"**Overall Confidence:** {overall:.0%}\n{rule}"
 
 
 def _list_text(title: str, items: list[str]) -> list[str]:

@@ -6,18 +6,19 @@ unknown one leaves it open. A rule that was set aside is never offered as valid.
 category or none; it does not say that an assessment or a statement is enough. Every answer ends as
 a screening aid.
 
-Confidence: the share of required inputs that are known (all, once one limit is not met; none
-without a rule that can be used), the mean over proposals, times what a secondary source and the
-table's age leave, times the cost of made-up proposals.
+Confidence, for each proposal: the share of required inputs that are known (all, once one limit is
+not met; none without a rule that can be used), times what a secondary source and the table's age
+leave, times the cost of made-up proposals. The lowest counts for the whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from adk_prism.apps.recovery import confidence
-from adk_prism.apps.recovery.finding import Finding, Need
+from adk_prism.apps.recovery.finding import Finding, Need, Part
 from adk_prism.apps.recovery.library import Sheet
 from adk_prism.apps.recovery.library.records import Proposal
 from adk_prism.apps.recovery.library.tables import NepaTable
@@ -42,6 +43,10 @@ def screen_nepa(case: Case, inputs: Mapping[str, Any]) -> Finding:
     table = case.tables.nepa()
     proposals = choose_proposals(case, table, inputs)
     rows = [_screen(proposal, table, case) for proposal in proposals.rows]
+    shared = _shared_factors(case, table, proposals)
+    for row in rows:
+        effects = math.prod(factor.effect for factor in shared)
+        row["confidence"] = round(row["known_inputs"] * effects, 4)
     data = case.data | {
         "proposals": rows,
         "checked_on": table.checked_on.isoformat(),
@@ -50,10 +55,11 @@ def screen_nepa(case: Case, inputs: Mapping[str, Any]) -> Finding:
     return Finding(
         title="NEPA screening",
         headline=" ".join(_sentence(row) for row in rows),
-        body=(*(line for row in rows for line in _lines(row)), *_notes(data)),
+        body=tuple(_notes(data)),
         data=data,
         proof=Proof(
-            factors=_factors(case, table, proposals, rows),
+            factors=(_known_factor(rows), *shared),
+            parts=tuple((row["proposal_id"], row["confidence"]) for row in rows),
             citations=_citations(case, proposals, rows),
             reasoning=tuple(step for row in rows for step in row["trace"]),
         ),
@@ -61,6 +67,7 @@ def screen_nepa(case: Case, inputs: Mapping[str, Any]) -> Finding:
         actions=_actions(rows),
         needs=tuple(need for row in rows for need in _needs(row)),
         closing=data["closing"],
+        parts=tuple(_part(row) for row in rows),
     )
 
 
@@ -115,16 +122,16 @@ def _trace(row: dict[str, Any], outcome: str) -> list[str]:
     return [found, *tests, f"{row['proposal_id']}: {outcome}."]
 
 
-def _factors(
-    case: Case, table: NepaTable, proposals: Sheet[Proposal], rows: list[dict[str, Any]]
-) -> tuple[Factor, ...]:
-    known = sum(row["known_inputs"] for row in rows) / len(rows)
-    why = "required inputs that are known; none where no rule can be used; mean over proposals"
-    return (
-        confidence.share("known_inputs", known, why),
-        *table_factors(case, table),
-        confidence.synthetic(case.tables.confidence(), proposals),
-    )
+def _known_factor(rows: list[dict[str, Any]]) -> Factor:
+    known = min(row["known_inputs"] for row in rows)
+    why = "required inputs that are known, of the proposal that knows least; none without a usable rule"
+    return confidence.share("known_inputs", known, why)
+
+
+def _shared_factors(case: Case, table: NepaTable, proposals: Sheet[Proposal]) -> tuple[Factor, ...]:
+    """Return what weakens the screening of every proposal alike."""
+    made_up = confidence.synthetic(case.tables.confidence(), proposals)
+    return (*table_factors(case, table), made_up)
 
 
 def _citations(
@@ -158,13 +165,18 @@ def _reason(row: dict[str, Any]) -> str:
     return f", not known: {unknown}" if unknown else ""
 
 
+def _part(row: dict[str, Any]) -> Part:
+    title = f"{row['proposal_id']} {row['name']}: {row['outcome']}"
+    basis = f"{row['rule']} ({row['rule_title']}; {row['rule_status']})" if row["rule"] else ""
+    return Part(row["proposal_id"], title, tuple(_lines(row)), basis, row["confidence"])
+
+
 def _lines(row: dict[str, Any]) -> list[str]:
     if not row["tests"]:
         return []
-    tests = "; ".join(test["detail"] for test in row["tests"])
-    lines = [f"{row['proposal_id']} under {row['rule']}, {row['rule_title']}: {tests}."]
+    lines = [f"{'; '.join(test['detail'] for test in row['tests'])}."]
     if row["document"] and row["outcome"] != _NONE_FITS:
-        lines.append(f"{row['proposal_id']}: to be recorded in a {row['document']}.")
+        lines.append(f"To be recorded in a {row['document']}.")
     return lines
 
 

@@ -52,7 +52,7 @@ def examine_sector(case: Case, sector_id: str) -> Finding:
         data=data,
         proof=Proof(
             factors=sector_factors(case, only),
-            citations=(only.citation(), *scheme_citations(case, scheme, mtbs)),
+            citations=(sectors.citation(), *scheme_citations(case, scheme, mtbs)),
             reasoning=(
                 f"Took the mean {row.dnbr_mean:g} and the spread {row.dnbr_sd:g} of {row.sector_id}.",
                 "Spread the pixels normally over the classes.",

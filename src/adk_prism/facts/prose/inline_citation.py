@@ -1,0 +1,115 @@
+"""Citations inside sentences, which no label announces: laws by their numbers, authors with a year, DOIs.
+
+`36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et
+al., 1988)`, `Lowell et al. (1992)`; `doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an
+author only behind an ordinary word, in a text that cites several authors as well: else it says where and
+when something was (`the Bootleg Fire (Oregon, 2021)`, `the agreement (Paris, 2015)`).
+
+Patterns are bounded, and none is repeated inside another: a line costs as much as it is long.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH", "Art", "§")
+"""What the number of any law that is read contains."""
+
+_LAW = re.compile(
+    r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
+    r"[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
+)
+_ARTICLE = re.compile(r"\bArt(?:\.|icle)\s\d{1,4}[a-z]?(?:\(\w{1,4}\)){0,4}\s[A-Z][A-Za-z]*[A-Z]\b")
+_SECTION = re.compile(
+    r"(?<![\w.])(?:[A-Z][\w.]{1,20}\s(?:&\s)?){1,6}§{1,2}\s?\d[\w.]*(?:\([a-zA-Z0-9]{1,4}\))*"
+)
+_YEAR = r"(?:1[5-9]|20)\d\d[a-z]?"
+_NAME = r"[^\W\d_a-zß-öø-ÿ][\w'’-]{1,40}"
+_SEVERAL = rf"{_NAME}(?:,?\set\sal\.?|(?:,\s{_NAME}){{0,4}},?\s(?:&|and|und|et|y)\s{_NAME})"
+_LEAD = r"(?:(?:see|cf\.|e\.g\.,?|vgl\.)\s)?"
+_PAGES = r"(?:,\s(?:pp?\.\s?)?\d{1,5}(?:[-–]\d{1,5})?)?"
+_BRACKETS = re.compile(r"\((?P<inside>[^()]{4,300})\)")
+_AUTHORS = re.compile(rf"{_LEAD}(?P<who>{_SEVERAL}),?\s(?P<year>{_YEAR}){_PAGES}")
+_AUTHOR = re.compile(rf"{_LEAD}(?P<who>{_NAME}),\s(?P<year>{_YEAR}){_PAGES}")
+_TOLD = re.compile(rf"(?<!\w)(?P<who>{_SEVERAL})\s\((?P<year>{_YEAR})\)")
+_WORD_BEFORE = re.compile(r"(?P<word>[\w'’-]{1,40})[^\w\s]?$")
+_DATES = frozenset(
+    """january february march april may june july august september october november december jan feb mar apr
+    jun jul aug sep sept oct nov dec spring summer autumn fall winter early mid late since""".split()
+)
+_DOI = re.compile(
+    r"(?:https?://(?:dx\.)?doi\.org/|\bdoi:\s?)(?P<doi>10\.\d{4,9}/[^\s<>()\[\]\"',;]{1,200})", re.I
+)
+_MAY_HOLD = re.compile(rf"\({_YEAR}\)|\s{_YEAR}(?:,[^()]{{0,20}})?[);]|doi[:.]", re.I)
+
+
+_LAWS = ((LAWS[:-2], _LAW), (LAWS[-2:-1], _ARTICLE), (LAWS[-1:], _SECTION))
+"""Each pattern with what any match of it contains."""
+
+
+class Inline(Struct, frozen=True, gc=False):
+    """A source that a sentence names."""
+
+    source: str
+    uri: str = ""
+    by_author: bool = False
+    """It may be the short form of a source that a list gives in full."""
+    is_single: bool = False
+    """One name, which only other authors make an author."""
+
+
+def may_cite(text: str) -> bool:
+    """Tell whether a text may name a source. A wrong yes only costs time."""
+    return has_any(text, LAWS) or _MAY_HOLD.search(text) is not None
+
+
+def has_any(text: str, signs: tuple[str, ...]) -> bool:
+    """Tell whether a text holds one of some signs."""
+    for sign in signs:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
+        if sign in text:
+            return True
+    return False
+
+
+def read_inline(text: str) -> Iterator[Inline]:
+    """Yield the sources that a line names inside its sentences."""
+    for signs, pattern in _LAWS:
+        if has_any(text, signs):
+            for law in pattern.finditer(text):
+                yield Inline(law[0].rstrip("."))
+    if _MAY_HOLD.search(text) is None:
+        return
+    for match in _TOLD.finditer(text):
+        yield _authored(match)
+    for match in _BRACKETS.finditer(text):
+        yield from _bracketed(match["inside"], text[: match.start("inside") - 1].rstrip())
+    for match in _DOI.finditer(text):
+        address = f"https://doi.org/{match['doi'].rstrip('.:')}"
+        yield Inline(address, address)
+
+
+def _bracketed(inside: str, before: str) -> Iterator[Inline]:
+    """Yield the authors of a bracket; one name alone only if all its pieces are authors."""
+    pieces = [piece.strip() for piece in inside.split(";")]
+    several = [_AUTHORS.fullmatch(piece) for piece in pieces]
+    single = [_AUTHOR.fullmatch(piece) for piece in pieces]
+    is_list = all(one or other for one, other in zip(several, single, strict=True))
+    for authors, author in zip(several, single, strict=True):
+        if authors is not None:
+            yield _authored(authors)
+        elif author is not None and is_list and _is_author(author["who"], before):
+            yield _authored(author, is_single=True)
+
+
+def _is_author(name: str, before: str) -> bool:
+    """Tell an author from a place or a month: those say more of the name before the bracket."""
+    word = _WORD_BEFORE.search(before[-60:])
+    return name.lower() not in _DATES and word is not None and word["word"].islower()
+
+
+def _authored(match: re.Match[str], *, is_single: bool = False) -> Inline:
+    who = match["who"].replace(", et", " et")
+    return Inline(f"{who}, {match['year']}", by_author=True, is_single=is_single)
