@@ -48,12 +48,14 @@ _LIBRARIES = (
 """Loggers, with all below them, that are nobody's app: what they say below a warning is about themselves,
 often several lines for a request."""
 
+QUIET = (*_LIBRARIES, *_ADK)
+
 
 def route_logging(report: Report, level: LogLevel = "info") -> None:
     """Make diagnostics of this process's log records: of libraries from warnings, of others from `level`."""
     number = logging.getLevelNamesMapping()[level.upper()]
     logging.basicConfig(level=number, handlers=[_Bridge(report)], force=True)
-    for name in (*_LIBRARIES, *_ADK):
+    for name in QUIET:
         is_wanted = level == "debug" and name in _ADK
         logging.getLogger(name).setLevel(number if is_wanted else max(number, logging.WARNING))
     logging.captureWarnings(True)
