@@ -371,8 +371,8 @@ class Settings:
         if self.dev and (not self.is_loopback or self.public_url):
             where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
             return (
-                f"--dev lets any page of a machine call, and others reach this server {where};"
-                " name the pages with --allow-origin instead."
+                f"--dev is for one machine, and others can reach this server {where};"
+                " name the pages that may call with --allow-origin instead."
             )
         for text in self.allow_origin:
             if parse_origin(text) is None:

@@ -53,10 +53,17 @@ def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:
     """Return who is shown full texts of errors.
 
     Unless the operator says, those on this machine, if nothing says that others call: the server itself
-    listens on a loopback address, and there is no identity, no public address and no page of another origin.
-    A program that the server is part of may listen anywhere: there, nobody.
+    listens on a loopback address, and there is no identity, no other name, no page of another origin and no
+    proxy. A program that the server is part of may listen anywhere: there, nobody.
     """
     if settings.errors:
         return settings.errors
-    others = settings.has_identity or settings.public_url or settings.allow_origin
+    others = (
+        settings.has_identity
+        or settings.public_url
+        or settings.allow_origin
+        or settings.allow_host
+        or settings.root_path
+        or settings.trusted_proxy
+    )
     return "unforwarded" if listens and settings.is_loopback and not others else "reference"
