@@ -26,6 +26,8 @@ class Diagnostic(Struct, frozen=True, kw_only=True, omit_defaults=True):
     app: str = ""
     cause: str = ""
     """The exception with its stack, or upstream's raw text."""
+    message: str = ""
+    """What the exception says, in a line or a few: what a developer is shown on their own machine."""
 
 
 Report = Callable[[Diagnostic], None]

@@ -161,6 +161,25 @@ def test_an_app_that_does_not_load_is_a_failure(said: Said, tmp_path: Path) -> N
     assert "not today" in err
 
 
+def test_what_is_wrong_is_said_in_one_line(said: Said, tmp_path: Path) -> None:
+    """The wrong field, and where; what a model's client says. On stdout, which may be kept, a reference."""
+    for name, field in (("misspelt", "modle"), ("keyless", "model")):
+        app = tmp_path / "agents" / name
+        app.mkdir(parents=True)
+        code = f"Agent(name={name!r}, {field}='gemini-2.5-flash')"
+        (app / "agent.py").write_text(f"from google.adk.agents import Agent\nroot_agent = {code}\n")
+    code, out, err = said("misspelt", "hi", "--dir", "agents")
+    assert (code, out) == (1, "")
+    why = "LlmAgent: modle: Extra inputs are not permitted (agents/misspelt/agent.py, line 2)"
+    assert why in err
+    assert "pydantic.dev" not in err
+    code, out, err = said("keyless", "hi", "--dir", "agents", "--as", "ai-sdk")
+    assert code == 1
+    assert "No API key was provided" in err
+    assert "No API key was provided" not in out
+    assert "Reference: " in out
+
+
 def test_an_impatient_person_may_stop_it(tmp_path: Path) -> None:
     """Ctrl+C ends the run, with the exit code that shells give."""
     # Whatever started the tests may have told its children to take no notice of Ctrl+C.

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from adk_prism.cli.options import add_settings
-from adk_prism.server.settings import Settings, read_settings
+from adk_prism.server.setting_sources import read_settings
+from adk_prism.server.settings import Settings
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/cluster.md"
 CLOSING = 2

@@ -77,7 +77,9 @@ async def opened(http: httpx.AsyncClient, app: str) -> AsyncIterator[Adk]:
 
 
 def client_of(server: Server) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=server.url, timeout=PATIENCE)
+    return httpx.AsyncClient(
+        base_url=server.url, timeout=PATIENCE, headers={"accept": "application/json"}
+    )
 
 
 async def until_asked(server: Server, adk: Adk) -> None:

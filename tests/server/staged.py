@@ -170,7 +170,11 @@ async def staging(
     transport = httpx.ASGITransport(prism.asgi())
     async with (
         prism.lifespan(None),
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
+        httpx.AsyncClient(
+            transport=transport,
+            base_url="http://127.0.0.1:8000",
+            headers={"accept": "application/json"},
+        ) as client,
     ):
         yield Stage(client, prism.context, runner, reports)
 

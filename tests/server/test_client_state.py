@@ -34,7 +34,11 @@ async def serving(*keys: str) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(prism.asgi())
     async with (
         prism.lifespan(None),
-        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client,
+        httpx.AsyncClient(
+            transport=transport,
+            base_url="http://127.0.0.1:8000",
+            headers={"accept": "application/json"},
+        ) as client,
     ):
         await client.post(SESSION)
         yield client

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.server.operating.diagnostics_sink import route_logging, sink
+from adk_prism.server.operating.diagnostics_sink import QUIET, route_logging, sink
+from adk_prism.server.settings import LogLevel
 
 FULL = Diagnostic(
     kind="run failed", detail="it broke", correlation="c1", run="r1", app="tour", cause="a\nb"
@@ -60,12 +61,14 @@ def test_a_client_cannot_write_lines_of_its_own(form: str) -> None:
 def untouched() -> Iterator[None]:
     """Put logging and warnings back as they were."""
     root = logging.getLogger()
-    before = (root.level, list(root.handlers))
+    handlers = list(root.handlers)
+    levels = {name: logging.getLogger(name).level for name in (*QUIET, "root")}
     with warnings.catch_warnings():
         yield
     logging.captureWarnings(False)
-    root.setLevel(before[0])
-    root.handlers[:] = before[1]
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    root.handlers[:] = handlers
 
 
 @pytest.mark.usefixtures("untouched")
@@ -87,3 +90,38 @@ def test_libraries_speak_from_warnings_up() -> None:
         ("error", "uvicorn.error: broke"),
     ]
     assert "KeyError" in told[1].cause
+
+
+LEVELS: dict[LogLevel, list[str]] = {
+    "debug": ["shop.agent debug", "shop.agent info", "shop.agent warning", "google_adk.x debug"],
+    "info": ["shop.agent info", "shop.agent warning"],
+    "warning": ["shop.agent warning"],
+    "error": [],
+}
+
+
+@pytest.mark.usefixtures("untouched")
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_app_is_heard_from_the_level_that_is_set(level: LogLevel) -> None:
+    """Its own loggers, whatever they are called; libraries from warnings up, with debug ADK too."""
+    told: list[Diagnostic] = []
+    route_logging(told.append, level)
+    for name, number in (
+        ("shop.agent", logging.DEBUG),
+        ("shop.agent", logging.INFO),
+        ("shop.agent", logging.WARNING),
+        ("google_adk.x", logging.DEBUG),
+        ("uvicorn.access", logging.INFO),
+        ("httpx", logging.INFO),
+    ):
+        logging.getLogger(name).log(number, "%s", logging.getLevelName(number).lower())
+    assert [each.detail.replace(":", "") for each in told] == LEVELS[level]
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_record_that_cannot_be_written_is_told_as_it_came() -> None:
+    """An app's mistake in its arguments ends nothing, and is not lost."""
+    told: list[Diagnostic] = []
+    route_logging(told.append)
+    logging.getLogger("shop").warning("%d eggs", "no")
+    assert told[0].detail == "shop: %d eggs ('no',)"

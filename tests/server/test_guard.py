@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from adk_prism.diagnostics import Diagnostic
+from adk_prism.errors import UsageError
 from adk_prism.server.guards.guard import Guard
+from adk_prism.server.guards.refusals import MOST_ORIGINS
 from adk_prism.server.settings import Settings
 
 LOCAL = ("127.0.0.1", 8000)
@@ -24,7 +28,13 @@ class Call:
     server: tuple[str, int] | None = LOCAL
     scheme: str = "http"
     settings: dict[str, Any] = field(default_factory=dict)
+    more: dict[str, str] = field(default_factory=dict)
+    """Further headers."""
 
+
+DEV = {"dev": True}
+PUBLIC = "https://agents.example"
+FORWARDED = {"x-forwarded-host": "agents.example", "x-forwarded-proto": "https"}
 
 CALLS = [
     Call("no origin", True),
@@ -90,6 +100,66 @@ CALLS = [
         settings={"allow_origin": ("https://app.example",)},
     ),
     Call(
+        "public url, behind a proxy that changes Host",
+        True,
+        origin="https://agents.example",
+        settings={"public_url": "https://agents.example/prefix"},
+    ),
+    Call("--dev: a page of this machine", True, origin="http://localhost:3000", settings=DEV),
+    Call("--dev: by address", True, origin="http://127.0.0.1:5173", settings=DEV),
+    Call("--dev: IPv6", True, origin="http://[::1]:3000", settings=DEV),
+    Call("--dev: TLS", True, origin="https://localhost:3000", settings=DEV),
+    Call("--dev: another machine's", False, origin="http://192.168.1.7:3000", settings=DEV),
+    Call("--dev: another site", False, origin="https://evil.example", settings=DEV),
+    Call("--dev: begins like us", False, origin="http://localhost.evil.example", settings=DEV),
+    Call("--dev: null", False, origin="null", settings=DEV),
+    Call(
+        "--dev: not over loopback",
+        False,
+        host="x.example",
+        origin="http://localhost:3000",
+        server=LAN,
+        settings=DEV,
+    ),
+    Call("--dev: a rebound name", False, host="evil.example:8000", settings=DEV),
+    Call("forwarded host, from anybody", False, origin=PUBLIC, more=FORWARDED),
+    Call(
+        "forwarded host, from a trusted proxy",
+        True,
+        origin=PUBLIC,
+        more=FORWARDED,
+        settings={"trusted_proxy": ("127.0.0.0/8",)},
+    ),
+    Call(
+        "forwarded host, from another than the trusted proxy",
+        False,
+        origin=PUBLIC,
+        more=FORWARDED,
+        settings={"trusted_proxy": ("10.0.0.5",)},
+    ),
+    Call(
+        "forwarded host of a client before the proxy's own",
+        False,
+        origin="https://evil.example",
+        more={"x-forwarded-host": "evil.example, agents.example", "x-forwarded-proto": "https"},
+        settings={"trusted_proxy": ("127.0.0.1",)},
+    ),
+    Call(
+        "forwarded host that is another origin",
+        False,
+        origin="https://evil.example",
+        more=FORWARDED,
+        settings={"trusted_proxy": ("127.0.0.1",)},
+    ),
+    Call(
+        "forwarded host does not excuse a rebound name",
+        False,
+        host="evil.example",
+        origin=PUBLIC,
+        more=FORWARDED,
+        settings={"trusted_proxy": ("127.0.0.1",)},
+    ),
+    Call(
         "public url is same origin",
         True,
         host="agents.example",
@@ -102,10 +172,11 @@ CALLS = [
 class Server:
     """An application behind the guard, and what it answered."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, listens: bool = True) -> None:
         self.reached = False
         self.sent: list[Message] = []
-        self._guard = Guard(self._app, settings)
+        self.reports: list[Diagnostic] = []
+        self._guard = Guard(self._app, settings, self.reports.append, listens=listens)
 
     async def _app(self, scope: Scope, _receive: Receive, send: Send) -> None:
         self.reached = True
@@ -123,12 +194,17 @@ class Server:
         await self._guard(scope, self._receive, self._send)
 
     @property
+    def detail(self) -> str:
+        """What the last refusal says."""
+        return str(json.loads(self.sent[-1]["body"])["detail"])
+
+    @property
     def headers(self) -> dict[bytes, bytes]:
         return dict(self.sent[0]["headers"])
 
 
 def scope_of(call: Call, kind: str = "http", method: str = "GET", **headers: str) -> Scope:
-    named = {"host": call.host, "origin": call.origin} | {
+    named = {"host": call.host, "origin": call.origin, **call.more} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
     return {
@@ -137,6 +213,7 @@ def scope_of(call: Call, kind: str = "http", method: str = "GET", **headers: str
         "path": "/health",
         "scheme": call.scheme if kind == "http" else call.scheme.replace("http", "ws"),
         "server": call.server,
+        "client": ("127.0.0.1", 1),
         "headers": [(k.encode(), v.encode()) for k, v in named.items() if v is not None],
     }
 
@@ -220,3 +297,100 @@ async def test_lifespan_passes() -> None:
     server = Server(Settings())
     await server.ask({"type": "lifespan"})
     assert server.reached
+
+
+# --------------------------------------------------------------------------- what a refusal says
+
+
+@dataclass(frozen=True)
+class Refused:
+    id: str
+    call: Call
+    says: tuple[str, ...]
+    not_said: str = "Settings"
+    listens: bool = True
+
+
+PAGE = "http://localhost:3000"
+REFUSED = [
+    Refused(
+        "another origin",
+        Call("", False, origin=PAGE),
+        ("--allow-origin http://localhost:3000", "--public-url http://localhost:3000"),
+    ),
+    Refused(
+        "another origin, of a program",
+        Call("", False, origin=PAGE),
+        (
+            "Settings(allow_origin=('http://localhost:3000',))",
+            "Settings(public_url='http://localho",
+        ),
+        not_said="--",
+        listens=False,
+    ),
+    Refused(
+        "a host, of a program",
+        Call("", False, host="agents.example"),
+        ("Settings(allow_host=(…,))", "Settings(public_url=…)"),
+        not_said="--",
+        listens=False,
+    ),
+    Refused(
+        "nginx: the browser says that it is the same origin",
+        Call("", False, origin=PUBLIC, more={"sec-fetch-site": "same-origin"}),
+        ("a proxy", "changes Host", "'127.0.0.1:8000'", "--public-url https://agents.example"),
+        not_said="--allow-origin",
+    ),
+    Refused(
+        "Next.js: the proxy says what the page called",
+        Call("", False, origin=PAGE, more={"x-forwarded-host": "localhost:3000"}),
+        ("a proxy", "changes Host", "--public-url http://localhost:3000"),
+        not_said="--allow-origin",
+    ),
+    Refused(
+        "a proxy for another page",
+        Call("", False, origin="https://evil.example", more=FORWARDED),
+        ("--allow-origin https://evil.example",),
+        not_said="changes Host",
+    ),
+    Refused("no origin that could be allowed", Call("", False, origin="null"), ("'null'",), "--"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
+async def test_a_refusal_says_what_helps(case: Refused) -> None:
+    """In the words of whoever runs the server; through a proxy, what the proxy does."""
+    server = Server(Settings(**case.call.settings), listens=case.listens)
+    await server.ask(scope_of(case.call, method="POST"))
+    assert server.sent[0]["status"] == 403
+    for words in case.says:
+        assert words in server.detail
+    assert case.not_said not in server.detail
+
+
+async def test_the_operator_is_told_of_an_origin_once() -> None:
+    """With the option that allows it, for each origin; of so many, and no more."""
+    server = Server(Settings())
+    for _ in range(3):
+        for origin in ("http://localhost:3000", "http://localhost:5173"):
+            await server.ask(scope_of(Call("", False, origin=origin)))
+    assert [report.kind for report in server.reports] == ["origin refused"] * 2
+    assert "--allow-origin http://localhost:3000" in server.reports[0].detail
+    assert "--allow-origin http://localhost:5173" in server.reports[1].detail
+    for number in range(2 * MOST_ORIGINS):
+        await server.ask(scope_of(Call("", False, origin=f"http://{number}.example")))
+    assert len(server.reports) == MOST_ORIGINS
+    assert not server.reached
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"host": "0.0.0.0", "insecure": True}, {"public_url": "https://agents.example"}],
+    ids=["other machines", "a public address"],
+)
+def test_dev_is_for_one_machine(settings: dict[str, Any]) -> None:
+    """Where others reach the server, pages of their machines would be let in: one clear line."""
+    with pytest.raises(UsageError, match="--dev") as refused:
+        Settings(dev=True, **settings)
+    assert "--allow-origin" in refused.value.detail
+    assert "\n" not in refused.value.detail

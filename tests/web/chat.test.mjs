@@ -127,9 +127,10 @@ test('a sign-in is handed over', async () => {
 
 test('a failed run says so and can be tried again', async () => {
   await ask(page, 'exception', { wait: false });
-  await page.getByRole('alert').waitFor();
+  // The developer's own machine: what the exception says, live and when the chat is loaded again.
+  await page.getByRole('alert').getByText('This tool always fails').waitFor();
   await page.reload();
-  await page.getByRole('alert').getByText('failed').waitFor();
+  await page.getByRole('alert').getByText('This tool always fails').waitFor();
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('alert').waitFor();
 });

@@ -29,7 +29,8 @@ from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.server.settings import Settings, read_settings
+from adk_prism.server.setting_sources import read_settings
+from adk_prism.server.settings import Settings
 from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ class Teller:
         if diagnostic.correlation in self._told:
             return
         self._told |= {diagnostic.correlation} - {""}
-        cause = diagnostic.cause.rstrip().rpartition("\n")[2]
+        cause = diagnostic.message or diagnostic.cause.rstrip().rpartition("\n")[2]
         words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
         line = ": ".join(word.rstrip(".") for word in words if word)
         self._say("".join(c if c.isprintable() else " " for c in line))

@@ -71,12 +71,15 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     # Importing ADK takes seconds; a port that is taken is told before that.
-    from adk_prism.server.app import create_app
+    from adk_prism.server.app import build_app
     from adk_prism.server.operating.diagnostics_sink import route_logging, sink
+    from adk_prism.server.operating.operations import open_operations
+    from adk_prism.server.secrecy import secrets_of
 
-    report = sink(settings.log_format)
-    route_logging(report)
-    app = create_app(settings=settings, report=report)
+    report, secrets = sink(settings.log_format), secrets_of(settings)
+    route_logging(secrets.telling(report), settings.log_level)
+    operations = open_operations(settings, secrets, report, listens=True)
+    app = build_app(settings.agents_dir, settings, operations)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(app, listeners, announces))
     return 0

@@ -180,7 +180,7 @@ def connect(url: str, token: Token | None = None) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=url.rstrip("/"),
         timeout=httpx.Timeout(SILENCE, connect=CONNECT),
-        headers={"accept-encoding": "identity"},
+        headers={"accept": "application/json, */*", "accept-encoding": "identity"},
         auth=token,
         # A proxy that is set for the internet does not lead back to this machine.
         trust_env=parts.hostname not in _SAFE_HOSTS,

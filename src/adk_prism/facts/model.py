@@ -328,6 +328,8 @@ class ArtifactSaved(_Fact):
     filename: str
     version: int
     speaker: Speaker
+    part: str
+    """Which of the event's: `artifact-0` for the first that it saved."""
 
 
 class AgentTransferred(_Fact):

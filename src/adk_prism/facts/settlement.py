@@ -64,8 +64,8 @@ def _cite(event: AdkEvent, sources: Sources, out: list[Fact]) -> None:
 def _act(actions: Actions, speaker: Speaker, out: list[Fact]) -> None:
     if actions.state_delta:
         out.append(StateChanged(actions.state_delta, speaker))
-    for filename, version in actions.artifact_delta.items():
-        out.append(ArtifactSaved(filename, version, speaker))
+    for index, (filename, version) in enumerate(actions.artifact_delta.items()):
+        out.append(ArtifactSaved(filename, version, speaker, f"artifact-{index}"))
     if actions.transfer_to_agent:
         out.append(AgentTransferred(actions.transfer_to_agent, actions.transfer_reason or ""))
 

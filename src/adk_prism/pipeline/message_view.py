@@ -16,6 +16,7 @@ from adk_prism.pipeline.follow import Follower, Stream, View
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Frame
 from adk_prism.projection.ai_sdk.projection import Scope
+from adk_prism.projection.contract import Complete, completing
 from adk_prism.projection.registry import protocol
 
 
@@ -40,14 +41,19 @@ def scope_of(turn: Turn, index: int) -> Scope:
 
 
 async def open_message(
-    follower: Follower, turn: Turn, dialect: str, files: FileLinks
+    follower: Follower,
+    turn: Turn,
+    dialect: str,
+    files: FileLinks,
+    complete: Complete | None = None,
 ) -> MessageView:
-    """Return a view of a turn from its beginning."""
+    """Return a view of a turn from its beginning, with its error texts completed."""
     turn = told(turn)
     views = []
     for index, run in enumerate(turn.runs):
-        spec = protocol("ai-sdk", dialect, files, scope_of(turn, index))
-        variant = (dialect, files.base, f"{index} of {len(turn.runs)}")
+        spec = completing(protocol("ai-sdk", dialect, files, scope_of(turn, index)), complete)
+        place = f"{index} of {len(turn.runs)}"
+        variant = (dialect, files.base, place, *(["completed"] if complete else []))
         stream = Stream(run.summary.run, "ai-sdk", variant, named=True)
         views.append(await follower.open(stream, spec))
     return MessageView(views)

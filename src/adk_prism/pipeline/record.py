@@ -20,6 +20,7 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import OWNED, Lease
 from adk_prism.source.contract import EventSource
+from adk_prism.source.error_text import message_of
 
 STOPPED = "server_stopped"
 OWNER_LOST = "owner_lost"
@@ -175,6 +176,7 @@ class Recorder:
                 run=self._run,
                 app=self.head.origin.app if self.head else "",
                 cause=cause_of(error) if error is not None else "",
+                message=message_of(error) if error is not None else "",
             )
         )
         return correlation

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from adk_prism.runlog.entry import Entry, RunStarted
 
@@ -33,6 +33,10 @@ class Projection(Protocol[Frame_co]):
         """Return the frames that `entry` causes. Entries come in order, from cursor 1, once."""
 
 
+Complete = Callable[[str], str]
+"""Takes the text of an error as the log has it; gives the one to show."""
+
+
 class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
     """One protocol: how to make its projection, and its frames' payloads."""
 
@@ -42,6 +46,8 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
     payload: Callable[[Frame], Payload]
     failure: Callable[[str], Sequence[Payload]]
     """What tells a client that the stream itself broke off: frames of no entry, so without a place."""
+    completed: Callable[[Frame, Complete], Frame]
+    """The frame with its error text completed; itself, where it tells no error."""
     named: bool = False
     """Positions name the run (`run:12.3`): all that its clients have to come back with is the last one."""
     headers: Mapping[str, str] = {}
@@ -51,3 +57,14 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
         """Return what the positions of a run begin with, which is told by its first entry."""
         record = first.record
         return record.run if self.named and isinstance(record, RunStarted) else ""
+
+
+def completing(spec: ProtocolSpec[Frame], complete: Complete | None) -> ProtocolSpec[Frame]:
+    """Return a protocol whose payloads have completed error texts; the same one if there is nothing to do."""
+    if complete is None:
+        return spec
+
+    def payload(frame: Frame) -> Payload:
+        return spec.payload(spec.completed(frame, complete))
+
+    return structs.replace(spec, payload=payload)

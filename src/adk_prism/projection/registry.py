@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from adk_prism.errors import NotBuilt, UsageError
-from adk_prism.projection.adk.frames import AdkFrame
+from adk_prism.projection.adk.frames import AdkFrame, completed_event
 from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.ai_sdk import frames as ai_sdk_frames
 from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
+from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Done
 from adk_prism.projection.ai_sdk.projection import WHOLE, AiSdkProjection, Scope
@@ -52,12 +53,19 @@ def _studio_failure(text: str) -> list[Payload]:
 
 
 _PLAIN: dict[str, ProtocolSpec[Any]] = {
-    "adk": ProtocolSpec(name="adk", make=AdkProjection, payload=adk_payload, failure=_adk_failure),
+    "adk": ProtocolSpec(
+        name="adk",
+        make=AdkProjection,
+        payload=adk_payload,
+        failure=_adk_failure,
+        completed=completed_event,
+    ),
     "studio": ProtocolSpec(
         name="studio",
         make=StudioProjection,
         payload=studio_frames.payload,
         failure=_studio_failure,
+        completed=studio_frames.completed,
         named=True,
     ),
 }
@@ -81,6 +89,7 @@ def protocol(
             make=lambda: AiSdkProjection(speaks, files, scope),
             payload=ai_sdk_payload,
             failure=_ai_sdk_failure,
+            completed=completed,
             headers={"x-vercel-ai-ui-message-stream": "v1"},
         )
     if name in LATER:

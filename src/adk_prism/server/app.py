@@ -32,10 +32,11 @@ from adk_prism.server.identity.identify import Identify
 from adk_prism.server.lifecycle import Lifecycle, StartOnce
 from adk_prism.server.limits.limit import Limit
 from adk_prism.server.operating.calls import Observe
-from adk_prism.server.operating.operations import open_operations
+from adk_prism.server.operating.operations import Operations, open_operations
 from adk_prism.server.operating.trace import Trace
 from adk_prism.server.parts import make_context
-from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
+from adk_prism.server.problem_form import RESPONSES
+from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_address import ResumeAddress
 from adk_prism.server.routes import (
     adk_artifacts,
@@ -60,7 +61,8 @@ from adk_prism.server.routes import (
     views,
 )
 from adk_prism.server.secrecy import secrets_of
-from adk_prism.server.settings import DATA_DIR, Settings, read_settings
+from adk_prism.server.setting_sources import read_settings
+from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
@@ -108,6 +110,16 @@ def create_app(
     """
     settings = settings or read_settings({}, os.environ, Path.cwd())
     operations = open_operations(settings, secrets_of(settings), report)
+    return build_app(agents_dir, settings, operations, authenticate)
+
+
+def build_app(
+    agents_dir: str | Path | None,
+    settings: Settings,
+    operations: Operations,
+    authenticate: Authenticate | None = None,
+) -> FastAPI:
+    """Return an application as `create_app` does, with an operator's side of its own."""
     folder = Path(agents_dir or settings.agents_dir) if agents_dir or settings.agents_dir else None
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
@@ -145,7 +157,7 @@ def assemble(context: Context) -> FastAPI:
     app.state.context = context
     for routes in ROUTERS:
         app.include_router(routes(context))
-    add_problems(app, context.report)
+    add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings
     uploads = {recordings.PATH: ("--upload-limit", settings.upload_limit)}
@@ -155,8 +167,9 @@ def assemble(context: Context) -> FastAPI:
     if any(limits):
         app.add_middleware(Limit, limits=limits, refused=context.metrics.refused)
     app.add_middleware(Identify, identity=context.identity, links=context.links)
-    app.add_middleware(ProblemEdge, report=context.report)
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
+    listens = context.operations.listens
+    app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
     app.add_middleware(Trace)
     app.add_middleware(Observe, calls=context.operations.calls)
     app.add_middleware(ResumeAddress)

@@ -21,6 +21,7 @@ from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
+from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.identity import Identity
@@ -71,6 +72,11 @@ class Context:
     def metrics(self) -> Metrics:
         """The server's numbers."""
         return self.operations.metrics
+
+    @property
+    def errors(self) -> ErrorTexts:
+        """The full texts of errors, for who may see them."""
+        return self.operations.errors
 
     @property
     def audit(self) -> Trail:

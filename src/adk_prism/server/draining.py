@@ -41,6 +41,7 @@ async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socke
         ws_ping_timeout=PING_INTERVAL,
         server_header=False,
         root_path=context.settings.root_path,
+        forwarded_allow_ips=list(context.settings.trusted_proxy),
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     config.load()

@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.projection.contract import Payload, ProtocolSpec
 from adk_prism.server.context import Context
+from adk_prism.source.error_text import message_of
 
 HEADERS = {
     "content-type": "text/event-stream; charset=utf-8",
@@ -47,14 +48,15 @@ class EventStream(Response):
         self._view = view
         self._spec = spec
         self._report = context.report
+        self._errors = context.errors
         self._patience = context.settings.stalled
         self._sending: float | None = None
         """Since when a write has not gone out."""
         self._guard: asyncio.TimerHandle | None = None
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the view; return without an end of the body where it was cut."""
-        streaming = asyncio.create_task(self._stream(send))
+        streaming = asyncio.create_task(self._stream(scope, send))
         watching = asyncio.create_task(self._watch(receive))
         self._watch_out(streaming)
         try:
@@ -86,7 +88,7 @@ class EventStream(Response):
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    async def _stream(self, send: Send) -> None:
+    async def _stream(self, scope: Scope, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         try:
@@ -96,7 +98,7 @@ class EventStream(Response):
         except OSError:
             return  # the connection is gone
         except Exception as error:  # the edge: the client is told, and the operator why
-            await self._send(send, self._broken(error))
+            await self._send(send, self._broken(error, scope))
         if not self._view.left:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -105,12 +107,17 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": data, "more_body": True})
         self._sending = None
 
-    def _broken(self, error: Exception) -> bytes:
+    def _broken(self, error: Exception, scope: Scope) -> bytes:
         correlation = new_correlation()
         self._report(
-            Diagnostic(kind="stream broken", correlation=correlation, cause=cause_of(error))
+            Diagnostic(
+                kind="stream broken",
+                correlation=correlation,
+                cause=cause_of(error),
+                message=message_of(error),
+            )
         )
-        text = f"The stream broke off. Reference: {correlation}."
+        text = self._errors.text(scope, f"The stream broke off. Reference: {correlation}.")
         return b"".join(map(_unplaced, self._spec.failure(text)))
 
 

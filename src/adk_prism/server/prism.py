@@ -26,7 +26,8 @@ from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.operating.operations import open_operations
 from adk_prism.server.parts import make_context
 from adk_prism.server.secrecy import secrets_of
-from adk_prism.server.settings import Settings, read_settings
+from adk_prism.server.setting_sources import read_settings
+from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 
 

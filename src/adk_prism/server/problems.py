@@ -1,7 +1,9 @@
-"""Every answer that is not a success: `application/problem+json` (RFC 9457).
+"""Every answer that is not a success: `application/problem+json` (RFC 9457), or its text alone.
 
 Decides how an error becomes a status and a text. Ours are safe to show and are shown; anything else
-is one fixed sentence with a correlation id, and the operator gets the cause under the same id.
+is one fixed sentence with a correlation id, and the operator gets the cause under the same id. On a
+developer's own machine the cause's text is shown, too (`error_texts`). Which clients get plain text
+`problem_form` decides.
 ADK's clients look for `detail`, which is there. A body that is JSON of the wrong shape is 422, as
 FastAPI and ADK say; a body that is not JSON is 400.
 
@@ -27,9 +29,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
+from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.operating.calls import CALL
+from adk_prism.server.problem_form import MEDIA_TYPE, TEXT_TYPE, wants_text
+from adk_prism.source.error_text import message_of
 
-MEDIA_TYPE: Final = "application/problem+json"
+TYPE_HEADER: Final = "x-prism-problem"
+REFERENCE_HEADER: Final = "x-prism-reference"
+"""What a problem's type and reference are in, whatever the form of the answer."""
 
 TYPE_PREFIX = "urn:adk-prism:problem:"
 """A name, not an address: nothing has to be reachable for a client to tell problems apart."""
@@ -59,31 +66,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The request's id, which the operator's lines about it have."""
     errors: Sequence[Mapping[str, str]] = ()
     """For a request of the wrong shape: where, and what was expected there."""
-
-
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "Anything but a success is a problem (RFC 9457)",
-        "content": {
-            MEDIA_TYPE: {
-                "schema": {
-                    "type": "object",
-                    "required": ["type", "title", "status", "detail"],
-                    "properties": {
-                        "type": {"type": "string"},
-                        "title": {"type": "string"},
-                        "status": {"type": "integer"},
-                        "detail": {"type": "string"},
-                        "correlation": {"type": "string"},
-                        "request": {"type": "string"},
-                        "errors": {"type": "array", "items": {"type": "object"}},
-                    },
-                }
-            }
-        },
-    }
-}
-"""What OpenAPI says of every route."""
 
 
 # --------------------------------------------------------------------------- from errors
@@ -116,9 +98,16 @@ def _of_ours(error: PrismError, report: Report) -> Problem:
 def _told(error: PrismError, report: Report) -> str:
     """Report an error of ours: its words say it all, unless something else caused it."""
     correlation = new_correlation()
-    cause = cause_of(error) if error.__cause__ is not None else ""
-    kind = error.title.lower()
-    report(Diagnostic(kind=kind, detail=error.detail, correlation=correlation, cause=cause))
+    cause = error.__cause__
+    report(
+        Diagnostic(
+            kind=error.title.lower(),
+            detail=error.detail,
+            correlation=correlation,
+            cause=cause_of(error) if cause is not None else "",
+            message=f"{error.detail} ({message_of(cause)})" if cause is not None else "",
+        )
+    )
     return correlation
 
 
@@ -148,7 +137,13 @@ def _of_http(error: HTTPException) -> Problem:
 
 def _of_unexpected(error: Exception, report: Report) -> Problem:
     correlation = new_correlation()
-    report(Diagnostic(kind="request failed", correlation=correlation, cause=cause_of(error)))
+    told = Diagnostic(
+        kind="request failed",
+        correlation=correlation,
+        cause=cause_of(error),
+        message=message_of(error),
+    )
+    report(told)
     return Problem(
         type=TYPE_PREFIX + "internal-error",
         title=PrismError.title,
@@ -161,19 +156,35 @@ def _of_unexpected(error: Exception, report: Report) -> Problem:
 # --------------------------------------------------------------------------- to responses
 
 
-def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """Return a problem as a response."""
-    sent = dict(headers or {})
+def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a problem as a response in the form that the request can read."""
+    sent = {TYPE_HEADER: problem.type.removeprefix(TYPE_PREFIX), **(headers or {})}
+    if problem.correlation:
+        sent[REFERENCE_HEADER] = problem.correlation
     if (call := CALL.get()) is not None:
         problem = structs.replace(problem, request=call.id)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         sent.setdefault("retry-after", RETRY_AFTER)
-    return Response(
-        msgspec.json.encode(problem),
-        status_code=problem.status,
-        media_type=MEDIA_TYPE,
-        headers=sent,
-    )
+    if wants_text(scope):
+        # It may repeat what a request said, and is nothing but text.
+        sent |= {"x-content-type-options": "nosniff", "vary": "accept"}
+        return Response(_text(problem), problem.status, sent, TEXT_TYPE)
+    return Response(msgspec.json.encode(problem), problem.status, sent, MEDIA_TYPE)
+
+
+def _text(problem: Problem) -> str:
+    """Return all that a person needs of a problem: what it says, and where the operator finds more."""
+    text, reference = problem.detail or problem.title, problem.correlation
+    return f"{text} Reference: {reference}." if reference and reference not in text else text
+
+
+def _completed(problem: Problem, scope: Scope, errors: ErrorTexts | None) -> Problem:
+    """Return a problem with what caused it, for a request that may see that."""
+    if errors is None or not problem.correlation:
+        return problem
+    referred = f"Reference: {problem.correlation}."
+    full = errors.text(scope, referred)
+    return problem if full == referred else structs.replace(problem, detail=full)
 
 
 CHALLENGE = 'Bearer realm="adk-prism"'
@@ -196,7 +207,7 @@ async def refuse(error: PrismError, scope: Scope, receive: Receive, send: Send) 
     problem = Problem(
         type=TYPE_PREFIX + error.kind, title=error.title, status=error.status, detail=error.detail
     )
-    await _answer(respond(problem, headers_of(error)), problem, scope, receive, send)
+    await _answer(respond(problem, scope, headers_of(error)), problem, scope, receive, send)
 
 
 async def _answer(
@@ -214,13 +225,14 @@ async def _close(problem: Problem, send: Send) -> None:
     await send({"type": "websocket.close", "code": code, "reason": problem.title})
 
 
-def add_problems(app: FastAPI, report: Report) -> None:
+def add_problems(app: FastAPI, report: Report, errors: ErrorTexts | None = None) -> None:
     """Let an application answer errors of its routes as problems."""
 
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
-        return respond(problem_of(error, report), headers_of(error))
+        problem = _completed(problem_of(error, report), connection.scope, errors)
+        return respond(problem, connection.scope, headers_of(error))
 
     for kind in (PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
@@ -240,9 +252,10 @@ _SAID: Mapping[str, Said] = {
 class ProblemEdge:
     """Answers whatever the application inside it raised."""
 
-    def __init__(self, app: ASGIApp, report: Report) -> None:
+    def __init__(self, app: ASGIApp, report: Report, errors: ErrorTexts | None = None) -> None:
         self._app = app
         self._report = report
+        self._errors = errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -260,9 +273,9 @@ class ProblemEdge:
         except WebSocketDisconnect:
             return  # The client left: nobody's fault, and nobody to tell.
         except Exception as error:
-            problem = problem_of(error, self._report)
+            problem = _completed(problem_of(error, self._report), scope, self._errors)
             if said == "nothing":
-                response = respond(problem, headers_of(error))
+                response = respond(problem, scope, headers_of(error))
                 await _answer(response, problem, scope, receive, send)
             elif said == "accepted":
                 await _close(problem, send)

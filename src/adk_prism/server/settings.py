@@ -1,8 +1,7 @@
 """What an operator can set, and the rules that a combination must keep.
 
 `Settings` is the one table: each field's name, type, default, kind and help; the command line, the
-environment and the pyproject reader are derived from it. The first of these that has a value
-decides: command line, `ADK_PRISM_…`, `[tool.adk-prism]` of the nearest pyproject.toml, default.
+environment and the pyproject reader are derived from it (`setting_sources.py`).
 
 A `Settings` that exists is valid: rules are checked when it is made. Which log URLs there are is
 the log's to say, which session URIs are is ADK's.
@@ -10,11 +9,9 @@ the log's to say, which session URIs are is ADK's.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Literal, get_type_hints
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
@@ -40,16 +37,14 @@ from adk_prism.server.options import (
     Option,
     choice,
     count,
-    flag_name,
-    read_option,
     several,
-    toml_name,
-    variable_name,
 )
 
 Busy = Literal["interrupt", "refuse", "wait"]
 InDoubt = Literal["retry", "fail", "ask"]
 LogFormat = Literal["text", "json"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+Errors = Literal["", "full", "reference"]
 LiveBusy = Literal["takeover", "refuse"]
 LiveSound = Literal["keep", "drop"]
 LiveShortcut = Literal["auto", "off"]
@@ -108,6 +103,10 @@ class Settings:
             "web origin that may call from a browser, besides the server's own; repeatable",
         ),
     ] = ()
+    dev: Annotated[
+        bool,
+        Option(FLAG, "let pages of this machine call, from any port; on a loopback address only"),
+    ] = False
     allow_host: Annotated[
         tuple[str, ...],
         Option(
@@ -143,9 +142,10 @@ class Settings:
         tuple[str, ...],
         Option(
             several("ADDRESS", "addresses or networks such as 10.0.0.0/8"),
-            "address of a proxy whose user header is believed; repeatable",
+            "address of a proxy whose user header, X-Forwarded-Host, -Proto and -For are believed;"
+            " repeatable; without: of this machine, the user header alone",
         ),
-    ] = ("127.0.0.1", "::1")
+    ] = ()
     authenticate: Annotated[
         str, Option(TEXT, "callers are known by a Python function: MODULE:FUNCTION")
     ] = ""
@@ -298,9 +298,25 @@ class Settings:
     grace: Annotated[
         float, Option(SPAN, "how long running work may go on when the server is told to stop")
     ] = 30.0
+    errors: Annotated[
+        Errors,
+        Option(
+            choice("full", "reference"),
+            "whether callers on this machine are shown what an exception says, or a reference to it;"
+            " without: full where nothing says that others call",
+        ),
+    ] = ""
     log_format: Annotated[
         LogFormat, Option(choice("text", "json"), "form of the lines on stderr")
     ] = "text"
+    log_level: Annotated[
+        LogLevel,
+        Option(
+            choice("debug", "info", "warning", "error"),
+            "from which level on log records of the apps are written to stderr; libraries from"
+            " warnings, with debug ADK from there",
+        ),
+    ] = "info"
     access_log: Annotated[bool, Option(FLAG, "a line on stderr for every request")] = False
     audit: Annotated[
         str, Option(FILE, "file of who approved, cancelled, deleted and shared what; without: none")
@@ -323,6 +339,11 @@ class Settings:
         """Whether callers have to say who they are."""
         return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether `host` is this machine's own."""
+        return is_loopback(self.host.strip("[]").lower())
+
     def limits(self, *, known: bool) -> CallerLimits:
         """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
         usual = USUAL if known else NONE
@@ -341,12 +362,17 @@ class Settings:
         return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
 
     def _network_rule(self) -> str:
-        is_local = is_loopback(self.host.strip("[]").lower())
-        if not (is_local or self.has_identity or self.insecure):
+        if not (self.is_loopback or self.has_identity or self.insecure):
             return (
                 f"Host {self.host!r} is reachable from other machines, and nobody would have to say"
                 " who it is; use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
                 " --authenticate, or --insecure if something in front of the server protects it."
+            )
+        if self.dev and (not self.is_loopback or self.public_url):
+            where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
+            return (
+                f"--dev is for one machine, and others can reach this server {where};"
+                " name the pages that may call with --allow-origin instead."
             )
         for text in self.allow_origin:
             if parse_origin(text) is None:
@@ -419,65 +445,3 @@ def options() -> dict[str, Option]:
         for name, hint in hints.items()
         if isinstance(getattr(hint, "__metadata__", (None,))[0], Option)
     }
-
-
-def read_settings(
-    command_line: Mapping[str, object], environ: Mapping[str, str], start: Path
-) -> Settings:
-    """Return the settings of a process started in folder `start`.
-
-    `command_line` holds only what was typed, by setting name. Raise `UsageError` with one line for
-    a value that is not of its kind, an unknown key in `[tool.adk-prism]` or a broken rule.
-    """
-    table = options()
-    values: dict[str, Any] = {}
-    values.update(_from_pyproject(table, start))
-    values.update(_from_environment(table, environ))
-    for name, value in command_line.items():
-        typed = name.upper() if table[name].positional else flag_name(name)
-        values[name] = read_option(table[name], value, typed)
-    return Settings(**values)
-
-
-def _from_environment(table: Mapping[str, Option], environ: Mapping[str, str]) -> dict[str, Any]:
-    variables = {name: variable_name(name) for name in table}
-    return {
-        name: read_option(table[name], environ[variable], variable)
-        for name, variable in variables.items()
-        # An empty variable is how shells and compose files say "not set".
-        if environ.get(variable)
-    }
-
-
-def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
-    file = next((f / "pyproject.toml" for f in (start, *start.parents) if _has_project(f)), None)
-    if file is None:
-        return {}
-    section = _read_section(file)
-    names = {toml_name(name): name for name in table}
-    if unknown := [key for key in section if key not in names]:
-        known = ", ".join(sorted(names))
-        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; there are: {known}.")
-    values = {
-        names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
-        for key, value in section.items()
-    }
-    for name in values.keys() & {"agents_dir", "tokens", "audit"}:
-        # A path in a file means what it means to a reader of that file, wherever one stands.
-        values[name] = str(file.parent / values[name])
-    return values
-
-
-def _has_project(folder: Path) -> bool:
-    return (folder / "pyproject.toml").is_file()
-
-
-def _read_section(file: Path) -> Mapping[str, Any]:
-    try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{file} cannot be read as TOML: {error}.") from error
-    section = document.get("tool", {}).get("adk-prism", {})
-    if not isinstance(section, dict):
-        raise UsageError(f"[tool.adk-prism] in {file} is not a table.")
-    return section

@@ -24,6 +24,7 @@ from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.error_text import load_failure
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.services import Services
@@ -165,6 +166,7 @@ class Apps:
                 correlation=correlation,
                 app=name,
                 cause=cause_of(error),
+                message=load_failure(error),
             )
         )
         return AppFailed(

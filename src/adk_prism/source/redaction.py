@@ -122,7 +122,8 @@ class Serialiser:
 
     def _withhold(self, event: Event) -> Event:
         self.correlation = new_correlation()
-        self._tell("agent error", event.author, f"{event.error_code}: {event.error_message}")
+        said = ": ".join(filter(None, (event.error_code, event.error_message)))
+        self._tell("agent error", event.author, said, said)
         return _without_exception(event, f" Reference: {self.correlation}.")
 
     def _tell_of_repair(self, event: Event, error: Exception) -> None:
@@ -130,7 +131,7 @@ class Serialiser:
             self._repaired = True
             self._tell("event repaired", event.author, describe(error))
 
-    def _tell(self, kind: str, detail: str, cause: str) -> None:
+    def _tell(self, kind: str, detail: str, cause: str, message: str = "") -> None:
         self._report(
             Diagnostic(
                 kind=kind,
@@ -139,6 +140,7 @@ class Serialiser:
                 run=self._run,
                 app=self._app,
                 cause=cause,
+                message=message,
             )
         )
 

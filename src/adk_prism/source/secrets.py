@@ -124,7 +124,10 @@ class Secrets:
         """Return a report that tells no secret values."""
 
         def tell(diagnostic: Diagnostic) -> None:
-            clean = {name: self.text(getattr(diagnostic, name)) for name in ("detail", "cause")}
+            clean = {
+                name: self.text(getattr(diagnostic, name))
+                for name in ("detail", "cause", "message")
+            }
             report(replace(diagnostic, **clean))
 
         return tell

@@ -63,3 +63,15 @@ def test_a_file_inside_an_answer_has_a_handle_of_its_own() -> None:
     shown = inside(event({"text": "x"}, {"functionResponse": answer}), files=FileLinks(BASE))
     urls = [chunk["url"] for chunk in shown if chunk["type"] == "file"]
     assert urls == ["data:image/png;base64,A", f"{BASE}/api/runs/run-1/files/2/1-1"]
+
+
+def test_a_saved_artifact_has_a_handle_of_its_own() -> None:
+    """Each that an event saved, by its place in it; without a server there is nowhere to get it."""
+    saving = {**event({"text": "x"}), "actions": {"artifactDelta": {"a.txt": 0, "user:b.txt": 3}}}
+    for files, urls in (
+        (FileLinks(BASE), [f"{BASE}/api/runs/run-1/files/2/artifact-{n}" for n in range(2)]),
+        (FileLinks(), [None, None]),
+    ):
+        shown = [c["data"] for c in inside(saving, files=files) if c["type"] == "data-artifact"]
+        assert [(d["filename"], d["version"]) for d in shown] == [("a.txt", 0), ("user:b.txt", 3)]
+        assert [data.get("url") for data in shown] == urls

@@ -16,7 +16,7 @@ from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
-from adk_prism.server.guards.address import parse_network
+from adk_prism.server.guards.forwarded import TrustedProxies
 from adk_prism.server.identity import Principal
 from adk_prism.server.identity.callback import Callback, load
 from adk_prism.server.identity.proxy_header import PEER_KEY, ProxyHeader
@@ -133,7 +133,7 @@ async def test_a_token_is_revoked_by_taking_it_out(
 
 
 def proxy(*trusted: str) -> ProxyHeader:
-    return ProxyHeader("x-user", [network for t in trusted if (network := parse_network(t))])
+    return ProxyHeader("x-user", TrustedProxies(trusted))
 
 
 async def test_a_header_is_believed_from_its_proxy_only() -> None:

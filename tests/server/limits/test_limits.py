@@ -27,6 +27,8 @@ from adk_prism.server.limits.limit import Limit
 from adk_prism.server.settings import Settings
 
 PATIENCE = 10
+JSON = {"accept": "application/json"}
+
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
 
@@ -42,7 +44,7 @@ async def serving(
     )
     async with (
         served(runner, tokens=token_file(folder), **limits) as server,
-        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE, headers=JSON) as client,
     ):
         yield server, client
 

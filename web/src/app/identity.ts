@@ -49,14 +49,16 @@ export const signedInUser = (): string => (identity.kind === 'known' && identity
 export async function call(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   for (;;) {
     const used = token;
-    const response = await fetch(input, used && isOurs(String(input)) ? bearing(used, init) : init);
+    const response = await fetch(input, bearing(isOurs(String(input)) ? used : '', init));
     if (response.status !== 401 || !(await isAnswered(used, init.signal))) return response;
   }
 }
 
+/** Say who asks, and that problems are read as JSON: under the chat's address they are plain text otherwise. */
 function bearing(used: string, init: RequestInit): RequestInit {
   const headers = new Headers(init.headers);
-  headers.set('authorization', `Bearer ${used}`);
+  if (used) headers.set('authorization', `Bearer ${used}`);
+  if (!headers.has('accept')) headers.set('accept', 'application/problem+json, */*');
   return { ...init, headers };
 }
 

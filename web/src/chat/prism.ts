@@ -234,8 +234,8 @@ export type PrismMetadata = {
 export type PrismDataParts = {
   /** Session state that an agent or tool changed: the changed keys with their new values. */
   'state': { [key: string]: JsonValue };
-  /** An artifact was saved, under this name, as this version. */
-  'artifact': { filename: string; version: number };
+  /** An artifact was saved, under this name, as this version; from a server, with where its content is. */
+  'artifact': { filename: string; version: number; url?: string };
   /** The conversation goes on with another agent. */
   'transfer': { to: string; reason?: string };
   /** What a node of a workflow returned; `path` says which node. */

@@ -27,8 +27,8 @@ SENT = {
         "Session state that an agent or tool changed: the changed keys with their new values.",
     ),
     "artifact": DataPart(
-        "{ filename: string; version: number }",
-        "An artifact was saved, under this name, as this version.",
+        "{ filename: string; version: number; url?: string }",
+        "An artifact was saved, under this name, as this version; from a server, with where its content is.",
     ),
     "transfer": DataPart(
         "{ to: string; reason?: string }", "The conversation goes on with another agent."

@@ -37,5 +37,9 @@ class FileLinks(Struct, frozen=True):
             return uri
         return self._link(run, cursor, part) if self.base else ""
 
+    def artifact(self, run: str, cursor: int, part: str) -> str:
+        """Return an absolute URL of an artifact that an event saved; empty where there is no server."""
+        return self._link(run, cursor, part) if self.base else ""
+
     def _link(self, run: str, cursor: int, part: str) -> str:
         return f"{self.base}/api/runs/{run}/files/{cursor}/{part}"

@@ -462,7 +462,9 @@ class AiSdkProjection:
         out.append(_data("state", _safe_object(item.delta)))
 
     def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
-        out.append(_data("artifact", {"filename": item.filename, "version": item.version}))
+        url = self._files.artifact(self._run, self._cursor, item.part)
+        told = {"filename": item.filename, "version": item.version}
+        out.append(_data("artifact", told | ({"url": url} if url else {})))
 
     def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
         told = {"to": item.to} | ({"reason": item.reason} if item.reason else {})

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal, dataclass_transform
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
-from adk_prism.projection.contract import Payload
+from adk_prism.projection.contract import Complete, Payload
 
 Status = Literal["error", "cancelled", "waiting"]
 """How a node or run ended that did not succeed; success is said by silence, as the schema does."""
@@ -225,3 +225,15 @@ def payload(frame: Frame) -> Payload:
     if type(frame) is Chunk or isinstance(frame, Session | End):
         return Payload(frame.text.encode(), frame.event)
     return Payload(_encode(frame), frame.event)
+
+
+def completed(frame: Frame, complete: Complete) -> Frame:
+    """Return a frame with its error text completed; itself, where it tells no error."""
+    if type(frame) is Log and frame.level == "error":
+        return structs.replace(frame, message=complete(frame.message))
+    if type(frame) is not Error or frame.correlation is UNSET:
+        return frame
+    # Here the reference is a field of its own, which stays as it is.
+    told = f"{frame.message} Reference: {frame.correlation}."
+    full = complete(told)
+    return frame if full == told else structs.replace(frame, message=full)

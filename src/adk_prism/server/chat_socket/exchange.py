@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from msgspec import json
 from starlette.websockets import WebSocket
@@ -24,6 +25,7 @@ from adk_prism.pipeline.message_view import scope_of, told
 from adk_prism.pipeline.placed_frames import Placed, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import read_request
+from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.chat_socket import frames
@@ -36,6 +38,7 @@ from adk_prism.server.live.outbox import Outbox
 from adk_prism.server.live.pace import Pace
 from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.chat import act
+from adk_prism.source.error_text import message_of
 
 MOST_REQUESTS = 32
 """Of one socket at a time: more chats than a person can look at."""
@@ -139,15 +142,24 @@ class Exchange:
             else:
                 await self._resume(frame, request)
         except PrismError as error:
-            await self._out.put(frames.failed(name, error.detail))
+            await self._fail(name, error.detail)
         except Exception as error:  # the edge: the client is told, and the operator why
             correlation = new_correlation()
             report = self._context.report
             report(
-                Diagnostic(kind="request failed", correlation=correlation, cause=cause_of(error))
+                Diagnostic(
+                    kind="request failed",
+                    correlation=correlation,
+                    cause=cause_of(error),
+                    message=message_of(error),
+                )
             )
             text = f"The server failed to answer. Reference: {correlation}."
-            await self._out.put(frames.failed(name, text))
+            await self._fail(name, text)
+
+    async def _fail(self, name: str, text: str) -> None:
+        full = self._context.errors.text(self._socket.scope, text)
+        await self._out.put(frames.failed(name, full))
 
     async def _send(self, frame: Send, request: _Request) -> None:
         run = await self._start(frame)
@@ -206,13 +218,16 @@ class Exchange:
 
     def _of_run(self, run: RunId) -> AsyncGenerator[Placed, None]:
         spec = protocol("ai-sdk", self._dialect, self._files)
-        return placed_frames(self._context.log, run, spec)
+        return placed_frames(self._context.log, run, self._completing(spec))
+
+    def _completing(self, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
+        return self._context.errors.spec(self._socket.scope, spec)
 
     async def _of_turn(self, turn: Turn) -> AsyncGenerator[Placed, None]:
         turn = told(turn)
         for index, run in enumerate(turn.runs):
             spec = protocol("ai-sdk", self._dialect, self._files, scope_of(turn, index))
-            showing = placed_frames(self._context.log, run.summary.run, spec)
+            showing = placed_frames(self._context.log, run.summary.run, self._completing(spec))
             async with aclosing(showing):
                 async for placed in showing:
                     yield placed

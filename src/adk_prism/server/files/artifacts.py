@@ -13,10 +13,10 @@ from google.adk.artifacts.artifact_util import parse_artifact_uri
 from google.adk.errors.input_validation_error import InputValidationError
 from google.genai import types
 
-from adk_prism.errors import Forbidden, NotFound, SourceError
+from adk_prism.errors import Forbidden, NotFound, SourceError, UsageError
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.files.held import HeldBytes
-from adk_prism.server.guards.names import USER_SCOPE
+from adk_prism.server.files.held import HeldBytes, Saved
+from adk_prism.server.guards.names import USER_SCOPE, check_artifact
 from adk_prism.source.apps import Apps
 
 SCHEME = "artifact://"
@@ -33,31 +33,38 @@ _MISSING = "The run refers to an artifact that is not there."
 async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
     """Return an artifact that a run refers to. Raise `NotFound` or `Forbidden`."""
     wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
-    service = apps.runner(origin.app).artifact_service
     if (
-        service is None
-        or wanted is None
+        wanted is None
         or (wanted.app_name, wanted.user_id) != (origin.app, origin.user)
         or wanted.session_id not in (None, origin.session)
         or (wanted.session_id is None) != wanted.filename.startswith(USER_SCOPE)
     ):
         raise NotFound(_MISSING)
+    return await load_saved(apps, origin, Saved(wanted.filename, wanted.version))
+
+
+async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
+    """Return a version of an artifact of a session or its user. Raise `NotFound` or `Forbidden`."""
+    service = apps.runner(origin.app).artifact_service
+    if service is None:
+        raise NotFound(_MISSING)
     try:
+        check_artifact(saved.name)
         async with asyncio.timeout(PATIENCE):
             part = await service.load_artifact(
                 app_name=origin.app,
                 user_id=origin.user,
                 session_id=origin.session,
-                filename=wanted.filename,
-                version=wanted.version,
+                filename=saved.name,
+                version=saved.version,
             )
-    except InputValidationError:
+    except (InputValidationError, UsageError):
         raise NotFound(_MISSING) from None
     except TimeoutError:
         raise SourceError("The artifact service takes too long; try again later.") from None
     if part is None:
         raise NotFound(_MISSING)
-    return _as_file(part, wanted.filename)
+    return _as_file(part, saved.name)
 
 
 def _as_file(part: types.Part, name: str) -> HeldBytes:

@@ -14,6 +14,7 @@ from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, ChildEvent, RunId
 
+_SAVED = re.compile(r"artifact-(\d{1,6})")
 _PART = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 _STANDARD = str.maketrans("-_", "+/")
 
@@ -36,9 +37,20 @@ class Reference(Struct, frozen=True):
     """A user named it, and no agent."""
 
 
-async def held_file(log: RunLog, run: RunId, cursor: int, part: str) -> HeldBytes | Reference:
+class Saved(Struct, frozen=True):
+    """A version of an artifact that the event says was saved."""
+
+    name: str
+    version: int
+
+
+async def held_file(
+    log: RunLog, run: RunId, cursor: int, part: str
+) -> HeldBytes | Reference | Saved:
     """Return what a part holds. Raise `NotFound` where there is none, `Gone` for a trimmed entry."""
     event = await _event(log, run, cursor)
+    if (match := _SAVED.fullmatch(part)) is not None:
+        return _saved(event, int(match[1]))
     found = _find(event, part)
     media_type, name = found.mime_type or "", found.display_name or ""
     if isinstance(found, FileData):
@@ -63,6 +75,13 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
                 return read_event(bytes(record.event))
             break
     raise NotFound(f"Entry {cursor} holds no event.")
+
+
+def _saved(event: AdkEvent, index: int) -> Saved:
+    saved = list(event.actions.artifact_delta.items()) if event.actions else []
+    if index >= len(saved):
+        raise NotFound("The event saved no such artifact.")
+    return Saved(*saved[index])
 
 
 def _find(event: AdkEvent, part: str) -> Blob | FileData:

@@ -1,8 +1,9 @@
 """A run's files, by their place in the log, never by an address that a client gives.
 
-What is in the log is served. A reference is followed where that is safe: to an artifact of the run's own
-session or user, and to a folder of Cloud Storage that the operator named (`--files-from`, none by default).
-What a client named (in a recording that was uploaded, or as a live user) is followed nowhere.
+What is in the log is served. A reference is followed where that is safe: to an artifact that an event saved,
+or that is of the run's own session or user, and to a folder of Cloud Storage that the operator named
+(`--files-from`, none by default). What a client named (in a recording that was uploaded, or as a live user)
+is followed nowhere.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
-from adk_prism.server.files.held import HeldBytes, Reference, held_file
+from adk_prism.server.files.held import HeldBytes, Reference, Saved, held_file
 from adk_prism.server.files.places import AllowedPlaces, Place, place_of
 from adk_prism.server.files.presentation import A_WHILE, FOR_EVER, Presentation, plain_type
 from adk_prism.server.settings import Settings
@@ -55,15 +56,20 @@ class RunFiles:
         if isinstance(file, HeldBytes):
             return _whole(file, FOR_EVER)
         head = await self._chats.head(run)
-        if head.uploaded or head.foreign or file.is_users:
+        is_users = isinstance(file, Reference) and file.is_users
+        if head.uploaded or head.foreign or is_users:
             raise Forbidden(
                 "A client named this file, and no agent of this server: it is not fetched."
             )
+        if isinstance(file, Saved):
+            return self._artifact(await artifacts.load_saved(self._apps, head.origin, file))
         if file.uri.startswith(artifacts.SCHEME):
-            found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
-            self._check_size(len(found.data))
-            return _whole(found, A_WHILE)
+            return self._artifact(await artifacts.load_artifact(self._apps, head.origin, file.uri))
         return self._elsewhere(file, head.origin, wanted)
+
+    def _artifact(self, found: HeldBytes) -> Response:
+        self._check_size(len(found.data))
+        return _whole(found, A_WHILE)
 
     def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
         place = place_of(file.uri)

@@ -6,7 +6,8 @@ caught by its Host: what arrives over loopback must name this machine or a confi
 method. A page of another origin is caught by its Origin, on HTTP and on WebSocket handshakes, before
 anything is read. Callers that send no Origin are not browsers' scripts and pass.
 
-Cross-origin callers that are listed get CORS headers for themselves, never `*`.
+Cross-origin callers that are listed get CORS headers for themselves, never `*`. With `--dev` pages of this
+machine are listed, whatever their port, for requests that come in over loopback.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Iterable, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adk_prism.errors import Forbidden, PrismError
+from adk_prism.diagnostics import Report, ignore
+from adk_prism.errors import PrismError
 from adk_prism.server.guards.address import (
     DEFAULT_PORTS,
     WebOrigin,
@@ -24,12 +26,14 @@ from adk_prism.server.guards.address import (
     parse_authority,
     parse_origin,
 )
+from adk_prism.server.guards.forwarded import TrustedProxies, page_scheme
+from adk_prism.server.guards.refusals import Refusals, Spelling
 from adk_prism.server.problems import refuse
 from adk_prism.server.settings import Settings
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-EXPOSED = b"x-prism-run, x-request-id, retry-after, content-disposition"
+EXPOSED = b"x-prism-run, x-request-id, x-prism-problem, x-prism-reference, retry-after, content-disposition"
 """Response headers that a script of an allowed origin may read."""
 
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
@@ -37,14 +41,18 @@ METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
 PREFLIGHT_AGE = b"600"
 """Seconds a browser may remember a preflight: Chromium keeps none longer than two hours."""
 
-_PAGE_SCHEME = {"ws": "http", "wss": "https"}
-
 
 class Guard:
     """Refuses requests by Host and Origin; adds CORS headers for the origins that are allowed."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, report: Report = ignore, *, listens: bool = True
+    ) -> None:
+        """`listens`: whoever runs the server did so with options, and not from a program of theirs."""
         self._app = app
+        self._dev = settings.dev
+        self._proxies = TrustedProxies(settings.trusted_proxy)
+        self._refusals = Refusals(Spelling(listens=listens), report)
         public = origin_of_url(settings.public_url)
         allowed = [parse_origin(text) for text in settings.allow_origin]
         self._origins = frozenset(origin for origin in (*allowed, public) if origin)
@@ -77,21 +85,22 @@ class Guard:
         authority = parse_authority(values[0]) if len(values) == 1 else None
         if authority and (is_loopback(authority.host) or authority.host in self._hosts):
             return None
-        return Forbidden(
-            f"Host {_shown(values)} is not one that this server answers to;"
-            " the operator adds one with --allow-host or --public-url."
-        )
+        return self._refusals.of_host(_shown(values))
 
     def _check_origin(self, scope: Scope) -> PrismError | None:
         values = _values(scope["headers"], b"origin")
         if not values:
             return None
         origin = parse_origin(values[0]) if len(values) == 1 else None
-        if origin and (origin in self._origins or origin == _own_origin(scope)):
+        if origin and self._is_allowed(origin, scope):
             return None
-        return Forbidden(
-            f"Origin {_shown(values)} may not call this server;"
-            " the operator allows one with --allow-origin."
+        return self._refusals.of_origin(_shown(values), origin, scope)
+
+    def _is_allowed(self, origin: WebOrigin, scope: Scope) -> bool:
+        return (
+            origin in self._origins
+            or origin in (_own_origin(scope), self._proxies.origin(scope))
+            or (self._dev and is_loopback(origin.host) and _over_loopback(scope))
         )
 
 
@@ -103,8 +112,7 @@ def _over_loopback(scope: Scope) -> bool:
 
 def _own_origin(scope: Scope) -> WebOrigin | None:
     host = _only(scope["headers"], b"host")
-    scheme = scope.get("scheme", "http")
-    scheme = _PAGE_SCHEME.get(scheme, scheme)
+    scheme = page_scheme(scope)
     authority = parse_authority(host.decode("latin-1")) if host is not None else None
     if authority is None or scheme not in DEFAULT_PORTS:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from adk_prism.errors import UsageError
-from adk_prism.server.guards.address import parse_network
+from adk_prism.server.guards.forwarded import TrustedProxies
 from adk_prism.server.identity.callback import Authenticate, Callback, load
 from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.method import Method
@@ -14,6 +14,9 @@ from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.identity.token_file import TokenFile
 from adk_prism.server.settings import Settings
+
+THIS_MACHINE = ("127.0.0.1", "::1")
+"""Whose user header is believed where no proxy is named."""
 
 
 def build_identity(
@@ -26,7 +29,7 @@ def build_identity(
     if settings.authenticate:
         methods.append(Callback(load(settings.authenticate)))
     if settings.proxy_user_header:
-        trusted = [network for text in settings.trusted_proxy if (network := parse_network(text))]
+        trusted = TrustedProxies(settings.trusted_proxy or THIS_MACHINE)
         methods.append(ProxyHeader(settings.proxy_user_header, trusted))
     if settings.tokens:
         methods.append(TokenFile(Path(settings.tokens)))

@@ -6,31 +6,27 @@ rewritten into the scope's client by servers such as uvicorn; `NotePeer` keeps w
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterable
-
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import PrismError, Unauthorized
-from adk_prism.server.guards.address import Network
+from adk_prism.server.guards.forwarded import TrustedProxies
+from adk_prism.server.guards.local import PEER_KEY
 from adk_prism.server.guards.names import check_user
 from adk_prism.server.identity.caller import Principal
-
-PEER_KEY = "adk_prism.peer"
 
 
 class ProxyHeader:
     """One header, and the proxies that may set it."""
 
-    def __init__(self, header: str, trusted: Iterable[Network]) -> None:
+    def __init__(self, header: str, trusted: TrustedProxies) -> None:
         self._header = header
-        self._trusted = tuple(trusted)
+        self._trusted = trusted
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
         """Return whom a trusted proxy names; None if it names nobody, or is not trusted."""
         given = connection.headers.getlist(self._header)
-        if not given or not self._is_trusted(connection.scope):
+        if not given or not self._trusted.sent(connection.scope):
             return None
         if len(given) > 1:
             raise Unauthorized("The proxy names more than one user.")
@@ -39,17 +35,6 @@ class ProxyHeader:
             return Principal(check_user(given[0].encode("latin-1").decode().strip()))
         except (PrismError, UnicodeDecodeError):
             raise Unauthorized("The proxy names no user that can be used here.") from None
-
-    def _is_trusted(self, scope: Scope) -> bool:
-        peer = scope.get(PEER_KEY) or scope.get("client")
-        if peer is None:
-            return False
-        try:
-            address = ipaddress.ip_address(peer[0])
-        except ValueError:
-            return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        return any((mapped or address) in network for network in self._trusted)
 
 
 class NotePeer:

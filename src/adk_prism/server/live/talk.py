@@ -39,6 +39,7 @@ from adk_prism.pipeline.live import Line, LiveRuns, Why
 from adk_prism.pipeline.placed_frames import check_position, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate, read_request
+from adk_prism.projection.contract import Complete, completing
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
@@ -92,6 +93,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     binary: bool = False
     options: LiveOptions = LiveOptions()
     files: FileLinks = FileLinks()
+    complete: Complete | None = None
+    """Completes error texts, for a client that may see them."""
 
 
 class Talk:
@@ -237,6 +240,7 @@ class Talk:
 
     async def _tell_all(self, line: Line, after: Position) -> None:
         spec = protocol("ai-sdk", self._wishes.dialect, self._wishes.files)
+        spec = completing(spec, self._wishes.complete)
         async with aclosing(placed_frames(self._log, line.run, spec, after)) as frames:
             async for position, payload in frames:
                 self._position = position

@@ -1,8 +1,9 @@
 """Where diagnostics go: lines on stderr, for a person or for a machine.
 
-Decides how a diagnostic looks and which of the libraries' own log records are worth a line. ADK
-and uvicorn speak from warnings up; ADK's notes that a feature is experimental are left out, since
-they are about our code, not about the operator's. OpenTelemetry is left as the host set it up.
+Decides how a diagnostic looks and which log records are worth a line. The apps' own loggers write from
+`--log-level` up, as under `adk web`; libraries from warnings up, and with `debug` ADK from there. The access
+log is ours (`--access-log`), so uvicorn's stays off. ADK's notes that a feature is experimental are left
+out, since they are about our code, not about the operator's. OpenTelemetry is left as the host set it up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.server.operating.one_line import one_line
-from adk_prism.server.settings import LogFormat
+from adk_prism.server.settings import LogFormat, LogLevel
 
 _DELIBERATE = "ASGI callable returned without completing response."
 """What uvicorn says of a stream that we cut on purpose, so that its client comes back."""
@@ -37,9 +38,26 @@ def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
     return report
 
 
-def route_logging(report: Report) -> None:
-    """Turn the libraries' log records, from warnings up, into diagnostics. For our own process."""
-    logging.basicConfig(level=logging.WARNING, handlers=[_Bridge(report)], force=True)
+_ADK = ("google_adk", "google_genai", "google.adk", "google.genai")
+
+_LIBRARIES = (
+    *("uvicorn", "websockets", "asyncio", "httpx", "httpcore", "urllib3", "aiohttp", "requests"),
+    *("google", "grpc", "opentelemetry", "authlib", "mcp", "LiteLLM", "openai", "anthropic"),
+    *("sqlalchemy", "aiosqlite", "asyncpg", "redis", "fastapi", "markdown_it", "multipart"),
+)
+"""Loggers, with all below them, that are nobody's app: what they say below a warning is about themselves,
+often several lines for a request."""
+
+QUIET = (*_LIBRARIES, *_ADK)
+
+
+def route_logging(report: Report, level: LogLevel = "info") -> None:
+    """Make diagnostics of this process's log records: of libraries from warnings, of others from `level`."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.basicConfig(level=number, handlers=[_Bridge(report)], force=True)
+    for name in QUIET:
+        is_wanted = level == "debug" and name in _ADK
+        logging.getLogger(name).setLevel(number if is_wanted else max(number, logging.WARNING))
     logging.captureWarnings(True)
     warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 
@@ -56,10 +74,18 @@ class _Bridge(logging.Handler):
         self._report(
             Diagnostic(
                 kind=record.levelname.lower(),
-                detail=f"{record.name}: {record.getMessage()}",
+                detail=f"{record.name}: {_message(record)}",
                 cause=cause_of(error) if error else "",
             )
         )
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return what a record says; one whose arguments do not fit its text, an app's mistake, as it came."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {record.args}"
 
 
 def _as_text(diagnostic: Diagnostic) -> str:

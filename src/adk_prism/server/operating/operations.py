@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adk_prism.diagnostics import Report
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.server.error_texts import ErrorRule, ErrorTexts
 from adk_prism.server.operating.access_log import access_log
 from adk_prism.server.operating.audit.trail import Trail, open_trail
 from adk_prism.server.operating.calls import Calls, Ended, in_call
@@ -23,13 +24,46 @@ class Operations:
     metrics: Metrics
     audit: Trail
     calls: Calls
+    errors: ErrorTexts
+    """What the operator was told of errors, for who may see it."""
+    listens: bool = False
+    """This process was started as a server (`adk-prism serve`): its options say who can reach it."""
 
 
-def open_operations(settings: Settings, secrets: Secrets, report: Report | None) -> Operations:
+def open_operations(
+    settings: Settings, secrets: Secrets, report: Report | None, *, listens: bool = False
+) -> Operations:
     """Return the operator's side. Raise `LogError` for an audit trail that cannot be written."""
-    metrics = Metrics()
-    told = in_call(metrics.counting(secrets.telling(report or sink(settings.log_format))))
+    metrics, errors = Metrics(), ErrorTexts(error_rule(settings, listens=listens))
+    tell = report or sink(settings.log_format)
+
+    def tell_and_keep(diagnostic: Diagnostic) -> None:
+        errors.keep(diagnostic)
+        tell(diagnostic)
+
+    told = in_call(metrics.counting(secrets.telling(tell_and_keep)))
     ended: list[Ended] = [metrics.call_ended]
     if settings.access_log:
         ended.append(access_log(settings.log_format))
-    return Operations(told, metrics, open_trail(settings.audit, told), Calls(ended))
+    trail = open_trail(settings.audit, told)
+    return Operations(told, metrics, trail, Calls(ended), errors, listens)
+
+
+def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:
+    """Return who is shown full texts of errors.
+
+    Unless the operator says, those on this machine, if nothing says that others call: the server itself
+    listens on a loopback address, and there is no identity, no other name, no page of another origin and no
+    proxy. A program that the server is part of may listen anywhere: there, nobody.
+    """
+    if settings.errors:
+        return settings.errors
+    others = (
+        settings.has_identity
+        or settings.public_url
+        or settings.allow_origin
+        or settings.allow_host
+        or settings.root_path
+        or settings.trusted_proxy
+    )
+    return "unforwarded" if listens and settings.is_loopback and not others else "reference"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.workflow import BaseNode
@@ -57,18 +57,18 @@ class _Catalogue:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    async def apps(self) -> list[dict[str, Any]]:
+    async def apps(self, request: Request) -> list[dict[str, Any]]:
         """Return every app: its model, agents and first prompts, or why it could not be loaded.
 
         `live`: it can be talked to, over `WS /api/live/{app}`.
         """
-        return [await self._app(name) for name in self._context.apps.names()]
+        return [await self._app(request, name) for name in self._context.apps.names()]
 
-    async def _app(self, name: str) -> dict[str, Any]:
+    async def _app(self, request: Request, name: str) -> dict[str, Any]:
         try:
             runner = self._context.apps.runner(name)
         except AppFailed as error:
-            return {"name": name, "error": error.detail}
+            return {"name": name, "error": self._context.errors.text(request.scope, error.detail)}
         agents = self._context.apps.agents(name)
         folder = folder_of(root_of(runner))
         return {

@@ -17,6 +17,7 @@ from adk_prism.pipeline.follow import Stream
 from adk_prism.pipeline.live_messages import live_messages
 from adk_prism.pipeline.message_view import message_frames, open_message
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.messages import rebuild
 from adk_prism.projection.ai_sdk.requests import (
@@ -38,6 +39,7 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.operating.calls import called_by
+from adk_prism.server.problem_form import CHAT_PATH, CHAT_RESPONSES
 from adk_prism.server.routes.run import RUN_HEADER, Key
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
@@ -45,7 +47,9 @@ Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 
 def routes(context: Context) -> APIRouter:
     """Return the router of chats."""
-    router = APIRouter(prefix="/api/chat", route_class=StrictRoute, tags=["AI SDK"])
+    router = APIRouter(
+        prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=CHAT_RESPONSES
+    )
     chat = _ChatRoutes(context)
     router.post("/{app_name}", response_class=Response)(chat.post)
     nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
@@ -107,8 +111,10 @@ class _ChatRoutes:
 
     async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
         files = FileLinks(base_url(request, self._context.settings))
-        spec = protocol("ai-sdk", dialect, files)
-        view = await self._context.follower.open(Stream(run, "ai-sdk", (dialect, files.base)), spec)
+        errors = self._context.errors
+        spec = errors.spec(request.scope, protocol("ai-sdk", dialect, files))
+        variant = (dialect, files.base, *errors.variant(request.scope))
+        view = await self._context.follower.open(Stream(run, "ai-sdk", variant), spec)
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def resume(
@@ -127,7 +133,8 @@ class _ChatRoutes:
         if not turns or not turns[-1].resumable:
             return Response(status_code=204)
         files = FileLinks(base_url(request, self._context.settings))
-        view = await open_message(self._context.follower, turns[-1], dialect, files)
+        complete = self._context.errors.completion(request.scope)
+        view = await open_message(self._context.follower, turns[-1], dialect, files, complete)
         headers = {RUN_HEADER: turns[-1].last.summary.run}
         return EventStream(view, protocol("ai-sdk", dialect), self._context, headers)
 
@@ -147,6 +154,7 @@ class _ChatRoutes:
         if not turns and not await self._context.apps.sessions(app_name).exists(origin):
             raise NotFound("There is no such chat.")
         files = FileLinks(base_url(request, self._context.settings))
+        complete = self._context.errors.completion(request.scope)
         found: list[Any] = []
         for turn in turns:
             if turn.first.head.live:
@@ -157,9 +165,11 @@ class _ChatRoutes:
             if spoken is not None:
                 found.append(spoken)
             if not turn.live:
-                found.append(
-                    rebuild(await message_frames(self._context.chats, turn, dialect, files))
-                )
+                chats = self._context.chats
+                frames = await message_frames(chats, turn, dialect, files)
+                if complete is not None:
+                    frames = [completed(frame, complete) for frame in frames]
+                found.append(rebuild(frames))
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from msgspec import structs
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.runlog.entry import parse_position
-from adk_prism.server.base_url import page_url
+from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.guards.names import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
@@ -50,7 +50,8 @@ def routes(context: Context) -> APIRouter:
             after=after,
             binary=audio == "binary",
             options=options,
-            files=FileLinks(page_url(socket, context.settings)),
+            files=FileLinks(base_url(socket, context.settings)),
+            complete=context.errors.completion(socket.scope),
         )
         await talk(socket, wishes, context.live, context.log, context.audit.note)
 

@@ -67,7 +67,8 @@ class _RunRoutes:
         view = await self._context.follower.open(Stream(run, "adk"), self._spec)
         async for _ in view.chunks():
             pass
-        events = [frame.event async for frame in self._frames(run)]
+        payload = self._context.errors.spec(request.scope, self._spec).payload
+        events = [payload(frame).data async for frame in self._frames(run)]
         return Response(
             b"[" + b",".join(events) + b"]",
             media_type="application/json",
@@ -83,8 +84,11 @@ class _RunRoutes:
     async def run_sse(self, request: Request, asked: RunAgent, key: Key = "") -> Response:
         """Run the agent and stream its events."""
         run = await self._begin(request, asked, key, streaming=asked.streaming)
-        view = await self._context.follower.open(Stream(run, "adk"), self._spec)
-        return EventStream(view, self._spec, self._context, {RUN_HEADER: run})
+        errors = self._context.errors
+        spec = errors.spec(request.scope, self._spec)
+        stream = Stream(run, "adk", errors.variant(request.scope))
+        view = await self._context.follower.open(stream, spec)
+        return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def _begin(
         self, request: Request, asked: RunAgent, key: str, *, streaming: bool

@@ -64,8 +64,10 @@ class _RunsRoutes:
     ) -> Response:
         """Stream a run, live or over, after a position or a cursor."""
         files = FileLinks(base_url(request, self._context.settings))
-        spec = protocol(as_, dialect, files)
-        stream = Stream(run, as_, (dialect, files.base), named=spec.named)
+        errors = self._context.errors
+        spec = errors.spec(request.scope, protocol(as_, dialect, files))
+        variant = (dialect, files.base, *errors.variant(request.scope))
+        stream = Stream(run, as_, variant, named=spec.named)
         view = await self._context.follower.open(stream, spec, _after(run, after, last_event_id))
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, WebSocket
 
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.server.base_url import page_url
+from adk_prism.server.base_url import base_url
 from adk_prism.server.chat_socket.exchange import Exchange
 from adk_prism.server.context import Context
 from adk_prism.server.guards.names import AppName
@@ -27,7 +27,7 @@ def routes(context: Context) -> APIRouter:
         context.lifecycle.check_open()
         context.apps.runner(app_name)
         find_dialect(dialect)
-        files = FileLinks(page_url(socket, context.settings))
+        files = FileLinks(base_url(socket, context.settings))
         await socket.accept(_subprotocol(socket))
         await Exchange(socket, context, app_name, dialect, files).serve()
 

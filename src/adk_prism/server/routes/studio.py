@@ -38,8 +38,8 @@ from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.cross_site import refuse_cross_site
 from adk_prism.server.guards.names import AppName, check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRoute
-from adk_prism.server.identity.caller import Caller, caller_of, spoken_user
-from adk_prism.server.identity.parameters import CallerOf, check_run
+from adk_prism.server.identity.caller import caller_of, spoken_user
+from adk_prism.server.identity.parameters import check_run
 from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.run import RUN_HEADER, Key
 
@@ -76,18 +76,18 @@ class _StudioRoutes:
         if "\0" in input:
             raise UsageError("`input` has a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
-        return await self._answer(app_name, body, key, last_event_id, caller_of(request))
+        return await self._answer(request, app_name, body, key, last_event_id)
 
     async def post(
         self,
-        caller: CallerOf,
+        request: Request,
         app_name: AppName,
         body: dict[str, Any],
         key: Key = "",
         last_event_id: LastSeen = "",
     ) -> Response:
         """Say something, or answer, and stream the run; or go on with one after `Last-Event-ID`."""
-        return await self._answer(app_name, body, key, last_event_id, caller)
+        return await self._answer(request, app_name, body, key, last_event_id)
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
@@ -95,30 +95,32 @@ class _StudioRoutes:
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
-        self, app: str, body: dict[str, Any], key: str, last: str, caller: Caller
+        self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
         self._context.apps.runner(app)
         if last:
-            return await self._go_on(app, last, caller)
+            return await self._go_on(request, app, last)
         asked = read_request(body)
-        user = spoken_user(caller, check_user(asked.user))
+        user = spoken_user(caller_of(request), check_user(asked.user))
         origin = Origin(app=app, user=user, session=_session(asked))
         run = await self._begin(origin, asked, key, msgspec.json.encode(body))
-        return await self._stream(run, BEGINNING)
+        return await self._stream(request, run, BEGINNING)
 
-    async def _go_on(self, app: str, last: str, caller: Caller) -> Response:
+    async def _go_on(self, request: Request, app: str, last: str) -> Response:
         run = run_of_position(last)
-        summary = await check_run(self._context.log, caller, run)
+        summary = await check_run(self._context.log, caller_of(request), run)
         if summary.origin.app != app:
             raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
-        return await self._stream(run, parse_position(last))
+        return await self._stream(request, run, parse_position(last))
 
-    async def _stream(self, run: RunId, after: Position) -> Response:
-        stream = Stream(run, "studio", named=self._spec.named)
-        view = await self._context.follower.open(stream, self._spec, after)
+    async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
+        errors = self._context.errors
+        spec = errors.spec(request.scope, self._spec)
+        stream = Stream(run, "studio", errors.variant(request.scope), named=spec.named)
+        view = await self._context.follower.open(stream, spec, after)
         if view.nothing_left:
             return Response(status_code=204)
-        return EventStream(view, self._spec, self._context, {RUN_HEADER: run})
+        return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def _begin(self, origin: Origin, asked: StudioRequest, key: str, body: bytes) -> RunId:
         async def begin(run: RunId | None, digest: str) -> RunId:

@@ -24,6 +24,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.source.client_tool import is_client_tool
+from adk_prism.source.error_text import message_of
 from adk_prism.source.live.desk import DESK, WITHDRAWN, Desk
 from adk_prism.source.live.shortcut import ROUTE
 from adk_prism.source.live.switches import Switchboard
@@ -136,7 +137,11 @@ class LivePlugin(BasePlugin):
         kind = safe_code(type(error).__name__)
         self._report(
             Diagnostic(
-                kind="tool failed", detail=tool.name, correlation=correlation, cause=cause_of(error)
+                kind="tool failed",
+                detail=tool.name,
+                correlation=correlation,
+                cause=cause_of(error),
+                message=message_of(error),
             )
         )
         return {"error": f"The tool failed ({kind}). Reference: {correlation}."}

@@ -1,0 +1,80 @@
+"""The full texts of errors, beside the log, and who is shown them.
+
+The log, and so every recording, shared file, fork and film, has a reference where an exception had a text.
+On a developer's own machine the text is what they need, so it is kept here for a while, in memory, under
+that reference. It is put in at the last moment, into error texts of answers to requests that may see it;
+nothing that others are shown, or that is kept, ever holds it. After a restart, or on another replica, there
+is none, and the reference is shown.
+
+Secrets that the server knows by value are taken out before a text comes here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from typing import Any, Literal
+
+from starlette.types import Scope
+
+from adk_prism.diagnostics import Diagnostic
+from adk_prism.projection.contract import Complete, ProtocolSpec, completing
+from adk_prism.server.guards.local import is_forwarded, is_forwarded_from_elsewhere, is_local
+from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
+
+ErrorRule = Literal["reference", "unforwarded", "full"]
+"""Who is shown full texts: nobody; who calls from this machine without a proxy; who calls from this machine,
+also through a proxy on it."""
+
+MOST_TEXTS = 256
+"""Errors that are kept: more than a developer looks back at."""
+
+LONGEST_TEXT = 4096
+"""Characters of one: a model's API sends some hundred, a validation of a large schema thousands."""
+
+_REFERENCE = re.compile(r"Reference: ([0-9a-f]{12})\.")
+
+
+class ErrorTexts:
+    """The last texts, by reference."""
+
+    def __init__(self, rule: ErrorRule = "reference") -> None:
+        self._rule = rule
+        self._texts: OrderedDict[str, str] = OrderedDict()
+
+    def keep(self, diagnostic: Diagnostic) -> None:
+        """Keep what a diagnostic says under its reference, if anybody may ever see it. The first stays."""
+        reference, text = diagnostic.correlation, diagnostic.message
+        if self._rule == "reference" or not reference or not text or reference in self._texts:
+            return
+        self._texts[reference] = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+        while len(self._texts) > MOST_TEXTS:
+            self._texts.popitem(last=False)
+
+    def completion(self, scope: Scope) -> Complete | None:
+        """Return what completes error texts for a request; None for one that is shown references only."""
+        return self._complete if self._shows(scope) else None
+
+    def text(self, scope: Scope, text: str) -> str:
+        """Return an error text as a request may see it."""
+        return self._complete(text) if self._shows(scope) else text
+
+    def spec(self, scope: Scope, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
+        """Return a protocol as a request may see it. Its frames are the same in number, so positions are."""
+        return completing(spec, self.completion(scope))
+
+    def variant(self, scope: Scope) -> tuple[str, ...]:
+        """Return what tells streams with full texts from those without, which other viewers share."""
+        return ("full errors",) if self._shows(scope) else ()
+
+    def _shows(self, scope: Scope) -> bool:
+        if self._rule == "reference" or not is_local(scope):
+            return False
+        passes = is_forwarded if self._rule == "unforwarded" else is_forwarded_from_elsewhere
+        caller = scope.get(SCOPE_KEY)
+        return not passes(scope) and caller is not None and may_operate(caller)
+
+    def _complete(self, text: str) -> str:
+        found = _REFERENCE.search(text)
+        full = self._texts.get(found[1]) if found else None
+        return text if found is None or full is None else f"{full} {found[0]}"
