@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -120,6 +121,7 @@ def create_app(
     async def served_apps() -> AsyncIterator[None]:
         try:
             await check_services(services)
+            await asyncio.to_thread(apps.compare_environments)
             yield
         finally:
             await apps.close()

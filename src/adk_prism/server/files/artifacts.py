@@ -33,7 +33,7 @@ _MISSING = "The run refers to an artifact that is not there."
 async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
     """Return an artifact that a run refers to. Raise `NotFound` or `Forbidden`."""
     wanted = parse_artifact_uri(uri) if len(uri.rpartition("/")[2]) <= LONGEST_VERSION else None
-    service = apps.runner(origin.app).artifact_service
+    service = apps.artifact_service(origin.app)
     if (
         service is None
         or wanted is None

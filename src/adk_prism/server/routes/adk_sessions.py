@@ -73,7 +73,7 @@ class _SessionRoutes:
         check_events(events)
         origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
         session = await self._create(origin, request.state)
-        service = self._context.apps.runner(app_name).session_service
+        service = self._context.apps.session_service(app_name)
         for event in events:
             await service.append_event(session=session, event=mark_restored(event))
         return _json(session_json(session))
@@ -90,7 +90,7 @@ class _SessionRoutes:
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        check_state(self._context, origin.app, request.state_delta)
+        await check_state(self._context, origin.app, request.state_delta)
         sessions = self._context.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
         async with self._context.gate.quiet(origin):
@@ -117,7 +117,7 @@ class _SessionRoutes:
         return _json(session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        check_state(self._context, origin.app, state or {})
+        await check_state(self._context, origin.app, state or {})
         return await self._context.apps.sessions(origin.app).create(origin, state)
 
 

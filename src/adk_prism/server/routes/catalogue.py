@@ -1,8 +1,12 @@
 """What a person can open: the apps with their models and first prompts, and the latest conversations.
 
-Beside ADK's `/list-apps`, which leaves out an app that fails: here it is listed with its error. An
-app may offer prompts in a file `prompts.json` beside its agent: a list of texts, or of objects with
-`prompt` and `shows`.
+Apps are listed without importing them. What only their code says (agents, models, whether they can be
+talked to) is known once they were loaded, and null until then; `GET /api/apps/{app}` loads one. Beside
+ADK's `/list-apps`: an app that failed is listed with its error, and a folder that cannot be an app with
+the reason.
+
+An app may say what it is in a file `prompts.json` beside its agent: a list of prompts, each a text or an
+object with `prompt` and `shows`, or an object with `description` and such a list as `prompts`.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +31,10 @@ from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import RunId, RunStarted
 from adk_prism.server.adk.app_info import folder_of, root_of
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
+from adk_prism.source.app_folder import Found
 from adk_prism.source.apps import BUNDLED
 from adk_prism.source.live.ability import can_talk
 
@@ -41,11 +48,16 @@ LONGEST_PROMPT = 2000
 """Characters of one of them."""
 
 
+_UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live"))
+"""What is not known of an app before it was loaded."""
+
+
 def routes(context: Context) -> APIRouter:
     """Return the router of apps and conversations."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
     catalogue = _Catalogue(context)
     router.get("/apps")(catalogue.apps)
+    router.get("/apps/{app_name}")(catalogue.app)
     router.get("/conversations")(catalogue.conversations)
     return router
 
@@ -53,30 +65,55 @@ def routes(context: Context) -> APIRouter:
 class _Catalogue:
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._loaded: dict[str, dict[str, Any]] = {}
+        """What is known of the apps that were loaded: their code does not change any more."""
 
     async def apps(self) -> list[dict[str, Any]]:
-        """Return every app: its model, agents and first prompts, or why it could not be loaded.
+        """Return every app, without importing any: what is known of it, or why it cannot be used.
 
-        `live`: it can be talked to, over `WS /api/live/{app}`.
+        `agents`, `models`, `offline` and `live` are null for an app that was not used yet. `error`: it
+        could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
+        `WS /api/live/{app}`.
         """
-        return [await self._app(name) for name in self._context.apps.names()]
+        return await asyncio.to_thread(self._entries)
 
-    async def _app(self, name: str) -> dict[str, Any]:
-        try:
-            runner = self._context.apps.runner(name)
-        except AppFailed as error:
-            return {"name": name, "error": error.detail}
-        agents = self._context.apps.agents(name)
-        folder = folder_of(root_of(runner))
+    async def app(self, app_name: AppName) -> dict[str, Any]:
+        """Load an app and return what it is, or the error that keeps it from being loaded."""
+        with suppress(AppFailed):  # Its entry has the error.
+            await self._context.apps.load(app_name)
+        entries = await asyncio.to_thread(self._entries)
+        for entry in entries:
+            if entry["name"] == app_name:
+                return entry
+        raise NotFound(f"There is no app {app_name!r}.")
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Read the folder. In a thread: which model an agent would use may import a library."""
+        return [self._entry(found) for found in self._context.apps.found()]
+
+    def _entry(self, found: Found) -> dict[str, Any]:
+        name, apps = found.name, self._context.apps
+        if found.problem:
+            return {"name": name, "problem": found.problem}
+        if name not in self._loaded and apps.is_loaded(name):
+            self._loaded[name] = self._described(name)
+        loaded = self._loaded.get(name)
+        if loaded is None and (failure := apps.failure(name)) is not None:
+            return {"name": name, "error": failure.detail}
+        folder = found.path or folder_of(root_of(apps.runner(name)))
+        about = _about(folder) if folder is not None else {"prompts": []}
+        bundled = folder is not None and folder.is_relative_to(BUNDLED)
+        return {"name": name, **_UNKNOWN, "bundled": bundled, **about, **(loaded or {})}
+
+    def _described(self, name: str) -> dict[str, Any]:
+        """Return what is known of an app that was loaded."""
+        agents, root = self._context.apps.agents(name), root_of(self._context.apps.runner(name))
         return {
-            "name": name,
-            "description": root_of(runner).description,
+            "description": root.description,
             "agents": [agent.name for agent in agents],
             "models": sorted({agent.model for agent in agents if agent.model}),
-            "offline": _is_offline(root_of(runner)),
-            "live": can_talk(root_of(runner)),
-            "bundled": folder is not None and folder.is_relative_to(BUNDLED),
-            "prompts": await asyncio.to_thread(_prompts, folder) if folder else [],
+            "offline": _is_offline(root),
+            "live": can_talk(root),
         }
 
     async def conversations(
@@ -137,14 +174,19 @@ def _is_offline(root: BaseNode) -> bool:
     return isinstance(root, BaseAgent) and any(_is_offline(agent) for agent in root.sub_agents)
 
 
-def _prompts(folder: Path) -> list[dict[str, str]]:
-    """Read an app's prompts; a file that is none offers none."""
+def _about(folder: Path) -> dict[str, Any]:
+    """Read what an app says of itself; a file that cannot be read says nothing."""
     try:
         given = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return []
-    found = [_prompt(item) for item in given[:MOST_PROMPTS]] if isinstance(given, list) else []
-    return [prompt for prompt in found if prompt["prompt"]]
+        return {"prompts": []}
+    about = given if isinstance(given, dict) else {"prompts": given}
+    listed, description = about.get("prompts"), about.get("description")
+    found = [_prompt(item) for item in listed[:MOST_PROMPTS]] if isinstance(listed, list) else []
+    prompts = [prompt for prompt in found if prompt["prompt"]]
+    if not isinstance(description, str):
+        return {"prompts": prompts}
+    return {"prompts": prompts, "description": description[:LONGEST_PROMPT]}
 
 
 def _prompt(item: Any) -> dict[str, str]:

@@ -91,8 +91,9 @@ class _RunRoutes:
     ) -> RunId:
         self._context.lifecycle.check_open()
         origin = self._origin(asked, caller_of(request))
+        await self._context.apps.load(origin.app)
         delta = asked.state_delta or {}
-        check_state(self._context, origin.app, delta)
+        await check_state(self._context, origin.app, delta)
         if not await self._context.apps.sessions(origin.app).exists(origin):
             raise NotFound("Session not found.")
         message, state_only = _message(asked)
@@ -124,7 +125,6 @@ class _RunRoutes:
                 raise Unprocessable("`appName` is missing, and there is more than one app here.")
             name = names[0]
         app = check_app(name)
-        self._context.apps.runner(app)
         user = acting_user(caller, check_user(asked.user_id))
         return Origin(app=app, user=user, session=check_session(asked.session_id))
 
