@@ -20,6 +20,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import BUNDLED, Apps
+from adk_prism.source.graph import read_graph
 from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import Services, ServiceUris, open_services
 
@@ -219,3 +220,33 @@ def test_agents_are_listed_with_the_model_they_use() -> None:
     legacy = SequentialAgent(name="seq", sub_agents=[LlmAgent(name="a", model=Scripted())])
     assert list_agents(legacy) == [Agent(name="seq"), Agent(name="a", model="scripted")]
     assert [root_kind(node) for node in (root, flow, legacy)] == ["llm", "workflow", "legacy"]
+
+
+def test_an_agent_without_a_model_asks_the_one_that_adk_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its nearest ancestor's, else ADK's default; one in a tool or a workflow has no ancestor."""
+    inside, child, grandchild = (LlmAgent(name=name) for name in ("inside", "child", "grandchild"))
+    between = SequentialAgent(name="between", sub_agents=[grandchild])
+    root = LlmAgent(
+        name="root", model="m1", sub_agents=[child, between], tools=[AgentTool(agent=inside)]
+    )
+    alone = LlmAgent(name="alone")
+    flow = Workflow(name="flow", edges=[("START", LlmAgent(name="step"))])
+    for default in (LlmAgent.DEFAULT_MODEL, "gemini-own-default"):
+        monkeypatch.setattr(LlmAgent, "_default_model", default)
+        found = {a.name: a.model for r in (root, alone, flow) for a in list_agents(r)}
+        assert found == {
+            "root": "m1",
+            "child": "m1",
+            "between": "",
+            "grandchild": "m1",
+            "inside": default,
+            "alone": default,
+            "flow": "",
+            "step": default,
+        }
+        assert alone.canonical_model.model == default
+        assert inside.canonical_model.model == default
+        drawn = {node.name: node.model for node in read_graph(root).nodes}
+        assert (drawn["inside"], drawn["grandchild"]) == (default, "m1")

@@ -40,6 +40,7 @@ from adk_prism.server.problems import RESPONSES, ProblemEdge, add_problems
 from adk_prism.server.resume_address import ResumeAddress
 from adk_prism.server.routes import (
     adk_artifacts,
+    adk_live,
     adk_meta,
     adk_sessions,
     audit,
@@ -80,6 +81,7 @@ ROUTERS: Sequence[Routes] = (
     chat.routes,
     socket.routes,
     live.routes,
+    adk_live.routes,
     runs.routes,
     views.routes,
     film.routes,

@@ -40,11 +40,22 @@ SHOWN_MISTAKES = 10
 RETRY_AFTER = "5"
 """Seconds. A store that is down or a server that is going down is not back sooner."""
 
+ADK_TAG = "ADK: "
+"""How the tags of the routes begin that follow ADK's own server."""
+
 INTERNAL = "The server failed to answer; the operator finds the cause under this correlation id."
 
 
 _NO_FAULT = (NotBuilt, Draining)
 """5xx by their meaning, and nothing for an operator to look into."""
+
+
+class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+    """One mistake of a request, in FastAPI's form."""
+
+    loc: Sequence[str | int]
+    msg: str
+    type: str
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -53,7 +64,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: str
     title: str
     status: int
-    detail: str
+    detail: str | Sequence[Mistake]
+    """What is wrong. On ADK's routes, for a request of the wrong shape: as FastAPI lists it."""
     correlation: str = ""
     request: str = ""
     """The request's id, which the operator's lines about it have."""
@@ -73,7 +85,12 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
                         "type": {"type": "string"},
                         "title": {"type": "string"},
                         "status": {"type": "integer"},
-                        "detail": {"type": "string"},
+                        "detail": {
+                            "anyOf": [
+                                {"type": "string"},
+                                {"type": "array", "items": {"type": "object"}},
+                            ]
+                        },
                         "correlation": {"type": "string"},
                         "request": {"type": "string"},
                         "errors": {"type": "array", "items": {"type": "object"}},
@@ -134,6 +151,24 @@ def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
         detail="; ".join(f"{mistake['loc']}: {mistake['msg']}" for mistake in shown),
         errors=shown,
     )
+
+
+def as_fastapi(problem: Problem, error: RequestValidationError) -> Problem:
+    """Return a problem whose detail clients of FastAPI can read, as those of ADK's server do."""
+    found = [
+        Mistake(
+            loc=[part if isinstance(part, int) else str(part)[:60] for part in mistake["loc"]],
+            msg=str(mistake["msg"])[:200],
+            type=str(mistake["type"])[:60],
+        )
+        for mistake in error.errors()[:SHOWN_MISTAKES]
+    ]
+    return structs.replace(problem, detail=found)
+
+
+def _is_of_adk(connection: HTTPConnection) -> bool:
+    tags = getattr(connection.scope.get("route"), "tags", ())
+    return any(str(tag).startswith(ADK_TAG) for tag in tags)
 
 
 def _of_http(error: HTTPException) -> Problem:
@@ -220,7 +255,10 @@ def add_problems(app: FastAPI, report: Report) -> None:
     async def answer(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
-        return respond(problem_of(error, report), headers_of(error))
+        problem = problem_of(error, report)
+        if isinstance(error, RequestValidationError) and _is_of_adk(connection):
+            problem = as_fastapi(problem, error)
+        return respond(problem, headers_of(error))
 
     for kind in (PrismError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)

@@ -137,9 +137,11 @@ def _message(asked: RunAgent) -> tuple[Raw, bool]:
         return to_raw(message), False
     if asked.state_delta and not asked.invocation_id:
         return NOTHING, True
-    if asked.invocation_id and message is None:
+    if message is not None:  # without parts: the agent runs on what the session has, as in ADK
+        return to_raw(message), False
+    if asked.invocation_id:
         return NOTHING, False
     raise Unprocessable(
-        "`newMessage` has no parts. Send a message, or `stateDelta` to change state only, or"
+        "`newMessage` is missing. Send a message, or `stateDelta` to change state only, or"
         " `invocationId` to resume."
     )
