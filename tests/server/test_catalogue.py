@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.server.conftest import talking
 from tests.source.app_folders import AGENT, GATED, NOTED, restored, seen, write_app
 
 from adk_prism.diagnostics import Diagnostic
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
+from adk_prism.runlog.open import open_log
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import BUNDLED
@@ -203,3 +206,30 @@ async def test_the_bundled_apps_say_what_they_are(settings: Settings) -> None:
             loaded = (await client.get(f"/api/apps/{name}")).json()
             assert loaded["description"] == app["description"]
             assert (BUNDLED / name / "prompts.json").is_file()
+
+
+async def test_a_start_imports_only_the_apps_of_runs_that_were_left(
+    folder: Path, settings: Settings, tmp_path: Path
+) -> None:
+    """A turn that another process has begun; not a recording, not what was said aloud."""
+    url = f"sqlite:///{tmp_path}/runs.db"
+    log = open_log(url)
+    await log.open()
+    left = {
+        "run-turn": ("prism_test_001", {}),
+        "run-live": ("prism_test_002", {"live": True}),
+        "run-uploaded": ("prism_test_003", {"uploaded": True}),
+        "run-state": ("prism_test_004", {"kind": "state"}),
+        "run-gone": ("no_such_app", {}),
+    }
+    for run, (app, about) in left.items():
+        origin = Origin(app=app, user="u", session=run)
+        started = RunStarted(run=RunId(run), origin=origin, invocation=f"e-{run}", **about)
+        await log.append(RunId(run), [started])
+        await log.commit(RunId(run))
+    await log.close()
+    async with talking(create_app(folder, replace(settings, log=url))) as client:
+        for run in left:
+            await client.get(f"/api/runs/{run}/stream?as=adk")  # to its end
+            assert (await client.get(f"/api/runs/{run}")).json()["outcome"] == "failed"
+    assert _imported(folder) == ["prism_test_001"]

@@ -165,6 +165,22 @@ async def test_what_was_set_before_the_server_wins(
     assert reports == []
 
 
+async def test_files_that_adk_does_not_load_conflict_with_nothing(
+    tmp_path: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ADK can be told to leave them alone."""
+    monkeypatch.setenv("ADK_DISABLE_LOAD_DOTENV", "1")
+    for name in ("prism_test_a", "prism_test_b"):
+        write_app(tmp_path, name, env=f"PRISM_X={name}\n")
+    reports = Reports()
+    apps = Apps.of_folder(tmp_path, services, report=reports)
+    apps.compare_environments()
+    for name in ("prism_test_a", "prism_test_b"):
+        await apps.load(name)
+    assert reports == []
+    assert "PRISM_X" not in os.environ
+
+
 async def test_conflicts_are_known_without_loading(tmp_path: Path, services: Services) -> None:
     """From the files alone, once, with the names of apps and variables and no value."""
     for name, value in (("prism_test_a", "s3cret-1"), ("prism_test_b", "s3cret-2")):

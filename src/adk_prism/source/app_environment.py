@@ -30,10 +30,14 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.utils.env_utils import is_env_enabled
 
 from adk_prism.diagnostics import Diagnostic, Report
 
 Values = Mapping[str, str]
+
+_SWITCHED_OFF = "ADK_DISABLE_LOAD_DOTENV"
+"""With it ADK loads no `.env` (`cli/utils/envs.py`)."""
 
 SHOWN = 10
 """Apps and variables that a report names: enough to know which they are."""
@@ -163,6 +167,8 @@ class AppEnvironment(BasePlugin):
 
 def _read(path: Path) -> dict[str, str]:
     """Return what the `.env` of an app sets: the nearest one, from its folder upwards."""
+    if is_env_enabled(_SWITCHED_OFF):
+        return {}
     file = next((p / ".env" for p in (path, *path.parents) if (p / ".env").is_file()), None)
     if file is None:
         return {}

@@ -102,7 +102,7 @@ class _Catalogue:
             return {"name": name, "error": failure.detail}
         folder = found.path or folder_of(root_of(apps.runner(name)))
         about = _about(folder) if folder is not None else {"prompts": []}
-        bundled = folder is not None and folder.is_relative_to(BUNDLED)
+        bundled = folder is not None and folder.is_relative_to(BUNDLED.resolve())
         return {"name": name, **_UNKNOWN, "bundled": bundled, **about, **(loaded or {})}
 
     def _described(self, name: str) -> dict[str, Any]:
