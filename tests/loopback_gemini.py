@@ -44,6 +44,8 @@ class LoopbackGemini:
     replies: list[Reply]
     url: str = ""
     requests: list[Json] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    """The API key of each request."""
 
 
 def chunk(*parts: Json, finish: str | None = None, message: str | None = None) -> Json:
@@ -88,6 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
         self.loopback.requests.append(json.loads(self.rfile.read(length)))
+        self.loopback.keys.append(self.headers.get("x-goog-api-key") or "")
         left = self.loopback.replies
         reply = left.pop(0) if left else Refusal(500, "INTERNAL", "No reply is left.")
         if isinstance(reply, Refusal):

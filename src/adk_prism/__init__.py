@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from adk_prism.version import VERSION as __version__
+from adk_prism.version import check_adk
 
 if TYPE_CHECKING:
     from adk_prism.pipeline.project import project as project
@@ -29,6 +30,8 @@ _HOMES = {
     "idempotent": "adk_prism.source.doubt",
 }
 
+_WITHOUT_ADK = frozenset({"project"})
+
 __all__ = [
     "Prism",
     "__version__",
@@ -45,5 +48,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Lazy, so that `adk-prism --help` and `replay` never pay for importing ADK or FastAPI.
     if name in _HOMES:
+        if name not in _WITHOUT_ADK:
+            check_adk()
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

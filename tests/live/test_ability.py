@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import google.adk
 import pytest
 from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.invocation_context import InvocationContext
@@ -17,7 +20,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.workflow import BaseNode, Workflow
 
 from adk_prism.models import ScriptedModel, WritingModel, say
-from adk_prism.source.live.ability import can_talk
+from adk_prism.source.live.ability import can_talk, only_raises
 
 
 class Written(BaseLlm):
@@ -47,6 +50,20 @@ class OwnAgent(BaseAgent):
         yield Event(author=self.name)
 
 
+class Elsewhere(BaseAgent):
+    """An agent that runs elsewhere and says that it cannot be talked to."""
+
+    async def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        """Refuse."""
+        del ctx
+        raise NotImplementedError(f"{type(self)} cannot run live.")
+        yield Event(author=self.name)
+
+
+class OwnElsewhere(Elsewhere):
+    """One that inherits that."""
+
+
 def agent(model: str | BaseLlm) -> LlmAgent:
     return LlmAgent(name="one", model=model)
 
@@ -67,6 +84,9 @@ CASES = [
     Case("the offline model, for texts", agent(WritingModel(script=lambda _: say("hello"))), False),
     Case("a model of one's own, for texts", agent(Written(model="w")), False),
     Case("a model of one's own, live", agent(Spoken(model="s")), True),
+    Case("an agent elsewhere", Elsewhere(name="one"), False),
+    Case("an agent elsewhere, below another", OwnElsewhere(name="one"), False),
+    Case("ADK's default model", LlmAgent(name="one"), True),
     Case("Gemini for texts", agent("gemini-2.5-flash"), False),
     Case("Gemini live", agent("gemini-live-2.5-flash-preview"), True),
     Case("Gemini live, by date", agent("gemini-2.0-flash-live-001"), True),
@@ -97,3 +117,19 @@ CASES = [
 def test_who_can_be_talked_to(case: Case) -> None:
     """An agent whose model opens live connections, as far as that can be known without one."""
     assert can_talk(case.root) is case.talks
+
+
+def test_an_agent_of_another_server_is_not_offered() -> None:
+    """ADK's own class; read from its source, since its package (a2a) need not be installed."""
+    file = Path(google.adk.__file__).parent / "a2a" / "agent" / "_remote_a2a_agent.py"
+    text = file.read_text()
+    (found,) = [
+        method
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.AsyncFunctionDef) and method.name == "_run_live_impl"
+    ]
+    source = ast.get_source_segment(text, found)
+    assert source is not None
+    assert only_raises(source)

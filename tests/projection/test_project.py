@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 from google.adk.events.event import Event
+from google.genai import types
 from tests.recordings.library import HERE
 
 from adk_prism import project
@@ -100,3 +102,63 @@ def test_an_event_that_is_none_is_the_sources() -> None:
     assert told == whole[: len(told)]
     with pytest.raises(SourceError):
         next(frames)
+
+
+# ------------------------------------------------------------------------------ asynchronously
+
+
+@pytest.mark.parametrize("as_", ["adk", "ai-sdk", "studio"])
+async def test_asynchronous_events_give_the_same_frames(as_: str) -> None:
+    """In every protocol; each frame as soon as its event is there."""
+    events = [_said(f"word {number}", partial=number < 3) for number in range(4)]
+    taken = 0
+
+    async def coming() -> AsyncGenerator[Event, None]:
+        nonlocal taken
+        for event in events:
+            taken += 1
+            yield event
+
+    seen = [(frame, taken) async for frame in project(coming(), as_=as_)]
+    assert [frame for frame, _ in seen] == list(project(events, as_=as_))
+    assert seen[0][1] == 1
+
+
+async def test_who_stops_listening_ends_the_run() -> None:
+    """The events' own generator is closed: it may be a run of ADK's."""
+    closed = []
+
+    async def coming() -> AsyncGenerator[Event, None]:
+        try:
+            while True:
+                yield _said("word", partial=True)
+        finally:
+            closed.append(True)
+
+    async with aclosing(project(coming())) as frames:
+        async for _ in frames:
+            break
+    assert closed == [True]
+
+
+async def test_what_is_no_event_is_refused_asynchronously() -> None:
+    """With everything before it given; no events at all, or an unknown protocol, as elsewhere."""
+
+    async def coming(*events: object) -> AsyncGenerator[Any, None]:
+        for event in events:
+            yield event
+
+    frames = project(coming(_said("word"), {"nonsense": 1}))
+    while "word" not in (await anext(frames)).data:
+        pass
+    with pytest.raises(SourceError):
+        [frame async for frame in frames]
+    with pytest.raises(SourceError):
+        [frame async for frame in project(coming())]
+    with pytest.raises(UsageError):
+        project(coming(), as_="smoke")
+
+
+def _said(text: str, *, partial: bool = False) -> Event:
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    return Event(id="e", author="a", invocation_id="i", content=content, partial=partial or None)

@@ -106,6 +106,7 @@ ROUTES: dict[str, Row] = {
     "GET /list-apps": Common("/list-apps"),
     "GET /apps/{app_name}/app-info": Common(f"/apps/{APP}/app-info"),
     "GET /api/apps": Common("/api/apps"),
+    "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
     "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
@@ -189,6 +190,7 @@ ROUTES: dict[str, Row] = {
     # sockets
     "WS /api/chat/{app_name}/socket": Socket(f"/api/chat/{APP}/socket"),
     "WS /api/live/{app_name}": Socket(f"/api/live/{APP}"),
+    "WS /run_live": Socket(f"/run_live?app_name={APP}&user_id=user&session_id=s"),
 }
 
 GUESTS = (

@@ -22,7 +22,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 PATIENCE = 10
-SOCKETS = ("/api/chat/app/socket", "/api/live/app")
+SOCKETS = (
+    "/api/chat/app/socket",
+    "/api/live/app",
+    f"/run_live?app_name=app&user_id={BOB}&session_id=chat",
+)
 
 
 @asynccontextmanager
@@ -77,15 +81,17 @@ async def test_a_socket_needs_a_credential(path: str, tmp_path: Path) -> None:
         assert await status(url) == 401
         assert await status(url, additional_headers={"authorization": "Bearer no"}) == 401
         assert await status(url, additional_headers=headers(BOB)) == 101
-        assert await status(f"{url}?ticket={await ticket(client, path)}") == 101
+        also = "&" if "?" in url else "?"
+        assert await status(f"{url}{also}ticket={await ticket(client, path)}") == 101
 
 
 async def test_another_users_name_is_not_there_on_a_live_socket(tmp_path: Path) -> None:
     """Before the socket is accepted."""
     async with serving(tmp_path) as (server, _):
-        url = address(server, f"/api/live/app?userId={BOB}&session=chat")
-        assert await status(url, additional_headers=headers(ANN)) == 404
-        assert await status(url, additional_headers=headers(BOB)) == 101
+        for path in (f"/api/live/app?userId={BOB}&session=chat", SOCKETS[2]):
+            url = address(server, path)
+            assert await status(url, additional_headers=headers(ANN)) == 404
+            assert await status(url, additional_headers=headers(BOB)) == 101
 
 
 @pytest.mark.parametrize("kind", ["send", "resume"])

@@ -20,6 +20,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import BUNDLED, Apps
+from adk_prism.source.graph import read_graph
 from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import Services, ServiceUris, open_services
 
@@ -88,17 +89,17 @@ def test_names_are_folders_that_can_be_apps(folder: Path, services: Services) ->
     ]
 
 
-def test_an_agent_is_wrapped_and_an_app_is_taken(folder: Path, services: Services) -> None:
+async def test_an_agent_is_wrapped_and_an_app_is_taken(folder: Path, services: Services) -> None:
     """The Runner is named as the folder, keeps the app's settings, and is built once."""
     apps = Apps.of_folder(folder, services)
-    runner = apps.runner("prism_test_agent")
-    assert runner is apps.runner("prism_test_agent")
+    runner = await apps.load("prism_test_agent")
+    assert runner is await apps.load("prism_test_agent") is apps.runner("prism_test_agent")
     assert (runner.app_name, runner.agent.name) == ("prism_test_agent", "greeter")
     assert runner.session_service is services.sessions
     assert apps.agents("prism_test_agent") == [
         Agent(name="greeter", model="gemini-2.5-flash", tools=2)
     ]
-    assert apps.runner("prism_test_app").app_name == "prism_test_app"
+    assert (await apps.load("prism_test_app")).app_name == "prism_test_app"
     assert [apps.resumable(name) for name in ("prism_test_agent", "prism_test_app")] == [
         False,
         True,
@@ -107,14 +108,14 @@ def test_an_agent_is_wrapped_and_an_app_is_taken(folder: Path, services: Service
 
 
 @pytest.mark.parametrize("name", ["prism_test_broken", "prism_test_leaves", "prism_test_empty"])
-def test_an_app_that_fails_fails_alone(folder: Path, services: Services, name: str) -> None:
+async def test_an_app_that_fails_fails_alone(folder: Path, services: Services, name: str) -> None:
     """The client gets one safe line with a reference, every time; the operator is told once."""
     reports = Reports()
     apps = Apps.of_folder(folder, services, report=reports)
     details = []
     for _ in range(2):
         with pytest.raises(AppFailed) as raised:
-            apps.runner(name)
+            await apps.load(name)
         details.append(raised.value.detail)
     (told,) = reports
     assert details == [details[0]] * 2
@@ -124,28 +125,28 @@ def test_an_app_that_fails_fails_alone(folder: Path, services: Services, name: s
     assert "hunter2" not in details[0]
     assert (told.kind, told.app) == ("app failed", name)
     assert "Traceback" in told.cause
-    assert apps.runner("prism_test_agent")
+    assert await apps.load("prism_test_agent")
 
 
 @pytest.mark.parametrize(
     "name",
     ["nobody", "not-an-app", "notes", "../x", "os", "__x", "", "a\0b", "prism_test_module"],
 )
-def test_a_name_that_is_not_an_app_imports_nothing(
+async def test_a_name_that_is_not_an_app_imports_nothing(
     folder: Path, services: Services, name: str
 ) -> None:
     """A request can never name a module to import."""
     before = set(sys.modules)
     with pytest.raises(NotFound, match="There is no app"):
-        Apps.of_folder(folder, services).runner(name)
+        await Apps.of_folder(folder, services).load(name)
     assert set(sys.modules) == before
 
 
-def test_a_folder_that_is_one_app(folder: Path, services: Services) -> None:
+async def test_a_folder_that_is_one_app(folder: Path, services: Services) -> None:
     """As `adk web` does: the folder of an agent itself may be named."""
     apps = Apps.of_folder(folder / "prism_test_agent", services)
     assert apps.names() == ["prism_test_agent"]
-    assert apps.runner("prism_test_agent").agent.name == "greeter"
+    assert (await apps.load("prism_test_agent")).agent.name == "greeter"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path, services: Services) -> None:
@@ -191,7 +192,7 @@ async def test_closing_reports_what_does_not_close(folder: Path, services: Servi
             raise ValueError("stuck")
 
     for name in ("prism_test_agent", "prism_test_app"):
-        apps.runner(name).plugin_manager.register_plugin(Stuck(name=name))
+        (await apps.load(name)).plugin_manager.register_plugin(Stuck(name=name))
     await apps.close()
     await apps.close()
     assert sorted(closed) == ["prism_test_agent", "prism_test_app"]
@@ -219,3 +220,33 @@ def test_agents_are_listed_with_the_model_they_use() -> None:
     legacy = SequentialAgent(name="seq", sub_agents=[LlmAgent(name="a", model=Scripted())])
     assert list_agents(legacy) == [Agent(name="seq"), Agent(name="a", model="scripted")]
     assert [root_kind(node) for node in (root, flow, legacy)] == ["llm", "workflow", "legacy"]
+
+
+def test_an_agent_without_a_model_asks_the_one_that_adk_would(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its nearest ancestor's, else ADK's default; one in a tool or a workflow has no ancestor."""
+    inside, child, grandchild = (LlmAgent(name=name) for name in ("inside", "child", "grandchild"))
+    between = SequentialAgent(name="between", sub_agents=[grandchild])
+    root = LlmAgent(
+        name="root", model="m1", sub_agents=[child, between], tools=[AgentTool(agent=inside)]
+    )
+    alone = LlmAgent(name="alone")
+    flow = Workflow(name="flow", edges=[("START", LlmAgent(name="step"))])
+    for default in (LlmAgent.DEFAULT_MODEL, "gemini-own-default"):
+        monkeypatch.setattr(LlmAgent, "_default_model", default)
+        found = {a.name: a.model for r in (root, alone, flow) for a in list_agents(r)}
+        assert found == {
+            "root": "m1",
+            "child": "m1",
+            "between": "",
+            "grandchild": "m1",
+            "inside": default,
+            "alone": default,
+            "flow": "",
+            "step": default,
+        }
+        assert alone.canonical_model.model == default
+        assert inside.canonical_model.model == default
+        drawn = {node.name: node.model for node in read_graph(root).nodes}
+        assert (drawn["inside"], drawn["grandchild"]) == (default, "m1")

@@ -21,20 +21,22 @@ after(async () => {
   between.close();
 });
 
+test('a link to an app that fails to import says so, once it was tried', async () => {
+  const other = await open(browser, '#/app/broken/s-1', { url: between.url, width: 1280, allow: [/status of 404/] });
+  await other.getByRole('alert').getByText('could not be loaded (RuntimeError)').waitFor();
+  assert.equal(await other.getByText('for the operator alone').count(), 0);
+  await checkAccess(other);
+  await close(other);
+});
+
 test('an app that fails to import is listed with its error, and the others work', async () => {
+  await fetch(new URL('api/apps/parrot', between.url));
+  await page.reload();
   const card = page.locator('.card', { hasText: 'broken' });
   await card.getByText('could not be loaded (RuntimeError). Reference:').waitFor();
   assert.equal(await page.getByText('for the operator alone').count(), 0);
   await page.locator('.card', { hasText: 'parrot' }).getByText('<img src=x onerror=alert(1)>').waitFor();
   await checkAccess(page);
-});
-
-test('a link to an app that fails to import says so', async () => {
-  const other = await open(browser, '#/app/broken/s-1', { url: between.url, width: 1280, allow: [/status of 500/] });
-  await other.getByRole('alert').getByText('could not be loaded (RuntimeError)').waitFor();
-  assert.equal(await other.getByText('for the operator alone').count(), 0);
-  await checkAccess(other);
-  await close(other);
 });
 
 const ATTACKS = [

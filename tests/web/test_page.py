@@ -128,13 +128,15 @@ def test_the_page_knows_the_servers_parts() -> None:
 def test_the_tour_offers_its_scenarios() -> None:
     """Whatever the file beside the app offers is one of them."""
     folder = Path(__file__).parent.parent.parent / "src" / "adk_prism" / "apps" / "tour"
-    offered = json.loads((folder / "prompts.json").read_text())
+    offered = json.loads((folder / "prompts.json").read_text())["prompts"]
     known = [{"prompt": s.example, "shows": s.shows} for s in SCENARIOS]
     assert [prompt for prompt in offered if prompt not in known] == []
 
 
 def test_apps_and_conversations_are_listed(odd_server: Server) -> None:
     """An app that fails is listed with a safe error; a conversation by its first words, the latest first."""
+    for name in ("broken", "parrot"):
+        assert odd_server.http.get(f"/api/apps/{name}").status_code == 200
     apps = {app["name"]: app for app in odd_server.http.get("/api/apps").json()}
     assert "Reference:" in apps["broken"]["error"]
     assert "operator" not in json.dumps(apps)

@@ -250,7 +250,9 @@ class Conversations:
             about, decided = await self._adk_continuation(start, given) if given else ({}, [])
 
             def make(run: RunId) -> EventSource:
-                request = self._request(start, run, message=content, invocation=invocation, **about)
+                request = self._request(
+                    start, run, message=content, may_be_empty=True, invocation=invocation, **about
+                )
                 return self._source(start, request)
 
             run = await self._runs.start(start.origin, start.policy, make, start.run)

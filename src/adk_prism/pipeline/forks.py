@@ -111,7 +111,7 @@ class Forks:
         if speaks:
             checked_message(read_content(wish.message))
         history = await self._histories.of(wish.run, wish.at, new_turn=speaks)
-        self._apps.runner(history.origin.app)
+        await self._apps.load(history.origin.app)
         fork = self._planned(wish, history, run or new_run(), digest)
         target = fork.start.origin
         if wish.session:
@@ -193,7 +193,7 @@ class Forks:
 
     def _artifacts(self, fork: _Fork) -> ArtifactCopies | None:
         target = fork.start.origin
-        service = self._apps.runner(target.app).artifact_service
+        service = self._apps.artifact_service(target.app)
         if service is None:
             return None
         source = None if fork.history.is_upload else fork.history.origin
@@ -201,7 +201,7 @@ class Forks:
 
     async def _discard(self, target: Origin) -> None:
         """Take a fork away that did not come to be: each part, whatever becomes of the others."""
-        service = self._apps.runner(target.app).artifact_service
+        service = self._apps.artifact_service(target.app)
         try:
             await self._apps.sessions(target.app).delete(target)
         finally:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, overload
 
 import msgspec
 from msgspec import Struct
 
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.projection.registry import protocol
-from adk_prism.source.recording import read_run
+from adk_prism.runlog.entry import Entry
+from adk_prism.source.recording import RunReader
 
 
 class AdkEventObject(Protocol):
@@ -33,23 +34,73 @@ class ProjectedFrame(Struct, frozen=True):
     """The SSE event name, for protocols that have them."""
 
 
+@overload
 def project(
     events: Iterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
-) -> Iterator[ProjectedFrame]:
-    """Yield the frames of a finished run's events: objects, dicts or JSON, in either spelling.
+) -> Iterator[ProjectedFrame]: ...
 
-    Raise `UsageError` for an unknown protocol or dialect, `SourceError` for what is no event.
+
+@overload
+def project(
+    events: AsyncIterable[EventLike], as_: str = "ai-sdk", *, dialect: str = ""
+) -> AsyncGenerator[ProjectedFrame, None]: ...
+
+
+def project(
+    events: Iterable[EventLike] | AsyncIterable[EventLike],
+    as_: str = "ai-sdk",
+    *,
+    dialect: str = "",
+) -> Iterator[ProjectedFrame] | AsyncGenerator[ProjectedFrame, None]:
+    """Yield the frames of a run's events: objects, dicts or JSON, in either spelling.
+
+    Events that come asynchronously, as from `Runner.run_async`, give frames asynchronously, each as soon as
+    it is known; the end of the events is the end of the run. Raise `UsageError` for an unknown protocol or
+    dialect, `SourceError` for what is no event.
     """
-    spec = protocol(as_, dialect)
-    projection = spec.make()
-    prefix = ""
-    for entry in read_run((_line(event) for event in events), end=CaptureEnding()):
-        if entry.cursor == 1 and spec.named:
-            prefix = f"{spec.prefix(entry)}:"
-        for part, frame in enumerate(projection.feed(entry), 1):
-            payload = spec.payload(frame)
-            position = f"{prefix}{entry.cursor}.{part}"
-            yield ProjectedFrame(position, payload.data.decode(), payload.event)
+    if isinstance(events, AsyncIterable):
+        return _follow(events, _Frames(as_, dialect))
+    return _read(events, _Frames(as_, dialect))
+
+
+def _read(events: Iterable[EventLike], frames: _Frames) -> Iterator[ProjectedFrame]:
+    for event in events:
+        yield from frames.of(frames.reader.feed(_line(event)))
+    yield from frames.of(frames.reader.finish())
+
+
+async def _follow(
+    events: AsyncIterable[EventLike], frames: _Frames
+) -> AsyncGenerator[ProjectedFrame, None]:
+    try:
+        async for event in events:
+            for frame in frames.of(frames.reader.feed(_line(event))):
+                yield frame
+    finally:
+        if isinstance(events, AsyncGenerator):  # mostly nobody else has it
+            await events.aclose()
+    for frame in frames.of(frames.reader.finish()):
+        yield frame
+
+
+class _Frames:
+    """The frames of one run."""
+
+    def __init__(self, as_: str, dialect: str) -> None:
+        self.reader = RunReader(end=CaptureEnding())
+        self._spec = protocol(as_, dialect)
+        self._projection = self._spec.make()
+        self._prefix = ""
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[ProjectedFrame]:
+        """Yield the frames that entries cause."""
+        for entry in entries:
+            if entry.cursor == 1 and self._spec.named:
+                self._prefix = f"{self._spec.prefix(entry)}:"
+            for part, frame in enumerate(self._projection.feed(entry), 1):
+                payload = self._spec.payload(frame)
+                position = f"{self._prefix}{entry.cursor}.{part}"
+                yield ProjectedFrame(position, payload.data.decode(), payload.event)
 
 
 def _line(event: EventLike) -> bytes:

@@ -32,9 +32,9 @@ class Rewinds:
         Raise `NotFound` for no session, `Conflict` for an invocation that is not there (any more) or
         that ADK cannot take back alone.
         """
-        await self._apps.sessions(origin.app).state(
-            origin
-        )  # Not found: said now, not after a wait.
+        # Not found: said now, not after a wait.
+        await self._apps.sessions(origin.app).state(origin)
+        await self._apps.load(origin.app)
 
         async def plan() -> Rewind:
             return await self._plan(origin, invocation)

@@ -33,8 +33,8 @@ Redact = Callable[[Record], Record]
 class StoredSessions(Protocol):
     """Where sessions are found, by app; no app is loaded for it."""
 
-    def stored_sessions(self, app: str) -> Sessions | None:
-        """Return the app's sessions; None for an unknown app."""
+    def sessions(self, app: str) -> Sessions:
+        """Return the app's sessions. Raise `NotFound` for an unknown app."""
 
 
 class SessionLog(LogProxy):
@@ -63,11 +63,8 @@ class SessionLog(LogProxy):
         begun = {each.invocation for each in known if each.message == each.run}
         continued = [SessionRunId.decode(each.message) for each in known]
         lengths = {each.invocation: each.events for each in reversed(continued) if each}
-        sessions = self._apps.stored_sessions(origin.app)
-        if sessions is None:
-            return []
         try:
-            session = await sessions.get(origin)
+            session = await self._apps.sessions(origin.app).get(origin)
         except NotFound:
             return []
         if {event.invocation_id for event in session.events} <= begun:
@@ -103,9 +100,8 @@ class SessionLog(LogProxy):
             yield entries[after:]
 
     async def _read(self, name: SessionRunId) -> Sequence[Entry]:
-        sessions = self._apps.stored_sessions(name.app)
-        stored = stored_invocations(await sessions.get(name.origin)) if sessions else {}
-        events = stored.get(name.invocation, [])
+        session = await self._apps.sessions(name.app).get(name.origin)
+        events = stored_invocations(session).get(name.invocation, [])
         if not 0 < name.events <= len(events):
             raise NotFound("There is no such run in that session (any more).")
         return self._entries(name, events)

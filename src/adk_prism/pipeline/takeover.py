@@ -170,10 +170,18 @@ class Takeovers:
         """Tell whether a run can be gone on with by another process."""
         if head.live or head.uploaded or head.kind != "turn":
             return False
+        # What runs here was loaded; of any other run `will_go_on` has loaded the app.
+        return self._apps.is_loaded(head.origin.app) and self._apps.resumable(head.origin.app)
+
+    async def will_go_on(self, head: RunStarted) -> bool:
+        """Load the app of a run that could be gone on with; tell whether it can."""
+        if head.live or head.uploaded or head.kind != "turn":
+            return False
         try:
-            return self._apps.resumable(head.origin.app)
+            await self._apps.load(head.origin.app)
         except PrismError:
             return False  # The app is not there, or does not load: the operator has been told.
+        return self.can_go_on(head)
 
     async def _rest(self, summary: RunSummary, lease: Lease) -> tuple[EventSource, Past]:
         """Read what there is of a run; return what is left of it."""
@@ -268,14 +276,14 @@ class _Rest:
             yield event
         for end in node_ends(self._entries):
             yield end
-        ended = self._end()
+        ended = await self._end()
         if ended is not None:
             yield ended
             return
         async for record in self._go_on(emit, stored):
             yield record
 
-    def _end(self) -> RunEnded | None:
+    async def _end(self) -> RunEnded | None:
         """Return the end of a run that cannot or need not be gone on with."""
         head, reader = self._past.head, self._past.reader
         outcome, code = reader.outcome()
@@ -283,7 +291,7 @@ class _Rest:
             return RunEnded(outcome="cancelled")
         if reader.is_paused or (head.continues is not None and head.continues.held):
             return RunEnded(outcome=outcome, code=code)
-        if self._lease.epoch > MOST or not self._takeovers.can_go_on(head):
+        if self._lease.epoch > MOST or not await self._takeovers.will_go_on(head):
             return RunEnded(outcome="failed", code=OWNER_LOST)
         return None
 

@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -40,6 +41,7 @@ from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_address import ResumeAddress
 from adk_prism.server.routes import (
     adk_artifacts,
+    adk_live,
     adk_meta,
     adk_sessions,
     audit,
@@ -81,6 +83,7 @@ ROUTERS: Sequence[Routes] = (
     chat.routes,
     socket.routes,
     live.routes,
+    adk_live.routes,
     runs.routes,
     views.routes,
     film.routes,
@@ -132,6 +135,7 @@ def build_app(
     async def served_apps() -> AsyncIterator[None]:
         try:
             await check_services(services)
+            await asyncio.to_thread(apps.compare_environments)
             yield
         finally:
             await apps.close()

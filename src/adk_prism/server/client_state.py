@@ -15,8 +15,14 @@ from adk_prism.errors import Forbidden
 from adk_prism.server.context import Context
 
 
-def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> None:
-    """Raise `Forbidden` if a client's state has a key that it may not write."""
+async def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> None:
+    """Raise `Forbidden` if a client's state has a key that it may not write.
+
+    What the app declares is known when it is loaded: a state that says something loads it.
+    """
+    if not delta:
+        return
+    await context.apps.load(app)
     allowed = context.settings.client_state
     rest = {key: value for key, value in delta.items() if not key.startswith(allowed)}
     declared = context.apps.client_keys(app)

@@ -45,7 +45,7 @@ _FIELDS: dict[str, Any] = {
     "type": {"type": "string"},
     "title": {"type": "string"},
     "status": {"type": "integer"},
-    "detail": {"type": "string"},
+    "detail": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]},
     "correlation": {"type": "string"},
     "request": {"type": "string"},
     "errors": {"type": "array", "items": {"type": "object"}},

@@ -47,11 +47,22 @@ SHOWN_MISTAKES = 10
 RETRY_AFTER = "5"
 """Seconds. A store that is down or a server that is going down is not back sooner."""
 
+ADK_TAG = "ADK: "
+"""How the tags of the routes begin that follow ADK's own server."""
+
 INTERNAL = "The server failed to answer; the operator finds the cause under this correlation id."
 
 
 _NO_FAULT = (NotBuilt, Draining)
 """5xx by their meaning, and nothing for an operator to look into."""
+
+
+class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+    """One mistake of a request, in FastAPI's form."""
+
+    loc: Sequence[str | int]
+    msg: str
+    type: str
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,7 +71,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: str
     title: str
     status: int
-    detail: str
+    detail: str | Sequence[Mistake]
+    """What is wrong. On ADK's routes, for a request of the wrong shape: as FastAPI lists it."""
     correlation: str = ""
     request: str = ""
     """The request's id, which the operator's lines about it have."""
@@ -125,6 +137,24 @@ def _of_mistakes(mistakes: Sequence[Any]) -> Problem:
     )
 
 
+def as_fastapi(problem: Problem, error: RequestValidationError) -> Problem:
+    """Return a problem whose detail clients of FastAPI can read, as those of ADK's server do."""
+    found = [
+        Mistake(
+            loc=[part if isinstance(part, int) else str(part)[:60] for part in mistake["loc"]],
+            msg=str(mistake["msg"])[:200],
+            type=str(mistake["type"])[:60],
+        )
+        for mistake in error.errors()[:SHOWN_MISTAKES]
+    ]
+    return structs.replace(problem, detail=found)
+
+
+def _is_of_adk(connection: HTTPConnection) -> bool:
+    tags = getattr(connection.scope.get("route"), "tags", ())
+    return any(str(tag).startswith(ADK_TAG) for tag in tags)
+
+
 def _of_http(error: HTTPException) -> Problem:
     title = HTTPStatus(error.status_code).phrase.capitalize()
     return Problem(
@@ -174,7 +204,8 @@ def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = 
 
 def _text(problem: Problem) -> str:
     """Return all that a person needs of a problem: what it says, and where the operator finds more."""
-    text, reference = problem.detail or problem.title, problem.correlation
+    said = problem.detail if isinstance(problem.detail, str) else ""
+    text, reference = said or problem.title, problem.correlation
     return f"{text} Reference: {reference}." if reference and reference not in text else text
 
 
@@ -232,6 +263,8 @@ def add_problems(app: FastAPI, report: Report, errors: ErrorTexts | None = None)
         if isinstance(connection, WebSocket):
             raise error  # The edge knows whether it was accepted.
         problem = _completed(problem_of(error, report), connection.scope, errors)
+        if isinstance(error, RequestValidationError) and _is_of_adk(connection):
+            problem = as_fastapi(problem, error)
         return respond(problem, connection.scope, headers_of(error))
 
     for kind in (PrismError, RequestValidationError, HTTPException):

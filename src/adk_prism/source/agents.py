@@ -31,36 +31,47 @@ def root_kind(root: BaseNode) -> RootKind:
 
 def list_agents(root: BaseNode) -> list[Agent]:
     """Return the root and every agent below it, in the order in which they are declared."""
-    return [_described(node, model) for node, model in _walk(root)]
+    return [_described(node) for node in _walk(root)]
 
 
-def _described(node: BaseNode, model: str) -> Agent:
+def _described(node: BaseNode) -> Agent:
     tools = len(node.tools) if isinstance(node, LlmAgent) else 0
-    return Agent(name=node.name, model=model, tools=tools)
+    return Agent(name=node.name, model=model_of(node), tools=tools)
 
 
-def _walk(root: BaseNode) -> Iterator[tuple[BaseNode, str]]:
-    """Yield agents and workflows with the model each one uses; each object once."""
+def _walk(root: BaseNode) -> Iterator[BaseNode]:
+    """Yield agents and workflows; each object once."""
     seen: set[int] = set()
-    waiting: list[tuple[BaseNode, str]] = [(root, "")]
+    waiting: list[BaseNode] = [root]
     while waiting:
-        given, inherited = waiting.pop()
-        node = unwrapped(given)
+        node = unwrapped(waiting.pop())
         if id(node) in seen:
             continue
         seen.add(id(node))
-        model = model_of(node, inherited)
         if isinstance(node, BaseAgent | Workflow):
-            yield node, model if isinstance(node, LlmAgent) else ""
-        waiting.extend((child, model) for child in reversed(_children(node)))
+            yield node
+        waiting.extend(reversed(_children(node)))
 
 
-def model_of(node: BaseNode, inherited: str) -> str:
-    """Return a node's model; an agent without one uses its nearest ancestor's."""
+def model_of(node: BaseNode) -> str:
+    """Return the name of the model that an agent asks; empty for a node that asks none.
+
+    As `LlmAgent.canonical_model` resolves it, without making a model: its own, else that of its nearest
+    ancestor that has one, else ADK's default. An agent in a tool or a workflow has no ancestor.
+    """
     if not isinstance(node, LlmAgent):
-        return inherited
-    model = node.model
-    return (model.model if isinstance(model, BaseLlm) else model) or inherited
+        return ""
+    agent: BaseAgent | None = node
+    while agent is not None:
+        if isinstance(agent, LlmAgent) and agent.model:
+            return _name_of(agent.model)
+        agent = agent.parent_agent
+    # Set by `LlmAgent.set_default_model`, which has no public counterpart.
+    return _name_of(getattr(node, "_default_model", LlmAgent.DEFAULT_MODEL))
+
+
+def _name_of(model: str | BaseLlm) -> str:
+    return model.model if isinstance(model, BaseLlm) else model
 
 
 def _children(node: BaseNode) -> list[BaseNode]:

@@ -1,20 +1,24 @@
-"""The apps that are served: found in a folder as `adk web` finds them, or given as Runners.
+"""The apps that are served: those of a folder, imported on first use, or Runners of a host program.
 
-Follows google-adk 2.13: `cli/utils/agent_loader.py` finds and imports, `cli/api_server.py`
-(`get_runner_async`) wraps a bare agent into an App named as its folder. Differences: a name is
-looked up in the list before anything is imported, so that a request can never import another
-module; ADK's built-in agents are not served; an app that fails to load fails alone, with safe text
-for the client and the cause for the operator, and is tried once.
+`app_folder` finds the apps of a folder, `app_imports` imports them, `app_environment` keeps their
+environment variables apart. An app is known, and its sessions and artifacts can be read, before it is
+imported. What needs its code awaits `load` first; `runner`, and all that is read from the Runner, need
+an app that was loaded.
+
+Follows google-adk 2.13 `cli/api_server.py` (`get_runner_async`), which wraps a bare agent into an App
+named as its folder. Differences: a name is looked up before anything is imported, so that a request
+can never import another module; an app that fails to load fails alone, with safe text for the client
+and the cause for the operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 
-from google.adk.apps.app import App
-from google.adk.cli.utils.agent_loader import AgentLoader
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 
@@ -22,11 +26,14 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_corr
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import RootKind, list_agents, root_kind
+from adk_prism.source.app_environment import Environments
+from adk_prism.source.app_folder import Found, problem_of_name
+from adk_prism.source.app_imports import Imports
 from adk_prism.source.client_state import declared_keys
-from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.error_text import load_failure
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
+from adk_prism.source.served_folder import ServedFolder
 from adk_prism.source.services import Services
 from adk_prism.source.sessions import Sessions
 
@@ -37,29 +44,25 @@ StateAllowances = Mapping[str, frozenset[str]]
 
 
 class Apps:
-    """Apps by name. Each is loaded when first asked for; one that fails leaves the others alone."""
+    """Apps by name. Each is imported when it is first used; one that fails leaves the others alone."""
 
     def __init__(
         self,
-        names: Callable[[], Sequence[str]],
-        build: Callable[[str], Runner],
+        folder: ServedFolder | None,
+        runners: Mapping[str, Runner],
         *,
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
-        stored: Callable[[str], BaseSessionService],
     ) -> None:
-        """Prefer `of_folder` and `of_runners`. `build` is called once for each name asked for, and
-        `stored` returns where an app's sessions are, which needs no app to be loaded."""
-        self._stored = stored
-        self._names = names
-        self._build = build
+        """Prefer `of_folder` and `of_runners`."""
+        self._folder = folder
+        self._given = runners
+        self._imports = Imports(folder, self._tell) if folder is not None else None
         self._report = report
         self._allowed_state = allowed_state or {}
-        self._runners: dict[str, Runner] = {}
-        self._failures: dict[str, AppFailed] = {}
         self._agents: dict[str, list[Agent]] = {}
         self._graphs: dict[str, Graph] = {}
-        self._built: list[Runner] = []
+        self._closed: set[str] = set()
 
     @classmethod
     def of_folder(
@@ -77,21 +80,8 @@ class Apps:
                 f"There is no folder {str(folder)!r}. Expected a folder with one subfolder per "
                 "app, each with an agent.py that defines root_agent or app."
             )
-        loader = AgentLoader(str(folder))
-
-        def names() -> list[str]:
-            return [name for name in loader.list_agents() if _is_app_name(name)]
-
-        def build(name: str) -> Runner:
-            return _new_runner(name, _as_app(name, loader), services)
-
-        return cls(
-            names,
-            build,
-            report=report,
-            allowed_state=allowed_state,
-            stored=lambda _: services.sessions,
-        )
+        served = ServedFolder(folder, services, Environments(report))
+        return cls(served, {}, report=report, allowed_state=allowed_state)
 
     @classmethod
     def of_runners(
@@ -107,7 +97,7 @@ class Apps:
         share a session service share what is kept of its sessions.
         """
         for name in runners:
-            if not _is_app_name(name):
+            if problem_of_name(name):
                 raise UsageError(
                     f"{name!r} cannot be an app's name; expected letters, digits and underscores, "
                     "not starting with a digit or two underscores."
@@ -118,42 +108,68 @@ class Apps:
             name: _served(runner, name, hot[id(runner.session_service)])
             for name, runner in runners.items()
         }
-        apps = cls(
-            lambda: sorted(given),
-            given.__getitem__,
-            report=report,
-            allowed_state=allowed_state,
-            stored=lambda name: given[name].session_service,
-        )
-        apps._runners.update(given)
-        return apps
+        return cls(None, given, report=report, allowed_state=allowed_state)
+
+    # ------------------------------------------------------------------ which there are
+
+    def found(self) -> list[Found]:
+        """Return every app, sorted by name, and what looks like one with the reason why it is none.
+
+        Reads the folder and imports nothing.
+        """
+        if self._folder is not None:
+            return self._folder.apps.scan()
+        return [Found(name, None) for name in sorted(self._given)]
 
     def names(self) -> list[str]:
-        """Return the names of all apps, sorted, those that fail to load included."""
-        return list(self._names())
+        """Return the names of all apps, sorted, those that fail to load included. Imports nothing."""
+        return [found.name for found in self.found() if not found.problem]
+
+    def check(self, name: str) -> None:
+        """Raise `NotFound` for an unknown name. Imports nothing."""
+        if name in self._loaded or (self._folder and self._folder.apps.find(name) is not None):
+            return
+        raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps names those there are.")
+
+    def compare_environments(self) -> None:
+        """Report the variables that the `.env` files of several apps set differently."""
+        if self._folder is not None:
+            self._folder.compare_environments()
+
+    # ------------------------------------------------------------------ loading
+
+    @property
+    def _loaded(self) -> Mapping[str, Runner]:
+        return self._given if self._imports is None else self._imports.loaded
+
+    def is_loaded(self, name: str) -> bool:
+        """Tell whether an app has been imported."""
+        return name in self._loaded
+
+    async def load(self, name: str) -> Runner:
+        """Return the app's Runner; import the app, in a thread, the first time.
+
+        Raise `NotFound` for an unknown name, `AppFailed` for an app that does not import.
+        """
+        self.check(name)
+        if self._imports is None:
+            return self._given[name]
+        return await self._imports.load(name)
+
+    def failure(self, name: str) -> AppFailed | None:
+        """Return why the app failed to load, unless its files have changed since."""
+        return self._imports.failure(name) if self._imports is not None else None
 
     def runner(self, name: str) -> Runner:
-        """Return the app's Runner, loading the app the first time.
+        """Return the Runner of an app that was loaded.
 
-        Raise `NotFound` for an unknown name and `AppFailed`, each time, for an app that does not
-        import.
+        Raise `NotFound` for an unknown name. Whoever asks for one that was not loaded has forgotten to
+        await `load`, which is a bug: importing here would stop the event loop.
         """
-        if (runner := self._runners.get(name)) is not None:
-            return runner
-        if (failure := self._failures.get(name)) is not None:
-            raise AppFailed(failure.detail, correlation=failure.correlation)
-        if not _is_app_name(name) or name not in self._names():
-            raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps names those there are.")
-        return self._load(name)
-
-    def _load(self, name: str) -> Runner:
-        try:
-            runner = self._build(name)
-        except (Exception, SystemExit) as error:  # An app's module may raise anything; reported.
-            failure = self._failures[name] = self._tell(name, error)
-            raise AppFailed(failure.detail, correlation=failure.correlation) from None
-        self._runners[name] = runner
-        self._built.append(runner)
+        runner = self._loaded.get(name)
+        if runner is None:
+            self.check(name)
+            raise RuntimeError(f"The app {name!r} was not loaded.")
         return runner
 
     def _tell(self, name: str, error: BaseException) -> AppFailed:
@@ -162,7 +178,7 @@ class Apps:
         self._report(
             Diagnostic(
                 kind="app failed",
-                detail="The app could not be loaded; it is tried again after a restart.",
+                detail="The app could not be loaded; it is tried again when its files change.",
                 correlation=correlation,
                 app=name,
                 cause=cause_of(error),
@@ -175,24 +191,44 @@ class Apps:
             correlation=correlation,
         )
 
-    def sessions(self, name: str) -> Sessions:
-        """Return the sessions of the app's Runner."""
-        return Sessions(self.runner(name).session_service, allowed_state=self._allowed_state)
+    # ------------------------------------------------------------------ services
 
-    def stored_sessions(self, name: str) -> Sessions | None:
-        """Return the app's sessions without loading the app; None for an unknown name."""
-        if name not in self._runners and name not in self._names():
-            return None
-        return Sessions(self._stored(name), allowed_state=self._allowed_state)
+    def sessions(self, name: str) -> Sessions:
+        """Return the app's sessions; the app need not be loaded. Raise `NotFound`."""
+        return Sessions(self.session_service(name), allowed_state=self._allowed_state)
+
+    def session_service(self, name: str) -> BaseSessionService:
+        """Return ADK's service behind the app's sessions. Raise `NotFound`."""
+        self.check(name)
+        if self._folder is not None:
+            return self._folder.services.sessions
+        return self._given[name].session_service
+
+    def artifact_service(self, name: str) -> BaseArtifactService | None:
+        """Return the service of the app's artifacts; the app need not be loaded. Raise `NotFound`."""
+        self.check(name)
+        if self._folder is not None:
+            return self._folder.services.artifacts
+        return self._given[name].artifact_service
+
+    def memory_service(self, name: str) -> BaseMemoryService | None:
+        """Return the app's memory service; the app need not be loaded. Raise `NotFound`."""
+        self.check(name)
+        if self._folder is not None:
+            return self._folder.services.memory
+        return self._given[name].memory_service
 
     async def check_sessions(self) -> None:
-        """Find out whether the stores of the apps that are loaded answer. Raise `NoSessions`."""
-        services = {
-            id(each.session_service): each.session_service for each in self._runners.values()
-        }
-        for service in services.values():
+        """Find out whether the stores of the apps' sessions answer. Raise `NoSessions`."""
+        if self._folder is not None:
+            services = [self._folder.services.sessions]
+        else:
+            services = [runner.session_service for runner in self._given.values()]
+        for service in {id(service): service for service in services}.values():
             if isinstance(service, HotSessions):
                 await service.check()
+
+    # ------------------------------------------------------------------ what a loaded app is
 
     def client_keys(self, name: str) -> frozenset[str] | None:
         """Return the state keys that the app lets clients write; None if it does not say."""
@@ -221,18 +257,16 @@ class Apps:
 
     async def close(self) -> None:
         """Close the Runners that were built here: their plugins and toolsets."""
-        while self._built:
-            runner = self._built.pop()
+        if self._imports is None:
+            return
+        for name, runner in list(self._imports.loaded.items()):
+            if name in self._closed:
+                continue
+            self._closed.add(name)
             try:
                 await runner.close()
             except RuntimeError as error:  # What ADK raises for a plugin that does not close.
-                self._report(
-                    Diagnostic(kind="app not closed", app=runner.app_name, cause=cause_of(error))
-                )
-
-
-def _is_app_name(name: str) -> bool:
-    return name.isascii() and name.isidentifier() and not name.startswith("__")
+                self._report(Diagnostic(kind="app not closed", app=name, cause=cause_of(error)))
 
 
 def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:
@@ -243,20 +277,3 @@ def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:
     served.app_name = name
     served.session_service = sessions
     return served
-
-
-def _as_app(name: str, loader: AgentLoader) -> App:
-    loaded = loader.load_agent(name)
-    return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
-
-
-def _new_runner(name: str, app: App, services: Services) -> Runner:
-    """Build a Runner on a copy of the app, so that the app's own object stays as it was."""
-    return Runner(
-        app=app.model_copy(update={"plugins": [*app.plugins, DenialPlugin()]}),
-        app_name=name,
-        artifact_service=services.artifacts,
-        session_service=services.sessions,
-        memory_service=services.memory,
-        credential_service=services.credentials,
-    )

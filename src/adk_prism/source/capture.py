@@ -6,7 +6,7 @@ session, pretty-printed values). Knows nothing of what the values say, and holds
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import BinaryIO, Literal, Protocol, runtime_checkable
 
@@ -57,22 +57,46 @@ class Item(Struct, frozen=True, gc=False):
     """The file ended without saying that this value does: it may be cut."""
 
 
-def read_items(source: Bytes) -> Iterator[Item]:
-    """Yield the values of a file in their order.
+class ItemReader:
+    """Reads the values of a file that comes in pieces."""
 
-    Raise `UsageError` if it cannot be opened and `SourceError` if it is empty, of no known form, cut
-    off in the middle of a document, or has a value over the bound.
-    """
-    chunks = _sliced(_chunks(source))
-    head = bytearray()
-    for chunk in chunks:
-        head += chunk
-        if len(head) >= _HEAD or b"\n" in head.lstrip():
-            break
-    yield from _READERS[_form(bytes(head))](_rejoined(bytes(head), chunks))
+    def __init__(self) -> None:
+        self._head = bytearray()
+        """The beginning, until the form is known."""
+        self._reader: _Lines | _Documents | _Sse | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        """Yield the values that a piece of the file completes.
+
+        Raise `SourceError` if the file is of no known form or has a value over the bound.
+        """
+        # Large pieces are cut, so that what comes before a value over the bound is given first.
+        for start in range(0, len(chunk), _CHUNK):
+            piece = chunk[start : start + _CHUNK]
+            if self._reader is None:
+                self._head += piece
+                if len(self._head) < _HEAD and b"\n" not in self._head.lstrip():
+                    continue
+                yield from self._begin()
+            else:
+                yield from self._reader.feed(piece)
+
+    def finish(self) -> Iterator[Item]:
+        """Yield what is left. Raise `SourceError` for a file that is empty or cut off in a document."""
+        if self._reader is None:
+            yield from self._begin()
+        assert self._reader is not None
+        yield from self._reader.finish()
+
+    def _begin(self) -> Iterator[Item]:
+        head = bytes(self._head)
+        self._reader = _READERS[_form(head)]()
+        self._head.clear()
+        yield from self._reader.feed(head)
 
 
-def _chunks(source: Bytes) -> Iterator[bytes]:
+def chunks_of(source: Bytes) -> Iterator[bytes]:
+    """Yield the pieces of a file. Raise `UsageError` if it cannot be opened."""
     if isinstance(source, bytes):
         yield source
     elif isinstance(source, str | PathLike):
@@ -89,18 +113,6 @@ def _chunks(source: Bytes) -> Iterator[bytes]:
         yield from iter(lambda: source.read(_CHUNK), b"")
     else:
         yield from source
-
-
-def _sliced(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Cut large pieces, so that what comes before a value over the bound is given first."""
-    for chunk in chunks:
-        for start in range(0, len(chunk), _CHUNK):
-            yield chunk[start : start + _CHUNK]
-
-
-def _rejoined(head: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from rest
 
 
 def _form(head: bytes) -> Literal["lines", "sse", "documents"]:
@@ -128,26 +140,36 @@ def _is_event_line(line: bytes) -> bool:
     return True
 
 
-def _read_lines(chunks: Iterator[bytes]) -> Iterator[Item]:
-    splitter = LineSplitter()
-    for chunk in chunks:
-        for line in splitter.feed(chunk):
+class _Lines:
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        for line in self._splitter.feed(chunk):
             yield Item(f"line {line.number}", line.data)
-    for line in splitter.finish():
-        yield Item(f"line {line.number}", line.data, is_last_piece=True)
+
+    def finish(self) -> Iterator[Item]:
+        for line in self._splitter.finish():
+            yield Item(f"line {line.number}", line.data, is_last_piece=True)
 
 
-def _read_documents(chunks: Iterator[bytes]) -> Iterator[Item]:
-    splitter = DocumentSplitter(MAX_LINE_BYTES)
-    first = True
-    for chunk in chunks:
-        for value in splitter.feed(chunk.removeprefix(_BOM) if first else chunk):
+class _Documents:
+    def __init__(self) -> None:
+        self._splitter = DocumentSplitter(MAX_LINE_BYTES)
+        self._is_first = True
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        piece = chunk.removeprefix(_BOM) if self._is_first else chunk
+        self._is_first = False
+        for value in self._splitter.feed(piece):
             data = value.data
             if b"\n" in data:
                 data = _on_one_line(data, value.line)
             yield Item(f"line {value.line}", data, value.is_session)
-        first = False
-    splitter.finish()
+
+    def finish(self) -> Iterator[Item]:
+        self._splitter.finish()
+        return iter(())
 
 
 def _on_one_line(data: bytes, line: int) -> bytes:
@@ -157,17 +179,20 @@ def _on_one_line(data: bytes, line: int) -> bytes:
         raise SourceError(f"The value on line {line} is not JSON: {error}.") from None
 
 
-def _read_sse(chunks: Iterator[bytes]) -> Iterator[Item]:
-    decoder = SseDecoder()
-    number = 0
-    for chunk in chunks:
-        for event in decoder.feed(chunk):
-            number += 1
-            yield _sse_item(event, number)
-    # An editor or a tool may have taken the last blank line away.
-    for event in decoder.feed(b"\n\n"):
-        number += 1
-        yield msgspec.structs.replace(_sse_item(event, number), is_last_piece=True)
+class _Sse:
+    def __init__(self) -> None:
+        self._decoder = SseDecoder()
+        self._number = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        for event in self._decoder.feed(chunk):
+            self._number += 1
+            yield _sse_item(event, self._number)
+
+    def finish(self) -> Iterator[Item]:
+        # An editor or a tool may have taken the last blank line away.
+        for item in self.feed(b"\n\n"):
+            yield msgspec.structs.replace(item, is_last_piece=True)
 
 
 def _sse_item(event: SseEvent, number: int) -> Item:
@@ -175,4 +200,8 @@ def _sse_item(event: SseEvent, number: int) -> Item:
     return Item(f"event {number}", data.replace(b"\n", b" "))
 
 
-_READERS = {"lines": _read_lines, "sse": _read_sse, "documents": _read_documents}
+_READERS: Mapping[str, type[_Lines | _Documents | _Sse]] = {
+    "lines": _Lines,
+    "sse": _Sse,
+    "documents": _Documents,
+}

@@ -92,13 +92,13 @@ def read_graph(root: BaseNode) -> Graph:
     """Return the graph of the app with this root."""
     drawing = _Drawing()
     start = drawing.add(_START, "start")
-    begin = drawing.place(root, "", "")
+    begin = drawing.place(root, "")
     end = drawing.add(_END, "end")
     drawing.join(start, begin, "sequence")
     drawing.join(begin, end, "sequence")
     while drawing.waiting:
-        node, place, model = drawing.waiting.popleft()
-        _draw_members(drawing, node, place, model)
+        node, place = drawing.waiting.popleft()
+        _draw_members(drawing, node, place)
     return Graph(nodes=drawing.nodes, edges=drawing.edges, truncated=drawing.truncated)
 
 
@@ -108,8 +108,8 @@ class _Drawing:
     def __init__(self) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
-        self.waiting: deque[tuple[BaseNode, str, str]] = deque()
-        """Nodes whose members are not drawn yet, with their place and the model they pass on."""
+        self.waiting: deque[tuple[BaseNode, str]] = deque()
+        """Nodes whose members are not drawn yet, with their place."""
         self.truncated = False
         self._places: dict[int, str] = {}
         """By object. ADK's structure keeps the objects alive while it is read."""
@@ -124,24 +124,23 @@ class _Drawing:
         self.nodes.append(GraphNode(id=place, name=name, kind=kind, parent=parent, **about))
         return place
 
-    def place(self, given: BaseNode, parent: str, inherited: str) -> str:
+    def place(self, given: BaseNode, parent: str) -> str:
         """Return where an agent or workflow node is; draw it the first time."""
         node = unwrapped(given)
         known = self._places.get(id(node))
         if known is not None:
             return known
-        model = model_of(node, inherited)
         place = self.add(
             node.name,
             _kind_of(node),
             parent,
             flow=_flow_of(node),
-            model=model if isinstance(node, LlmAgent) else "",
+            model=model_of(node),
             description=node.description[:LONGEST_DESCRIPTION],
         )
         if place:
             self._places[id(node)] = place
-            self.waiting.append((node, place, model))
+            self.waiting.append((node, place))
         return place
 
     def join(self, source: str, target: str, kind: EdgeKind, route: Route = None) -> None:
@@ -183,21 +182,21 @@ def _kind_of(node: BaseNode) -> Kind:
 # ------------------------------------------------------------------------------ members
 
 
-def _draw_members(drawing: _Drawing, node: BaseNode, place: str, model: str) -> None:
+def _draw_members(drawing: _Drawing, node: BaseNode, place: str) -> None:
     for of_type, draw in _MEMBERS:
         if isinstance(node, of_type):
-            draw(drawing, node, place, model)
+            draw(drawing, node, place)
             return
 
 
-def _draw_workflow(drawing: _Drawing, node: Workflow, place: str, model: str) -> None:
+def _draw_workflow(drawing: _Drawing, node: Workflow, place: str) -> None:
     graph = node.graph
     if graph is None:
         return
     start = drawing.add(_START, "start", place)
     # START is one object for all workflows, so it is told by its name.
     at = {
-        id(member): start if member.name == START.name else drawing.place(member, place, model)
+        id(member): start if member.name == START.name else drawing.place(member, place)
         for member in graph.nodes
     }
     for edge in graph.edges:
@@ -210,9 +209,9 @@ def _draw_workflow(drawing: _Drawing, node: Workflow, place: str, model: str) ->
             drawing.join(at[id(member)], end, "sequence")
 
 
-def _draw_sequence(drawing: _Drawing, node: BaseAgent, place: str, model: str) -> None:
+def _draw_sequence(drawing: _Drawing, node: BaseAgent, place: str) -> None:
     start = drawing.add(_START, "start", place)
-    members = [drawing.place(member, place, model) for member in node.sub_agents]
+    members = [drawing.place(member, place) for member in node.sub_agents]
     steps = [start, *members, drawing.add(_END, "end", place)]
     for before, after in pairwise(steps):
         drawing.join(before, after, "sequence")
@@ -220,35 +219,35 @@ def _draw_sequence(drawing: _Drawing, node: BaseAgent, place: str, model: str) -
         drawing.join(members[-1], members[0], "loop")
 
 
-def _draw_parallel(drawing: _Drawing, node: BaseAgent, place: str, model: str) -> None:
+def _draw_parallel(drawing: _Drawing, node: BaseAgent, place: str) -> None:
     start = drawing.add(_START, "start", place)
-    members = [drawing.place(member, place, model) for member in node.sub_agents]
+    members = [drawing.place(member, place) for member in node.sub_agents]
     end = drawing.add(_END, "end", place)
     for member in members:
         drawing.join(start, member, "sequence")
         drawing.join(member, end, "sequence")
 
 
-def _draw_llm_agent(drawing: _Drawing, node: LlmAgent, place: str, model: str) -> None:
+def _draw_llm_agent(drawing: _Drawing, node: LlmAgent, place: str) -> None:
     helpers = {id(agent) for agent in node.sub_agents}
     for tool in node.tools:
         target = tool.agent if isinstance(tool, AgentTool) else node_of_tool(tool)
         if target is None:
             _draw_tool(drawing, tool, place)
         elif id(target) not in helpers:  # ADK puts delegated sub-agents among the tools, too
-            drawing.join(place, drawing.place(target, place, model), "delegation")
+            drawing.join(place, drawing.place(target, place), "delegation")
     for agent in node.sub_agents:
         kind: EdgeKind = "delegation" if _is_delegated(agent) else "transfer"
-        drawing.join(place, drawing.place(agent, place, model), kind)
+        drawing.join(place, drawing.place(agent, place), kind)
 
 
-def _draw_agent(drawing: _Drawing, node: BaseAgent, place: str, model: str) -> None:
+def _draw_agent(drawing: _Drawing, node: BaseAgent, place: str) -> None:
     """Draw an agent of the app's own class: it runs its sub-agents as it likes."""
     for agent in node.sub_agents:
-        drawing.join(place, drawing.place(agent, place, model), "delegation")
+        drawing.join(place, drawing.place(agent, place), "delegation")
 
 
-_MEMBERS: Sequence[tuple[type[BaseNode], Callable[[_Drawing, Any, str, str], None]]] = (
+_MEMBERS: Sequence[tuple[type[BaseNode], Callable[[_Drawing, Any, str], None]]] = (
     (Workflow, _draw_workflow),
     (SequentialAgent, _draw_sequence),
     (LoopAgent, _draw_sequence),

@@ -36,7 +36,7 @@ from adk_prism.runlog.entry import (
     pack,
     unpack,
 )
-from adk_prism.source.capture import Bytes, Item, read_items
+from adk_prism.source.capture import Bytes, Item, ItemReader, chunks_of
 from adk_prism.source.spelling import is_event, is_plain, respell
 from adk_prism.version import VERSION
 
@@ -96,24 +96,59 @@ UNNAMED = Origin(app="recording", user="user", session="recording")
 """Where a capture belongs that does not say."""
 
 
+class RunReader:
+    """Reads a recording or a capture that comes in pieces."""
+
+    def __init__(self, *, end: Ending | None = None, origin: Origin | None = None) -> None:
+        """`end` tells the end of a run that has none; without it the last entry is the last event.
+
+        `origin` is where a capture belongs, in place of what it says.
+        """
+        self._end = end
+        self._origin = origin
+        self._items = ItemReader()
+        self._reader: _Recording | _Capture | None = None
+        self._last: Entry | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[Entry]:
+        """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
+        for item in self._items.feed(chunk):
+            yield from self._read(item)
+
+    def finish(self) -> Iterator[Entry]:
+        """Yield what is left, and the end. Raise `SourceError`; then there is no end."""
+        for item in self._items.finish():
+            yield from self._read(item)
+        last = self._last
+        if last is None:
+            raise SourceError("The file holds no events.")
+        if self._end is not None and not isinstance(last.record, RunEnded):
+            yield Entry(last.cursor + 1, last.time, self._end.ended())
+
+    def _read(self, item: Item) -> Iterator[Entry]:
+        if self._reader is None:
+            # The first value tells a recording from a capture.
+            is_ours = _keys(item).keys() >= _RECORDING_KEYS
+            self._reader = _Recording() if is_ours else _Capture(self._origin)
+        for entry in self._reader.feed(item):
+            if self._end is not None:
+                self._end.feed(entry)
+            self._last = entry
+            yield entry
+
+
 def read_run(
     source: Bytes, *, end: Ending | None = None, origin: Origin | None = None
 ) -> Iterator[Entry]:
-    """Yield the entries of a recording or a capture.
+    """Yield the entries of a recording or a capture; `end` and `origin` as `RunReader` takes them.
 
-    `end` tells the end of a run that has none; without it the last entry is the last event.
-    `origin` is where a capture belongs, in place of what it says. Raise `SourceError` at the first
-    value that cannot be read, naming it, with everything before it given; then there is no end.
+    Raise `SourceError` at the first value that cannot be read, naming it, with everything before it
+    given; then there is no end.
     """
-    over = False
-    for entry in _entries(read_items(source), origin):
-        if end is not None:
-            end.feed(entry)
-        over = isinstance(entry.record, RunEnded)
-        last = entry
-        yield entry
-    if end is not None and not over:
-        yield Entry(last.cursor + 1, last.time, end.ended())
+    reader = RunReader(end=end, origin=origin)
+    for chunk in chunks_of(source):
+        yield from reader.feed(chunk)
+    yield from reader.finish()
 
 
 def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
@@ -128,30 +163,26 @@ def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
         yield b'{"cursor":%d,"time":%b,%b\n' % (entry.cursor, time, payload[1:])
 
 
-def _entries(items: Iterator[Item], origin: Origin | None) -> Iterator[Entry]:
-    """Tell a recording from a capture by the first value."""
-    first = next(items, None)
-    if first is None:
-        raise SourceError("The file holds no events.")
-    if _keys(first).keys() >= _RECORDING_KEYS:
-        yield from _recorded(first, items)
-    else:
-        yield from _captured(first, items, origin)
-
-
 # ------------------------------------------------------------------------------ recordings
 
 
-def _recorded(first: Item, items: Iterator[Item]) -> Iterator[Entry]:
-    over = False
-    for cursor, item in enumerate(_chain(first, items), 1):
-        if over:
+class _Recording:
+    """Reads the entries of our own file."""
+
+    def __init__(self) -> None:
+        self._cursor = 0
+        self._is_over = False
+
+    def feed(self, item: Item) -> list[Entry]:
+        """Return the entry of a line."""
+        if self._is_over:
             raise SourceError(f"There is an entry on {item.where}, after the run's end.")
-        entry = _entry(item, cursor)
+        self._cursor += 1
+        entry = _entry(item, self._cursor)
         if isinstance(entry.record, RunStarted):
             _check_version(entry.record.version)
-        over = isinstance(entry.record, RunEnded)
-        yield entry
+        self._is_over = isinstance(entry.record, RunEnded)
+        return [entry]
 
 
 def _check_version(version: str) -> None:
@@ -205,26 +236,33 @@ def _record(line: _Line, data: bytes) -> Record:
 # ------------------------------------------------------------------------------ captures
 
 
-def _captured(first: Item, items: Iterator[Item], origin: Origin | None) -> Iterator[Entry]:
-    cursor, time = 0, 0.0
-    before = AdkEvent()
-    for item in _chain(first, items):
+class _Capture:
+    """Reads bare ADK events."""
+
+    def __init__(self, origin: Origin | None) -> None:
+        self._origin = origin
+        self._cursor = 0
+        self._time = 0.0
+        self._before = AdkEvent()
+
+    def feed(self, item: Item) -> list[Entry]:
+        """Return the entries of a value: none for what says nothing, two with the first event."""
         if item.is_session:
-            origin = origin or _origin_of(item)
-            continue
+            self._origin = self._origin or _origin_of(item)
+            return []
         data, event = _event(item)
-        if _repeats(before, event):
-            continue
+        if _repeats(self._before, event):
+            return []
         if 0 < event.timestamp <= LATEST:
-            time = event.timestamp
-        if not cursor:
-            cursor = 1
-            yield Entry(1, time, _made_up(data, event, origin or UNNAMED))
-        cursor += 1
-        before = before if event.partial else event
-        yield Entry(cursor, time, AgentEvent(data))
-    if not cursor:
-        raise SourceError("The file holds no events.")
+            self._time = event.timestamp
+        found: list[Entry] = []
+        if not self._cursor:
+            self._cursor = 1
+            found.append(Entry(1, self._time, _made_up(data, event, self._origin or UNNAMED)))
+        self._cursor += 1
+        self._before = self._before if event.partial else event
+        found.append(Entry(self._cursor, self._time, AgentEvent(data)))
+        return found
 
 
 def _event(item: Item) -> tuple[bytes, AdkEvent]:
@@ -288,11 +326,6 @@ def _origin_of(session: Item) -> Origin:
 
 
 # ------------------------------------------------------------------------------ both
-
-
-def _chain(first: Item, rest: Iterator[Item]) -> Iterator[Item]:
-    yield first
-    yield from rest
 
 
 def _keys(item: Item) -> dict[str, Raw]:

@@ -69,6 +69,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """Empty: one is chosen, or found from the answers. With a message: the id to start under, so
     that a repeated start is one start. Alone: the invocation to resume."""
     message: types.Content | None = None
+    may_be_empty: bool = False
+    """The message may have no parts: ADK's own routes run the agent all the same."""
     message_id: str = ""
     typed: types.Content | None = None
     """What the person said, where that is not the message but became one of the answers."""
@@ -92,10 +94,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
         ]
 
 
-def checked_message(message: types.Content) -> types.Content:
+def checked_message(message: types.Content, *, may_be_empty: bool = False) -> types.Content:
     """Return the message as it can be stored. Raise `Unprocessable` for one ADK would refuse."""
     parts = message.parts or []
-    if not parts:
+    if not parts and not may_be_empty:
         raise Unprocessable("The message has no parts; send at least one, e.g. {'text': 'Hello'}.")
     if any(part.function_call for part in parts):
         raise Unprocessable("A user's message cannot hold function calls; only an agent calls.")
@@ -104,7 +106,8 @@ def checked_message(message: types.Content) -> types.Content:
             "A message holds either text or function responses: text starts a turn, responses go "
             "on with one. Send them one after the other."
         )
-    return types.Content(role="user", parts=[_storable_part(part) for part in parts])
+    stored = [_storable_part(part) for part in parts]
+    return types.Content(role="user", parts=None if message.parts is None else stored)
 
 
 def _storable_part(part: types.Part) -> types.Part:

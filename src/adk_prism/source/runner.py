@@ -125,7 +125,11 @@ class RunnerSource:
         """
         config = self._run_config()
         if (message := self._request.message) is not None:
-            self._request = structs.replace(self._request, message=checked_message(message))
+            # On the older runtime ADK refuses a message without parts after the run has begun.
+            is_legacy = root_kind(self._runner.agent) == "legacy"
+            may_be_empty = self._request.may_be_empty and not is_legacy
+            checked = checked_message(message, may_be_empty=may_be_empty)
+            self._request = structs.replace(self._request, message=checked)
         session = await self._load()
         call = self._plan(session)
         await self._before(session)

@@ -37,6 +37,9 @@ from adk_prism.source.secrets import REDACTED
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
 _RESERVED = (*SHARED, "_adk")
+
+SEED = "p-seed-"
+"""How the invocation id of the event begins that gives a session its first state."""
 _NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
@@ -65,7 +68,7 @@ class Sessions:
         except AlreadyExistsError:
             raise Conflict(f"The session {origin.session[:60]!r} exists already.") from None
         if state:
-            await self._service.append_event(session, new_state_event(state))
+            await self._service.append_event(session, new_state_event(state, SEED))
         return session
 
     async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
@@ -196,10 +199,18 @@ class Sessions:
         return session
 
 
-def new_state_event(delta: Mapping[str, Any]) -> Event:
-    """Return the event that ADK's PATCH appends: the user's, without content, `p-` as its id."""
+def new_state_event(delta: Mapping[str, Any], kind: str = "p-") -> Event:
+    """Return the event that ADK's PATCH appends: the user's, without content; `kind` begins its id."""
     actions = EventActions(state_delta=storable(delta))
-    return Event(invocation_id=f"p-{uuid4()}", author="user", actions=actions)
+    return Event(invocation_id=f"{kind}{uuid4()}", author="user", actions=actions)
+
+
+def without_seed(session: Session) -> Session:
+    """Return a session as ADK shows it: there, the state that it was created with is no event."""
+    shown = [event for event in session.events if not event.invocation_id.startswith(SEED)]
+    if len(shown) == len(session.events):
+        return session
+    return session.model_copy(update={"events": shown})
 
 
 _ABSENT = object()

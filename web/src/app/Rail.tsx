@@ -3,7 +3,7 @@ import { Icon, type IconName } from '../ui/Icon';
 import type { Kind } from '../ui/Kind';
 import { shorten } from '../ui/Id';
 import { Time } from '../ui/Time';
-import { useCatalogue, type ConversationEntry } from './catalogue';
+import { isUsable, useCatalogue, type ConversationEntry } from './catalogue';
 import { startChat } from './outbox';
 import { formatRoute, HOME, linkTo, useRoute } from './route';
 
@@ -20,8 +20,8 @@ export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
       <ul>
         {apps?.map((app) => (
           <li key={app.name}>
-            <button type="button" className="rail-item" disabled={app.error !== undefined} title={app.error ?? `New chat with ${app.name}`} onClick={() => startChat(app.name)}>
-              <Icon name={app.error === undefined ? 'plus' : 'error'} />
+            <button type="button" className="rail-item" disabled={!isUsable(app)} title={app.error ?? app.problem ?? `New chat with ${app.name}`} onClick={() => startChat(app.name)}>
+              <Icon name={isUsable(app) ? 'plus' : 'error'} />
               <span>{app.name}</span>
             </button>
           </li>

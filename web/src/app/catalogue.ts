@@ -5,20 +5,27 @@ import { getJson } from './request';
 
 export type Prompt = { prompt: string; shows: string };
 
+/** An app that can be used. What only its code says is null until it was loaded: its first use, or `load`. */
+export type UsableApp = {
+  name: string;
+  error?: undefined;
+  problem?: undefined;
+  description: string | null;
+  agents: string[] | null;
+  models: string[] | null;
+  offline: boolean | null;
+  /** It can be talked to. */
+  live: boolean | null;
+  bundled: boolean;
+  prompts: Prompt[];
+};
+
 export type AppEntry =
-  | { name: string; error: string }
-  | {
-      name: string;
-      error?: undefined;
-      description: string;
-      agents: string[];
-      models: string[];
-      offline: boolean;
-      /** It can be talked to. */
-      live: boolean;
-      bundled: boolean;
-      prompts: Prompt[];
-    };
+  /** It could not be loaded. */
+  | { name: string; error: string; problem?: undefined }
+  /** It cannot be an app. */
+  | { name: string; problem: string; error?: undefined }
+  | UsableApp;
 
 export type ConversationEntry = {
   app: string;
@@ -40,9 +47,11 @@ export type Catalogue = {
   conversations: ConversationEntry[] | null;
   problem: string;
   refresh(): void;
+  /** Have the server load an app, so that all of it is known. */
+  load(name: string): void;
 };
 
-const EMPTY: Catalogue = { apps: null, conversations: null, problem: '', refresh: () => undefined };
+const EMPTY: Catalogue = { apps: null, conversations: null, problem: '', refresh: () => undefined, load: () => undefined };
 
 export const CatalogueContext = createContext<Catalogue>(EMPTY);
 export const useCatalogue = (): Catalogue => useContext(CatalogueContext);
@@ -62,6 +71,14 @@ export function useLoadedCatalogue(): Catalogue {
       setProblem(explain(error));
     }
   }, []);
+  const load = useCallback(async (name: string) => {
+    try {
+      const loaded = await getJson<AppEntry>(`api/apps/${encodeURIComponent(name)}`);
+      setApps((known) => known && known.map((app) => (app.name === name ? loaded : app)));
+    } catch {
+      // Whatever is asked of the app next says what is wrong.
+    }
+  }, []);
   useEffect(() => {
     void refresh();
     const onVisible = () => {
@@ -70,12 +87,16 @@ export function useLoadedCatalogue(): Catalogue {
     addEventListener('visibilitychange', onVisible);
     return () => removeEventListener('visibilitychange', onVisible);
   }, [refresh]);
-  return useMemo(() => ({ apps, conversations, problem, refresh }), [apps, conversations, problem, refresh]);
+  return useMemo(() => ({ apps, conversations, problem, refresh, load }), [apps, conversations, problem, refresh, load]);
 }
 
-/** Say which model an app asks. */
-export function modelWords(app: AppEntry): string {
-  if (app.error !== undefined) return '';
+export function isUsable(app: AppEntry | undefined): app is UsableApp {
+  return app !== undefined && app.error === undefined && app.problem === undefined;
+}
+
+/** Say which model an app asks; empty while that is not known. */
+export function modelWords(app: UsableApp): string {
+  if (app.models === null) return '';
   if (app.offline) return 'offline scripted model';
   return app.models.join(', ') || 'no model';
 }

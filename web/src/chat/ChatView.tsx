@@ -1,10 +1,10 @@
 /** The chat's column: messages, what went wrong, the voice if there is one, and the composer. */
 import type { ChatStatus, FileUIPart } from 'ai';
-import { Suspense, useState, useSyncExternalStore } from 'react';
+import { Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
-import { useCatalogue } from '../app/catalogue';
+import { isUsable, useCatalogue, type UsableApp } from '../app/catalogue';
 import { lazily } from '../app/lazily';
 import { Composer } from './Composer';
 import type { Conversation, Link } from './conversation';
@@ -36,6 +36,7 @@ export function ChatView(props: Props) {
   const [voice, setVoice] = useState<'off' | 'loading' | 'shown'>('off');
   const saying = useSyncExternalStore(conversation.watch, conversation.getSaying);
   const app = useApp(conversation.where.app);
+  useLoaded(app);
   const isBusy = status === 'submitted' || status === 'streaming';
   const talk = app?.live && voice === 'off' ? () => setVoice('loading') : null;
   // What is typed in the moment before the voice is there belongs to it: it stays in the field until then.
@@ -49,6 +50,7 @@ export function ChatView(props: Props) {
           </p>
         )}
         <Trouble {...props} />
+        <Unloadable app={conversation.where.app} />
       </Log>
       {voice !== 'off' && (
         <Failure what="The voice">
@@ -63,10 +65,37 @@ export function ChatView(props: Props) {
 }
 
 /** What is known of an app that could be loaded. */
-function useApp(name: string) {
+function useApp(name: string): UsableApp | null {
   const { apps } = useCatalogue();
   const entry = apps?.find((known) => known.name === name);
-  return entry && entry.error === undefined ? entry : null;
+  return isUsable(entry) ? entry : null;
+}
+
+/** Says why an app could not be loaded: nothing can be said to it until its files change. */
+function Unloadable({ app }: { app: string }) {
+  const { apps, load } = useCatalogue();
+  const entry = apps?.find((known) => known.name === app);
+  if (entry === undefined || isUsable(entry)) return null;
+  return (
+    <div className="notice" data-kind="error" role="alert">
+      <Icon name="error" />
+      <span>{entry.error ?? entry.problem}</span>
+      <span className="actions">
+        <button type="button" className="button" onClick={() => load(app)}>
+          Try again
+        </button>
+      </span>
+    </div>
+  );
+}
+
+/** Have an app loaded whose chat is opened: only then is it known whether it can be talked to. */
+function useLoaded(app: UsableApp | null): void {
+  const { load } = useCatalogue();
+  const name = app?.models === null ? app.name : '';
+  useEffect(() => {
+    if (name) load(name);
+  }, [name, load]);
 }
 
 function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {

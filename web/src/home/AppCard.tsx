@@ -1,6 +1,6 @@
 /** An app: what it is, which model it asks, and a prompt that Enter sends. */
 import { useEffect, useRef, useState, type FormEvent } from 'react';
-import { modelWords, type AppEntry } from '../app/catalogue';
+import { modelWords, type AppEntry, type UsableApp } from '../app/catalogue';
 import { startChat } from '../app/outbox';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
@@ -11,6 +11,7 @@ const SHOWN = 5;
 
 export function AppCard({ app, isFirst }: { app: AppEntry; isFirst: boolean }) {
   if (app.error !== undefined) return <FailedApp name={app.name} error={app.error} />;
+  if (app.problem !== undefined) return <UnusableApp name={app.name} problem={app.problem} />;
   return <WorkingApp app={app} isFirst={isFirst} />;
 }
 
@@ -21,14 +22,23 @@ function FailedApp({ name, error }: { name: string; error: string }) {
         {name} <KindChip kind="error">cannot be loaded</KindChip>
       </h3>
       <p>{error}</p>
-      <p className="quiet">The server’s log says more, under the same reference. Correct the app and start the server again.</p>
+      <p className="quiet">The server’s log says more, under the same reference. Once its files change, the app is tried again.</p>
     </li>
   );
 }
 
-type Working = Extract<AppEntry, { bundled: boolean }>;
+function UnusableApp({ name, problem }: { name: string; problem: string }) {
+  return (
+    <li className="card" data-kind="neutral" aria-disabled="true">
+      <h3>
+        {name} <KindChip kind="neutral">cannot be an app</KindChip>
+      </h3>
+      <p>{problem}</p>
+    </li>
+  );
+}
 
-function WorkingApp({ app, isFirst }: { app: Working; isFirst: boolean }) {
+function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
   const [text, setText] = useState(app.prompts[0]?.prompt ?? '');
   const [isAll, setAll] = useState(false);
   const field = useRef<HTMLInputElement>(null);
@@ -45,14 +55,16 @@ function WorkingApp({ app, isFirst }: { app: Working; isFirst: boolean }) {
     <li className="card">
       <h3>
         {app.name}
-        <KindChip kind={app.offline ? 'neutral' : 'text'} icon={app.offline ? 'play' : 'text'} title={app.models.join(', ')}>
-          {modelWords(app)}
-        </KindChip>
+        {app.models && (
+          <KindChip kind={app.offline ? 'neutral' : 'text'} icon={app.offline ? 'play' : 'text'} title={app.models.join(', ')}>
+            {modelWords(app)}
+          </KindChip>
+        )}
         {app.bundled && <span className="quiet">bundled</span>}
       </h3>
       <p>{app.description || 'An ADK app.'}</p>
       <p className="quiet">
-        {plural(app.agents.length, 'agent')}
+        {app.agents ? plural(app.agents.length, 'agent') : 'not used yet'}
         {app.live && ' · writes and talks'}
       </p>
       <form className="card-form" onSubmit={submit}>

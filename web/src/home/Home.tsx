@@ -1,6 +1,6 @@
 /** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
 import { addressOf } from '../app/Rail';
-import { useCatalogue, type ConversationEntry } from '../app/catalogue';
+import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { shorten } from '../ui/Id';
@@ -50,8 +50,8 @@ export default function Home() {
   );
 }
 
-function firstWorking(apps: readonly { error?: string }[]): number {
-  return apps.findIndex((app) => app.error === undefined);
+function firstWorking(apps: readonly AppEntry[]): number {
+  return apps.findIndex(isUsable);
 }
 
 const OUTCOMES = {

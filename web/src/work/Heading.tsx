@@ -1,5 +1,5 @@
 /** Which app, which conversation, which model: the line above a run. */
-import { modelWords, useCatalogue } from '../app/catalogue';
+import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
 import { Id } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
 
@@ -12,7 +12,7 @@ export function Heading({ app, title, run }: Props) {
     <>
       <span className="heading-app">{app}</span>
       {title && <span className="heading-title">{title}</span>}
-      {entry && entry.error === undefined && (
+      {isUsable(entry) && entry.models && (
         <KindChip kind={entry.offline ? 'neutral' : 'text'} icon={entry.offline ? 'play' : 'text'}>
           {modelWords(entry)}
         </KindChip>

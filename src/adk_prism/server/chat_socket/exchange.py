@@ -187,7 +187,7 @@ class Exchange:
         asked = read_request(body)
         origin = self._origin(asked.user, asked.chat)
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
-        check_state(self._context, self._app, delta or {})
+        await check_state(self._context, self._app, delta or {})
 
         async def begin(run: RunId | None, digest: str) -> RunId:
             start = Start(

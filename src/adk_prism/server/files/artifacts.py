@@ -45,7 +45,7 @@ async def load_artifact(apps: Apps, origin: Origin, uri: str) -> HeldBytes:
 
 async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
     """Return a version of an artifact of a session or its user. Raise `NotFound` or `Forbidden`."""
-    service = apps.runner(origin.app).artifact_service
+    service = apps.artifact_service(origin.app)
     if service is None:
         raise NotFound(_MISSING)
     try:

@@ -146,7 +146,7 @@ class _ArtifactRoutes:
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory
     ) -> None:
         """Let the memory service remember a session."""
-        memory = self._context.apps.runner(app_name).memory_service
+        memory = self._context.apps.memory_service(app_name)
         if memory is None:
             raise UsageError("Memory service is not configured.")
         origin = Origin(app=app_name, user=user_id, session=request.session_id)
@@ -161,7 +161,7 @@ class _ArtifactRoutes:
         return found
 
     def _service(self, origin: Origin) -> BaseArtifactService:
-        service = self._context.apps.runner(origin.app).artifact_service
+        service = self._context.apps.artifact_service(origin.app)
         if service is None:
             raise UsageError("Artifact service is not configured.")
         return service

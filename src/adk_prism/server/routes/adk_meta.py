@@ -6,6 +6,7 @@ Follows google-adk 2.13 `cli/api_server.py`. Beyond ADK: `/health` is 503 while 
 
 from __future__ import annotations
 
+import asyncio
 import sys
 
 from fastapi import APIRouter, Query, Response
@@ -45,21 +46,25 @@ def routes(context: Context) -> APIRouter:
 
     @router.get("/list-apps")
     async def list_apps(detailed: bool = Query(False)) -> list[str] | AppList:
-        """Return the apps' names, or with `detailed` what each is (without those that fail)."""
-        if not detailed:
-            return context.apps.names()
-        return AppList(apps=[info for name in context.apps.names() if (info := _info(name))])
+        """Return the apps' names; with `detailed` what each is, which imports all of them.
 
-    def _info(name: str) -> AppInfo | None:
+        Those that fail are left out of the details.
+        """
+        names = await asyncio.to_thread(context.apps.names)
+        if not detailed:
+            return names
+        return AppList(apps=[info for name in names if (info := await _info(name))])
+
+    async def _info(name: str) -> AppInfo | None:
         try:
-            return describe_app(name, context.apps.runner(name))
+            return describe_app(name, await context.apps.load(name))
         except AppFailed:  # Reported when it was loaded.
             return None
 
     @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
     async def app_info(app_name: AppName) -> AppInfo:
         """Return an app's agents with their instructions and tools."""
-        runner = context.apps.runner(app_name)
+        runner = await context.apps.load(app_name)
         root = root_of(runner)
         if not isinstance(root, LlmAgent):
             raise UsageError("Root agent is not an LlmAgent")

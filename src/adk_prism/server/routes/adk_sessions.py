@@ -1,7 +1,8 @@
 """ADK's session routes: list, create, get, change, delete.
 
 Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences:
-- a session is created empty and its first state is an event, so that a rewind keeps it;
+- a session is created empty and its first state is stored as an event, so that a rewind keeps it; these
+  routes do not show that event;
 - an unknown app is 404, a refused name 400, a state key of another scope 403;
 - a change of state waits for the end of a run, since ADK's services refuse two writers;
 - deleting a session ends its run and deletes its runs from the log;
@@ -30,6 +31,7 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.source.redaction import session_json
+from adk_prism.source.sessions import without_seed
 
 _USER = "/apps/{app_name}/users/{user_id}/sessions"
 _SESSION = _USER + "/{session_id}"
@@ -59,7 +61,7 @@ class _SessionRoutes:
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
         sessions = await self._context.apps.sessions(app_name).list(app_name, user_id)
-        shown = [session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
+        shown = [_session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
         return _json(b"[" + b",".join(shown) + b"]")
 
     async def create_session(
@@ -73,29 +75,29 @@ class _SessionRoutes:
         check_events(events)
         origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
         session = await self._create(origin, request.state)
-        service = self._context.apps.runner(app_name).session_service
+        service = self._context.apps.session_service(app_name)
         for event in events:
             await service.append_event(session=session, event=mark_restored(event))
-        return _json(session_json(session))
+        return _json(_session_json(session))
 
     async def create_session_with_id(
         self, origin: PathOrigin, state: Annotated[dict[str, Any] | None, Body()] = None
     ) -> Response:
         """Create a session with this id; the body is its state."""
-        return _json(session_json(await self._create(origin, state)))
+        return _json(_session_json(await self._create(origin, state)))
 
     async def get_session(self, origin: PathOrigin) -> Response:
         """Return a session with its events."""
-        return _json(session_json(await self._context.apps.sessions(origin.app).get(origin)))
+        return _json(_session_json(await self._context.apps.sessions(origin.app).get(origin)))
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        check_state(self._context, origin.app, request.state_delta)
+        await check_state(self._context, origin.app, request.state_delta)
         sessions = self._context.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
         async with self._context.gate.quiet(origin):
             await sessions.append_state(origin, request.state_delta)
-            return _json(session_json(await sessions.get(origin)))
+            return _json(_session_json(await sessions.get(origin)))
 
     async def delete_session(self, origin: PathOrigin) -> None:
         """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
@@ -114,11 +116,15 @@ class _SessionRoutes:
         deed = Deed(action="session rewound", origin=origin, run=run, about=about)
         await self._context.audit.note(deed)
         session = await self._context.apps.sessions(origin.app).get(origin)
-        return _json(session_json(session), {RUN_HEADER: run})
+        return _json(_session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        check_state(self._context, origin.app, state or {})
+        await check_state(self._context, origin.app, state or {})
         return await self._context.apps.sessions(origin.app).create(origin, state)
+
+
+def _session_json(session: Session) -> bytes:
+    return session_json(without_seed(session))
 
 
 def _json(content: bytes, headers: dict[str, str] | None = None) -> Response:

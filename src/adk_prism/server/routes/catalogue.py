@@ -1,8 +1,12 @@
 """What a person can open: the apps with their models and first prompts, and the latest conversations.
 
-Beside ADK's `/list-apps`, which leaves out an app that fails: here it is listed with its error. An
-app may offer prompts in a file `prompts.json` beside its agent: a list of texts, or of objects with
-`prompt` and `shows`.
+Apps are listed without importing them. What only their code says (agents, models, whether they can be
+talked to) is known once they were loaded, and null until then; `GET /api/apps/{app}` loads one. Beside
+ADK's `/list-apps`: an app that failed is listed with its error, and a folder that cannot be an app with
+the reason.
+
+An app may say what it is in a file `prompts.json` beside its agent: a list of prompts, each a text or an
+object with `prompt` and `shows`, or an object with `description` and such a list as `prompts`.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,13 +31,18 @@ from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.adk.app_info import folder_of, root_of
 from adk_prism.server.context import Context
+from adk_prism.server.guards.names import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
+from adk_prism.source.app_folder import Found
 from adk_prism.source.apps import BUNDLED
 from adk_prism.source.live.ability import can_talk
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""
+
+LOOKED_THROUGH = 3
+"""Sessions looked at for each one that is listed: some clients make many in which nobody says anything."""
 
 LONGEST_TITLE = 120
 """Characters of a conversation's title: two lines of a narrow list."""
@@ -44,11 +54,16 @@ LONGEST_PROMPT = 2000
 """Characters of one of them."""
 
 
+_UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live"))
+"""What is not known of an app before it was loaded."""
+
+
 def routes(context: Context) -> APIRouter:
     """Return the router of apps and conversations."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
     catalogue = _Catalogue(context)
     router.get("/apps")(catalogue.apps)
+    router.get("/apps/{app_name}")(catalogue.app)
     router.get("/conversations")(catalogue.conversations)
     return router
 
@@ -56,30 +71,61 @@ def routes(context: Context) -> APIRouter:
 class _Catalogue:
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._loaded: dict[str, dict[str, Any]] = {}
+        """What is known of the apps that were loaded: their code does not change any more."""
 
     async def apps(self, request: Request) -> list[dict[str, Any]]:
-        """Return every app: its model, agents and first prompts, or why it could not be loaded.
+        """Return every app, without importing any: what is known of it, or why it cannot be used.
 
-        `live`: it can be talked to, over `WS /api/live/{app}`.
+        `agents`, `models`, `offline` and `live` are null for an app that was not used yet. `error`: it
+        could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
+        `WS /api/live/{app}`.
         """
-        return [await self._app(request, name) for name in self._context.apps.names()]
+        return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
 
-    async def _app(self, request: Request, name: str) -> dict[str, Any]:
-        try:
-            runner = self._context.apps.runner(name)
-        except AppFailed as error:
-            return {"name": name, "error": self._context.errors.text(request.scope, error.detail)}
-        agents = self._context.apps.agents(name)
-        folder = folder_of(root_of(runner))
+    def _told(self, request: Request, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return an entry whose error says as much as this client may know."""
+        if "error" not in entry:
+            return entry
+        return entry | {"error": self._context.errors.text(request.scope, entry["error"])}
+
+    async def app(self, request: Request, app_name: AppName) -> dict[str, Any]:
+        """Load an app and return what it is, or the error that keeps it from being loaded."""
+        with suppress(AppFailed):  # Its entry has the error.
+            await self._context.apps.load(app_name)
+        entries = await asyncio.to_thread(self._entries)
+        for entry in entries:
+            if entry["name"] == app_name:
+                return self._told(request, entry)
+        raise NotFound(f"There is no app {app_name!r}.")
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Read the folder. In a thread: which model an agent would use may import a library."""
+        return [self._entry(found) for found in self._context.apps.found()]
+
+    def _entry(self, found: Found) -> dict[str, Any]:
+        name, apps = found.name, self._context.apps
+        if found.problem:
+            return {"name": name, "problem": found.problem}
+        if name not in self._loaded and apps.is_loaded(name):
+            self._loaded[name] = self._described(name)
+        loaded = self._loaded.get(name)
+        if loaded is None and (failure := apps.failure(name)) is not None:
+            return {"name": name, "error": failure.detail}
+        folder = found.path or folder_of(root_of(apps.runner(name)))
+        about = _about(folder) if folder is not None else {"prompts": []}
+        bundled = folder is not None and folder.is_relative_to(BUNDLED.resolve())
+        return {"name": name, **_UNKNOWN, "bundled": bundled, **about, **(loaded or {})}
+
+    def _described(self, name: str) -> dict[str, Any]:
+        """Return what is known of an app that was loaded."""
+        agents, root = self._context.apps.agents(name), root_of(self._context.apps.runner(name))
         return {
-            "name": name,
-            "description": root_of(runner).description,
+            "description": root.description,
             "agents": [agent.name for agent in agents],
             "models": sorted({agent.model for agent in agents if agent.model}),
-            "offline": _is_offline(root_of(runner)),
-            "live": can_talk(root_of(runner)),
-            "bundled": folder is not None and folder.is_relative_to(BUNDLED),
-            "prompts": await asyncio.to_thread(_prompts, folder) if folder else [],
+            "offline": _is_offline(root),
+            "live": can_talk(root),
         }
 
     async def conversations(
@@ -101,7 +147,7 @@ class _Catalogue:
         active = await self._stored(app, user) | active
         latest = sorted(active, key=lambda origin: active[origin], reverse=True)
         shown: list[dict[str, Any]] = []
-        for origin in latest:
+        for origin in latest[: limit * LOOKED_THROUGH]:
             if len(shown) == limit:
                 break
             found = await self._conversation(origin, by_session.get(origin))
@@ -110,11 +156,11 @@ class _Catalogue:
 
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:
         """Return when sessions were last changed, whoever did it."""
-        names = [app] if app else self._context.apps.names()[:MOST_APPS]
+        served = self._context.apps.names()
+        names = [app] if app in served else served[:MOST_APPS] if not app else []
         found: dict[Origin, float] = {}
         for name in names:
-            sessions = self._context.apps.stored_sessions(name)
-            for session in await sessions.list(name, user) if sessions else ():
+            for session in await self._context.apps.sessions(name).list(name, user):
                 origin = Origin(app=name, user=session.user_id, session=session.id)
                 found[origin] = session.last_update_time
         return found
@@ -170,14 +216,19 @@ def _is_offline(root: BaseNode) -> bool:
     return isinstance(root, BaseAgent) and any(_is_offline(agent) for agent in root.sub_agents)
 
 
-def _prompts(folder: Path) -> list[dict[str, str]]:
-    """Read an app's prompts; a file that is none offers none."""
+def _about(folder: Path) -> dict[str, Any]:
+    """Read what an app says of itself; a file that cannot be read says nothing."""
     try:
         given = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return []
-    found = [_prompt(item) for item in given[:MOST_PROMPTS]] if isinstance(given, list) else []
-    return [prompt for prompt in found if prompt["prompt"]]
+        return {"prompts": []}
+    about = given if isinstance(given, dict) else {"prompts": given}
+    listed, description = about.get("prompts"), about.get("description")
+    found = [_prompt(item) for item in listed[:MOST_PROMPTS]] if isinstance(listed, list) else []
+    prompts = [prompt for prompt in found if prompt["prompt"]]
+    if not isinstance(description, str):
+        return {"prompts": prompts}
+    return {"prompts": prompts, "description": description[:LONGEST_PROMPT]}
 
 
 def _prompt(item: Any) -> dict[str, str]:

@@ -87,12 +87,12 @@ class _ChatRoutes:
         """Say something, answer, or take back; stream the assistant's message."""
         self._context.lifecycle.check_open()
         find_dialect(dialect)
-        self._context.apps.runner(app_name)
+        await self._context.apps.load(app_name)
         asked = read_request(body)
         user = spoken_user(caller_of(request), check_user(asked.user))
         origin = Origin(app=app_name, user=user, session=check_session(asked.chat))
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
-        check_state(self._context, app_name, delta or {})
+        await check_state(self._context, app_name, delta or {})
 
         async def begin(run: RunId | None, digest: str) -> RunId:
             start = Start(
@@ -127,7 +127,7 @@ class _ChatRoutes:
     ) -> Response:
         """Stream the message that is running, from its beginning; 204 when nothing runs."""
         find_dialect(dialect)
-        self._context.apps.runner(app_name)
+        self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
         if not turns or not turns[-1].resumable:
@@ -148,7 +148,7 @@ class _ChatRoutes:
     ) -> Response:
         """Return the chat's UI messages, without the one that is still streaming."""
         find_dialect(dialect)
-        self._context.apps.runner(app_name)
+        self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
         if not turns and not await self._context.apps.sessions(app_name).exists(origin):
@@ -174,7 +174,7 @@ class _ChatRoutes:
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
         """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
-        self._context.apps.runner(app_name)
+        self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         stopped = await self._context.gate.stop(origin)
         if stopped:

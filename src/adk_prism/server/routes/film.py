@@ -92,6 +92,7 @@ class _FilmRoutes:
         if started is None or started.uploaded or started.derived:
             return b"null"
         try:
+            await self._context.apps.load(started.origin.app)
             return msgspec.json.encode(self._context.apps.graph(started.origin.app))
         except PrismError:  # the app is not served any more, or fails: the run is shown without
             return b"null"

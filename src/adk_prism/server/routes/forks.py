@@ -59,8 +59,8 @@ class _ForkRoutes:
         origin = (await self._context.log.summary(run)).origin
         app = origin.app
         delta = asked.state_delta or {}
-        self._context.apps.runner(app)
-        check_state(self._context, app, delta)
+        await self._context.apps.load(app)
+        await check_state(self._context, app, delta)
         wish = Wish(
             run=run,
             at=asked.at,

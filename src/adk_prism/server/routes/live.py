@@ -37,7 +37,7 @@ def routes(context: Context) -> APIRouter:
         turns: Literal["detected", "manual"] = "detected",
     ) -> None:
         context.lifecycle.check_open()
-        context.apps.runner(app_name)
+        await context.apps.load(app_name)
         find_dialect(dialect)
         if after:
             parse_position(after)

@@ -95,8 +95,9 @@ class _RunRoutes:
     ) -> RunId:
         self._context.lifecycle.check_open()
         origin = self._origin(asked, caller_of(request))
+        await self._context.apps.load(origin.app)
         delta = asked.state_delta or {}
-        check_state(self._context, origin.app, delta)
+        await check_state(self._context, origin.app, delta)
         if not await self._context.apps.sessions(origin.app).exists(origin):
             raise NotFound("Session not found.")
         message, state_only = _message(asked)
@@ -128,7 +129,6 @@ class _RunRoutes:
                 raise Unprocessable("`appName` is missing, and there is more than one app here.")
             name = names[0]
         app = check_app(name)
-        self._context.apps.runner(app)
         user = acting_user(caller, check_user(asked.user_id))
         return Origin(app=app, user=user, session=check_session(asked.session_id))
 
@@ -141,9 +141,11 @@ def _message(asked: RunAgent) -> tuple[Raw, bool]:
         return to_raw(message), False
     if asked.state_delta and not asked.invocation_id:
         return NOTHING, True
-    if asked.invocation_id and message is None:
+    if message is not None:  # without parts: the agent runs on what the session has, as in ADK
+        return to_raw(message), False
+    if asked.invocation_id:
         return NOTHING, False
     raise Unprocessable(
-        "`newMessage` has no parts. Send a message, or `stateDelta` to change state only, or"
+        "`newMessage` is missing. Send a message, or `stateDelta` to change state only, or"
         " `invocationId` to resume."
     )

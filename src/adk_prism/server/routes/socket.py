@@ -25,7 +25,7 @@ def routes(context: Context) -> APIRouter:
     @router.websocket("/{app_name}/socket")
     async def socket(socket: WebSocket, app_name: AppName, dialect: str = DIALECT) -> None:
         context.lifecycle.check_open()
-        context.apps.runner(app_name)
+        await context.apps.load(app_name)
         find_dialect(dialect)
         files = FileLinks(base_url(socket, context.settings))
         await socket.accept(_subprotocol(socket))

@@ -91,15 +91,17 @@ class _StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
+        await self._context.apps.load(app_name)
         graph = self._context.apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
-        self._context.apps.runner(app)
+        self._context.apps.check(app)
         if last:
             return await self._go_on(request, app, last)
+        await self._context.apps.load(app)
         asked = read_request(body)
         user = spoken_user(caller_of(request), check_user(asked.user))
         origin = Origin(app=app, user=user, session=_session(asked))

@@ -7,12 +7,15 @@ still turn out to be.
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
+from collections.abc import Callable
+from functools import cache
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.agents.loop_agent import LoopAgent
-from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
@@ -29,12 +32,36 @@ def can_talk(root: BaseNode) -> bool:
             return _has_live_model(root)
         case SequentialAgent():
             return bool(root.sub_agents) and all(map(can_talk, root.sub_agents))
-        case ParallelAgent() | LoopAgent():
-            return False  # ADK refuses to run them live
         case BaseAgent():
-            return type(root)._run_live_impl is not BaseAgent._run_live_impl
+            return not _declines(type(root)._run_live_impl)
         case _:
             return False  # of a workflow's nodes, any may come first
+
+
+@cache
+def _declines(run_live: Callable[..., object]) -> bool:
+    """Tell whether a method only says that it is not implemented.
+
+    So do ADK's own for agents that cannot run live: ParallelAgent, LoopAgent, RemoteA2aAgent, and BaseAgent
+    for every agent that does not say anything.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(run_live))
+    except (OSError, TypeError):  # written where no source is kept
+        return run_live is BaseAgent._run_live_impl
+    return only_raises(source)
+
+
+def only_raises(source: str) -> bool:
+    """Tell whether the first thing that a function does is to raise `NotImplementedError`."""
+    function = ast.parse(source).body[0]
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    body = [each for each in function.body if not isinstance(each, ast.Expr | ast.Delete)]
+    if not body or not isinstance(body[0], ast.Raise):
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
 
 
 def _has_live_model(agent: LlmAgent) -> bool:

@@ -157,6 +157,10 @@ class Desk:
         """Give a client's result; the first one counts. Raise `Conflict` or `NotFound`."""
         self._results.answer(call, result)
 
+    def give_last(self, adk_id: str, result: Result) -> None:
+        """Give the result of the last call of ADK's id. Raise `Conflict` or `NotFound`."""
+        self.give(self._name(adk_id), result)
+
     def withdraw(self, calls: Sequence[str]) -> None:
         """Note that the model no longer wants calls: who waits for them waits in vain."""
         for call in calls:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import cast
 
 from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
@@ -21,6 +21,9 @@ from adk_prism.source.live.shortcut import EARS
 
 MOST_WAITING = 250
 """Requests: five seconds of sound in pieces of 20 ms."""
+
+KINDS = 16
+"""Media types of which a blob is kept to be copied: a client sends one or two."""
 
 _Waiting = LiveRequest | types.Blob | Begun
 
@@ -107,6 +110,6 @@ async def _tell(connection: BaseLlmConnection, piece: types.Blob) -> None:
     await connection.send_realtime(piece)
 
 
-@cache
+@lru_cache(KINDS)
 def _blob(media_type: str) -> types.Blob:
     return types.Blob(data=b"", mime_type=media_type)

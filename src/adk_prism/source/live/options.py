@@ -28,6 +28,16 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
     """What the model answers in; of most models one or the other."""
     manual: bool = False
     """The client says where speech begins and ends (push-to-talk); else the model finds out."""
+    proactive: bool | None = None
+    """The model may say something unasked, or say nothing; None, here and below: as the model does."""
+    affective: bool | None = None
+    """The model answers to how something is said."""
+    explicit_activity: bool | None = None
+    """The model tells when it hears that speech begins and ends."""
+    transparent: bool | None = None
+    """The model tells which of the client's messages it has, when a connection is resumed."""
+    save_sound: bool = False
+    """ADK keeps what is said, both ways, as artifacts."""
     approval_timeout: float = APPROVAL_TIMEOUT
     client_timeout: float = CLIENT_TIMEOUT
     sound_kept: int = SOUND_KEPT
@@ -53,6 +63,14 @@ def run_config(options: LiveOptions) -> RunConfig:
         streaming_mode=StreamingMode.BIDI,
         response_modalities=[types.Modality(options.modality.upper())],
         realtime_input_config=spoken if options.manual else None,
-        session_resumption=types.SessionResumptionConfig(),
+        session_resumption=types.SessionResumptionConfig(transparent=options.transparent),
+        proactivity=(
+            None
+            if options.proactive is None
+            else types.ProactivityConfig(proactive_audio=options.proactive)
+        ),
+        enable_affective_dialog=options.affective,
+        explicit_vad_signal=options.explicit_activity,
+        save_live_blob=options.save_sound,
         telemetry=run_telemetry(),
     )

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from typing import Any
 
+from google.adk.agents.live_request_queue import LiveRequest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
@@ -38,6 +41,7 @@ from adk_prism.source.live.plugin import NAME, live_plugin
 from adk_prism.source.live.shortcut import Shortcut
 from adk_prism.source.live.sound import Sound, SoundLog, sound_of
 from adk_prism.source.live.stock import is_observed, is_stock_runner
+from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.request import checked_message
@@ -246,8 +250,10 @@ class LiveSource:
 
     # ------------------------------------------------------------------ what a client may do
 
-    async def say(self, content: types.Content, message: str = "") -> None:
+    async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
         """Send what the user wrote, under the message's id; the same id again is the same message.
+
+        After a `partial` one the model waits for more.
 
         Raise `Unprocessable` for what ADK refuses.
         """
@@ -265,7 +271,19 @@ class LiveSource:
         )
         await self._put_sound()
         await self._records.put(AgentEvent(self._serialiser.event(said)))
-        self._desk.inbox.send_content(content)
+        self._desk.inbox.send_content(content, partial)
+
+    async def change_state(self, delta: Mapping[str, Any]) -> None:
+        """Change the session's state; ADK stores it, and does not tell it as an event."""
+        changed = storable(delta)
+        told = Event(
+            invocation_id=self._call.invocation,
+            author="user",
+            actions=EventActions(state_delta=changed),
+        )
+        await self._put_sound()
+        await self._records.put(AgentEvent(self._serialiser.event(told)))
+        self._desk.inbox.send(LiveRequest(state_delta=changed))
 
     def _remember(self, message: str) -> None:
         if message:
@@ -273,9 +291,21 @@ class LiveSource:
         if len(self._said) > REMEMBERED:
             del self._said[next(iter(self._said))]
 
-    def hear(self, pcm: bytes) -> bool:
-        """Send a piece of what the microphone hears; tell whether there was room for it."""
-        return self._desk.inbox.hear(pcm, HEARD_TYPE)
+    def hear(self, pcm: bytes, media_type: str = HEARD_TYPE) -> bool:
+        """Send a piece of what the microphone hears, or a picture; tell whether there was room for it."""
+        return self._desk.inbox.hear(pcm, media_type)
+
+    def tell_activity(self, *, begins: bool) -> None:
+        """Tell the model that the person begins, or stops, to speak, whoever found that out."""
+        if begins:
+            self._desk.inbox.begin_activity()
+        else:
+            self._desk.inbox.end_activity()
+        self._is_active = begins
+
+    def end_sound(self) -> None:
+        """Say that no more sound comes for now."""
+        self._desk.inbox.end_sound()
 
     def begin_speech(self) -> None:
         """The person begins to speak: told to a model that does not find out by itself."""
@@ -322,6 +352,10 @@ class LiveSource:
     def give(self, call: str, result: Result) -> None:
         """Give the result of a client's tool. Raise `Conflict` or `NotFound`."""
         self._desk.give(call, result)
+
+    def give_last(self, adk_id: str, result: Result) -> None:
+        """Give the result of the last call of ADK's id. Raise `Conflict` or `NotFound`."""
+        self._desk.give_last(adk_id, result)
 
     # ------------------------------------------------------------------ the end
 

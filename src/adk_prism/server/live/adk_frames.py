@@ -1,0 +1,164 @@
+"""What goes over `WS /run_live`: ADK's `LiveRequest`s up, ADK's events down.
+
+Follows google-adk 2.13 `cli/api_server.py` and `live/live_request_queue.py`. Decides which events an ADK
+client is shown: not its own words, which ADK does not repeat; not the sound of the log, which it has heard
+piece by piece; and, beyond ADK, the question for an approval, in the form that ADK gives it elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from google.adk.agents.live_request_queue import LiveRequest
+from msgspec import Raw, Struct
+from pydantic import ValidationError
+
+from adk_prism.errors import PrismError, TooLarge, Unprocessable
+from adk_prism.runlog.entry import NOTHING, ApprovalAsked, is_absent
+from adk_prism.server.guards.strict_body import check_frame
+from adk_prism.server.live.frames import check_sound
+from adk_prism.source.live.sound import Sound
+from adk_prism.source.request import CONFIRMATION
+
+LARGEST_PICTURE = 1024 * 1024
+"""Bytes of one picture: a camera's frame, of which a client sends one or two a second."""
+
+_SOUND = re.compile(r"audio/pcm(;\s?rate=\d{4,6})?")
+_OTHER = re.compile(r"(audio|image|video)/[\w.+-]{1,40}")
+
+_NO_ACTIONS: dict[str, dict[str, str]] = {
+    "stateDelta": {},
+    "artifactDelta": {},
+    "requestedAuthConfigs": {},
+    "requestedToolConfirmations": {},
+}
+
+
+# --------------------------------------------------------------------------- up
+
+
+def read_live_request(text: str | bytes) -> LiveRequest:
+    """Read a client's message. Raise `UsageError`."""
+    check_frame(text)
+    try:
+        return LiveRequest.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "request"
+        raise Unprocessable(f"{where[:80]}: {str(first['msg'])[:200]}") from None
+    except (AttributeError, TypeError, LookupError, ArithmeticError):
+        # Validators of genai fail on input that they do not expect.
+        raise Unprocessable("The request cannot be read; expected ADK's LiveRequest.") from None
+
+
+def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
+    """Return what is sent to the model as it is heard or seen. Raise `UsageError`."""
+    if _SOUND.fullmatch(media_type):
+        return check_sound(data), media_type
+    if _OTHER.fullmatch(media_type) is None:
+        raise Unprocessable(f"A blob of type {media_type[:60]!r} is not sound or a picture.")
+    if not data:
+        raise Unprocessable("A blob has no data.")
+    if len(data) > LARGEST_PICTURE:
+        raise TooLarge(f"A blob has {len(data)} bytes; at most {LARGEST_PICTURE}.")
+    return data, media_type
+
+
+# --------------------------------------------------------------------------- down
+
+
+class _Blob(Struct, rename="camel"):
+    mime_type: str = ""
+
+
+class _Call(Struct):
+    id: str = ""
+    name: str = ""
+    args: Raw = Raw(b"{}")
+
+
+class _Part(Struct, rename="camel"):
+    inline_data: _Blob | None = None
+    function_call: _Call | None = None
+
+
+class _Content(Struct):
+    parts: list[_Part] | None = None
+
+
+class _Event(Struct, rename="camel"):
+    author: str = ""
+    content: _Content | None = None
+    input_transcription: Raw = NOTHING
+
+
+_read = msgspec.json.Decoder(_Event).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class AdkEvents:
+    """Which events of a live run its client is sent, and those that are made for it."""
+
+    def __init__(self, invocation: str, author: str) -> None:
+        self._invocation = invocation
+        self._author = author
+        """Who speaks, as far as is known: the agent of the last event."""
+        self._calls: dict[str, _Call] = {}
+        """Calls of the last events, by id: an approval is asked right after its call."""
+
+    def shown(self, event: bytes) -> bool:
+        """Tell whether the client is sent an event of the log."""
+        read = _read(event)
+        if read.author == "user":
+            return read.content is None and not is_absent(read.input_transcription)
+        self._author = read.author or self._author
+        parts = (read.content.parts if read.content is not None else None) or []
+        self._calls.update((p.function_call.id, p.function_call) for p in parts if p.function_call)
+        while len(self._calls) > MOST_CALLS:
+            del self._calls[next(iter(self._calls))]
+        return not parts or not all(map(_is_sound, parts))
+
+    def sound(self, piece: Sound) -> str:
+        """Return a piece of the agent's sound as an event."""
+        data = base64.urlsafe_b64encode(piece.pcm).decode()  # as pydantic writes bytes
+        blob = {"inlineData": {"data": data, "mimeType": piece.media_type}}
+        return self._made({"content": {"role": "model", "parts": [blob]}})
+
+    def question(self, asked: ApprovalAsked) -> str:
+        """Return the question for an approval, as ADK asks it in any other run."""
+        call = self._calls.get(asked.call, _Call(id=asked.call, name=asked.name))
+        args = {
+            "originalFunctionCall": {"id": call.id, "name": call.name, "args": call.args},
+            "toolConfirmation": {"hint": asked.hint, "confirmed": False},
+        }
+        question = {"functionCall": {"id": asked.approval, "name": CONFIRMATION, "args": args}}
+        content = {"role": "user", "parts": [question]}
+        return self._made({"content": content, "longRunningToolIds": [asked.approval]})
+
+    def error(self, error: PrismError) -> str:
+        """Return a mistake of the client as an event."""
+        return self._made({"errorCode": error.kind, "errorMessage": error.detail})
+
+    def _made(self, about: dict[str, Any]) -> str:
+        event = {
+            **about,
+            "invocationId": self._invocation,
+            "author": self._author,
+            "actions": _NO_ACTIONS,
+            "id": str(uuid4()),
+            "timestamp": time.time(),
+        }
+        return _encode(event).decode()
+
+
+MOST_CALLS = 256
+"""Calls that are remembered: more than a model makes at once."""
+
+
+def _is_sound(part: _Part) -> bool:
+    return part.inline_data is not None and part.inline_data.mime_type.startswith("audio/pcm")

@@ -1,0 +1,70 @@
+"""`WS /run_live`: ADK's own live route. What is said on it is `server.live.adk_talk`'s to know.
+
+Follows google-adk 2.13 `cli/api_server.py`, its query parameters included. Video answers (an avatar) are
+refused; `app_name` may be left out where there is one app.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, WebSocket
+from msgspec import structs
+
+from adk_prism.errors import Unprocessable
+from adk_prism.server.context import Context
+from adk_prism.server.guards.names import check_app, check_session, check_user
+from adk_prism.server.identity.caller import acting_user, caller_of
+from adk_prism.server.live.adk_talk import adk_talk
+from adk_prism.server.live.talk import Wishes
+from adk_prism.source.live.options import LiveOptions
+
+Modality = Literal["TEXT", "AUDIO", "VIDEO"]
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of ADK's live conversations."""
+    router = APIRouter()
+
+    @router.websocket("/run_live")
+    async def run_live(
+        socket: WebSocket,
+        user_id: str,
+        session_id: str,
+        app_name: str = "",
+        modalities: Annotated[list[Modality] | None, Query()] = None,
+        proactive_audio: bool | None = None,
+        enable_affective_dialog: bool | None = None,
+        enable_session_resumption: bool | None = None,
+        save_live_blob: bool = False,
+        explicit_vad_signal: bool | None = None,
+    ) -> None:
+        context.lifecycle.check_open()
+        user = acting_user(caller_of(socket), check_user(user_id))
+        app = check_app(app_name or _only_app(context))
+        await context.apps.load(app)
+        options = structs.replace(
+            _spoken(context.live.options, modalities or ["AUDIO"]),
+            proactive=proactive_audio,
+            affective=enable_affective_dialog,
+            explicit_activity=explicit_vad_signal,
+            transparent=enable_session_resumption,
+            save_sound=save_live_blob,
+        )
+        wishes = Wishes(app=app, user=user, session=check_session(session_id), options=options)
+        await adk_talk(socket, wishes, context)
+
+    return router
+
+
+def _only_app(context: Context) -> str:
+    names = context.apps.names()
+    if len(names) != 1:
+        raise Unprocessable("`app_name` is missing, and there is more than one app here.")
+    return names[0]
+
+
+def _spoken(options: LiveOptions, modalities: list[Modality]) -> LiveOptions:
+    if "VIDEO" in modalities:
+        raise Unprocessable("`modalities` VIDEO is not supported; use AUDIO or TEXT.")
+    return structs.replace(options, modality="audio" if "AUDIO" in modalities else "text")

@@ -1,0 +1,189 @@
+"""The environment variables that the `.env` files of several apps set in one process.
+
+google-adk 2.13 (`cli/utils/envs.py`) loads an app's `.env` when it loads the app, and the file that
+was loaded last stays in force: an app that was loaded before then makes its model's client with
+another app's key. Here each app gets its own values back, and loses those of the others, whenever it
+is about to run, to ask its model or to call a tool.
+
+What one process cannot do: keep apart two runs that read a variable at the same moment, for example
+a library that reads one in a thread of its own. So variables that two apps set differently are
+reported, by name only: a value may be a key.
+
+Variables that were set before the server started win over every `.env`, as in ADK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.utils.env_utils import is_env_enabled
+
+from adk_prism.diagnostics import Diagnostic, Report
+
+Values = Mapping[str, str]
+
+_SWITCHED_OFF = "ADK_DISABLE_LOAD_DOTENV"
+"""With it ADK loads no `.env` (`cli/utils/envs.py`)."""
+
+SHOWN = 10
+"""Apps and variables that a report names: enough to know which they are."""
+
+
+class Environments:
+    """Whose `.env` values the process has now, and those of every app that was loaded."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._before = frozenset(os.environ)
+        """Variables that no `.env` changes."""
+        self._values: dict[str, Values] = {}
+        self._placed: dict[str, str] = {}
+        """What `.env` files have set and is still there, as far as is known."""
+        self._current = ""
+        """App whose values, and no other's, are in force."""
+        self._loading: tuple[Values, Future[None]] | None = None
+        """What the app that is being imported sets, and the end of its import."""
+        self._told: set[str] = set()
+
+    @contextmanager
+    def loading(self, name: str, path: Path) -> Iterator[None]:
+        """Import an app: without other apps' values. One at a time, which the caller sees to."""
+        done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
+        wanted = _read(path)
+        self._loading, self._current = (wanted, done), ""
+        try:
+            self._remove(self._placed.keys() - wanted.keys())
+            yield
+        finally:
+            # As they are now: the app's own code may have changed them.
+            values = {key: os.environ[key] for key in wanted if key in os.environ}
+            self._values[name] = values
+            self._placed |= values
+            self._loading = None
+            done.set_result(None)
+        self._compare(self._values)
+
+    async def use(self, name: str) -> None:
+        """Put an app's values in force; wait for the import of an app that sets them differently."""
+        if self._current == name:
+            return
+        values = self._values.get(name, {})
+        while (loading := self._loading) is not None:
+            wanted, done = loading
+            if not _differing(values, wanted):
+                self._place(values)  # beside those of the app that is being imported
+                return
+            await asyncio.wrap_future(done)
+        self._remove(self._placed.keys() - values.keys())
+        self._place(values)
+        self._current = name
+
+    def _place(self, values: Values) -> None:
+        os.environ.update(values)
+        self._placed |= values
+
+    def _remove(self, keys: Iterable[str]) -> None:
+        for key in list(keys):
+            placed = self._placed.pop(key)
+            if os.environ.get(key) == placed:  # else the program has changed it: it is its own
+                del os.environ[key]
+
+    def compare_files(self, apps: Iterable[tuple[str, Path]]) -> None:
+        """Report the variables that the `.env` files of some apps set differently, once."""
+        files = {name: _read(path) for name, path in apps}
+        self._compare(
+            {
+                name: {key: value for key, value in values.items() if key not in self._before}
+                for name, values in files.items()
+            }
+        )
+
+    def _compare(self, values: Mapping[str, Values]) -> None:
+        seen: dict[str, dict[str, list[str]]] = {}
+        for name, of_app in values.items():
+            for key, value in of_app.items():
+                seen.setdefault(key, {}).setdefault(value, []).append(name)
+        differing = {key: by for key, by in seen.items() if len(by) > 1 and key not in self._told}
+        if not differing:
+            return
+        self._told |= differing.keys()
+        apps = {name for by in differing.values() for names in by.values() for name in names}
+        self._report(
+            Diagnostic(
+                kind="environment conflict",
+                detail=f"The .env files of the apps {_listed(apps)} set {_listed(differing)} differently."
+                " One process has one environment: each app gets its own values when it asks its model"
+                " or calls a tool, but libraries may have kept another's. Run these apps in"
+                " servers of their own.",
+            )
+        )
+
+
+class AppEnvironment(BasePlugin):
+    """Puts an app's values in force before it runs, asks its model or calls a tool."""
+
+    def __init__(self, app: str, environments: Environments) -> None:
+        super().__init__(name="adk_prism_environment")
+        self._app = app
+        self._environments = environments
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        del invocation_context
+        await self._environments.use(self._app)
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        del agent, callback_context
+        await self._environments.use(self._app)
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> None:
+        del callback_context, llm_request
+        await self._environments.use(self._app)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> None:
+        del tool, tool_args, tool_context
+        await self._environments.use(self._app)
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Return what the `.env` of an app sets: the nearest one, from its folder upwards."""
+    if is_env_enabled(_SWITCHED_OFF):
+        return {}
+    file = next((p / ".env" for p in (path, *path.parents) if (p / ".env").is_file()), None)
+    if file is None:
+        return {}
+    try:
+        given = dotenv_values(file)
+    except (OSError, ValueError):
+        return {}  # ADK's loader, which reads it next, says what is wrong
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _differing(values: Values, others: Values) -> bool:
+    return any(key in others and others[key] != value for key, value in values.items())
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
+    return ", ".join(shown[:SHOWN]) + more

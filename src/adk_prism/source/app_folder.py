@@ -1,0 +1,216 @@
+"""A folder of ADK apps: which apps are in it, found without importing any of them.
+
+Follows google-adk 2.13 `cli/utils/agent_loader.py`: an app is a subfolder with an agent.py, a
+root_agent.yaml or an __init__.py, or the folder itself is one app. Differences:
+- a module `name.py`, which ADK can load but does not list, is listed if it defines a root agent or
+  an App; which of the two it does is read from its source, because any other module may be there;
+- a subfolder that looks like an app and has a name that no app can have is listed with the reason;
+- ADK's built-in agents are not there.
+
+Also tells whether the files of an app have changed, so that one that failed is tried again.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+LONGEST_NAME = 128
+"""Characters: ADK's database columns for app names hold as many (sessions/schemas/shared.py)."""
+
+LARGEST_MODULE = 1024 * 1024
+"""Bytes of a module that is read to see whether it defines an agent. Hand-written code is smaller."""
+
+MOST_FILES = 2000
+"""Files of an app that are looked at for changes. More is data or a dependency, not the app's code."""
+
+_RESERVED = frozenset({"user", "constructor", "prototype"})
+"""ADK keeps `user` for events of the person; the others are names of every JavaScript object."""
+
+_NOT_CODE = frozenset({"__pycache__", "node_modules", "venv", "site-packages"})
+"""Folders whose files are not the app's own."""
+
+Stamp = Mapping[str, tuple[int, int]]
+"""Time of change and size of each file of an app, by its path."""
+
+_CODE = (".py", ".yaml", ".yml", ".env")
+"""How the names of files end that an app does not write itself while it is imported."""
+
+
+class Found(NamedTuple):
+    """An app of the folder, or what looks like one."""
+
+    name: str
+    path: Path | None
+    """Its folder, or its module; None for an app that is not of a folder."""
+    problem: str = ""
+    """Why it cannot be served; empty if nothing is known against it."""
+
+
+class AppFolder:
+    """The apps of one folder, as they are on disk now."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is a folder of apps, or the folder of one app."""
+        path = path.resolve()
+        self._only = path.name if _is_agent_folder(path) else ""
+        self.path = path.parent if self._only else path
+
+    def scan(self) -> list[Found]:
+        """Return everything that is an app or looks like one, sorted by name."""
+        if self._only:
+            return [_found(self._only, self.path / self._only)]
+        return sorted(self._each())
+
+    def find(self, name: str) -> Found | None:
+        """Return the app of this name, if it is there and can be served."""
+        if problem_of_name(name) or (self._only and name != self._only):
+            return None
+        for path in (self.path / name, self.path / f"{name}.py"):
+            if _is_app(path):
+                return Found(name, path)
+        return None
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what changes when a file of the app does."""
+        found = self.find(name)
+        return dict(_stamps(found.path, self.path)) if found is not None and found.path else {}
+
+    def _each(self) -> Iterator[Found]:
+        seen: set[str] = set()
+        with os.scandir(self.path) as entries:
+            # Folders first: where there is a folder and a module of one name, Python takes the folder.
+            for entry in sorted(entries, key=lambda entry: (not entry.is_dir(), entry.name)):
+                path = Path(entry.path)
+                name = path.stem if path.suffix == ".py" and not entry.is_dir() else entry.name
+                if name not in seen and not name.startswith(".") and _is_app(path):
+                    seen.add(name)
+                    yield _found(name, path)
+
+
+def problem_of_name(name: str) -> str:
+    """Return why a folder of this name cannot be an app; empty if it can."""
+    if name.startswith("__"):
+        return "Names that begin with two underscores are reserved for ADK. Rename the folder."
+    if not (name.isascii() and name.isidentifier()):
+        return (
+            f"{name[:60]!r} is not a Python module name: use letters, digits and underscores, and do not"
+            f" begin with a digit. Rename the folder, e.g. to {_suggested(name)!r}."
+        )
+    if name in _RESERVED:
+        return f"The name {name!r} is reserved. Rename the folder."
+    if len(name) > LONGEST_NAME:
+        return f"The name has {len(name)} characters; at most {LONGEST_NAME}. Rename the folder."
+    return ""
+
+
+def _suggested(name: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", name[:60]).strip("_").lower()
+    return plain if plain and not plain[0].isdigit() else f"app_{plain}".rstrip("_")
+
+
+def _found(name: str, path: Path) -> Found:
+    return Found(name, path, problem_of_name(name))
+
+
+# ------------------------------------------------------------------------------ what is an app
+
+
+def _is_app(path: Path) -> bool:
+    if path.suffix == ".py" and path.is_file():
+        return _is_agent_module(path)
+    return path.name != "__pycache__" and (
+        _is_agent_folder(path) or (path / "__init__.py").is_file()
+    )
+
+
+def _is_agent_folder(path: Path) -> bool:
+    return (path / "agent.py").is_file() or (path / "root_agent.yaml").is_file()
+
+
+def _is_agent_module(path: Path) -> bool:
+    try:
+        status = path.stat()
+        if path.stem.startswith("__") or status.st_size > LARGEST_MODULE:
+            return False
+        return _defines_agent(path, status.st_mtime_ns, status.st_size)
+    except OSError:
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _defines_agent(path: Path, changed: int, size: int) -> bool:
+    """Tell whether a module binds `root_agent`, or `app` to an App, at its top level."""
+    del changed, size  # part of the cache's key
+    source = path.read_bytes()
+    if b"root_agent" not in source and b"App" not in source:
+        return False
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return b"root_agent" in source  # listed, so that its mistake can be seen
+    return any(map(_binds_agent, statements))
+
+
+def _binds_agent(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            return any(_is_agent_name(target, value) for target in targets)
+        case ast.AnnAssign(target=target, value=value):
+            return _is_agent_name(target, value)
+        case ast.ImportFrom(names=names):
+            return any((alias.asname or alias.name) == "root_agent" for alias in names)
+        case ast.If(body=body, orelse=other) | ast.Try(body=body, orelse=other):
+            return any(map(_binds_agent, [*body, *other]))
+        case _:
+            return False
+
+
+def _is_agent_name(target: ast.expr, value: ast.expr | None) -> bool:
+    if not isinstance(target, ast.Name) or value is None:
+        return False
+    # Many a main.py has an `app` that is a web server.
+    made_by = value.func if isinstance(value, ast.Call) else None
+    is_adk_app = (isinstance(made_by, ast.Name) and made_by.id == "App") or (
+        isinstance(made_by, ast.Attribute) and made_by.attr == "App"
+    )
+    return target.id == "root_agent" or (target.id == "app" and is_adk_app)
+
+
+# ------------------------------------------------------------------------------ changes
+
+
+def stamp_of_import(before: Stamp, after: Stamp) -> Stamp:
+    """Return the stamp of the files that an import has seen.
+
+    Of code that is as it was before the import: who corrects it meanwhile wants another try. Other
+    files the import may have written itself, such as a log.
+    """
+    written = {path: known for path, known in after.items() if not path.endswith(_CODE)}
+    return written | {path: known for path, known in before.items() if path.endswith(_CODE)}
+
+
+def _stamps(path: Path, home: Path) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield what is known of each file: those of the app, and the `.env` files that it may use."""
+    files = [home / ".env", *(_files(path) if path.is_dir() else [path])]
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            continue
+        yield str(file), (status.st_mtime_ns, status.st_size)
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if f not in _NOT_CODE and not f.startswith("."))
+        found += (Path(parent, name) for name in sorted(names) if not name.endswith(".pyc"))
+        if len(found) >= MOST_FILES:
+            break
+    return found[:MOST_FILES]

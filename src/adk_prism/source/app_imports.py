@@ -1,0 +1,165 @@
+"""Importing apps: on first use, once, one at a time, and away from the event loop.
+
+An app's module runs whatever its author wrote: it may sleep, ask the network or load a model. So it is
+imported in a thread of its own, and streams go on meanwhile. Imports of one process wait for each
+other: they share `sys.modules` and the environment.
+
+An app that failed is tried again when its files have changed. A module that needs the running event loop
+(`asyncio.create_task`, or a client that asks for the loop when it is made) fails in a thread; it is then
+imported on the loop, as google-adk 2.13 does with every app.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import NamedTuple, Protocol
+
+from google.adk.runners import Runner
+
+from adk_prism.errors import AppFailed
+from adk_prism.source.app_folder import Stamp, stamp_of_import
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Of the process, as `sys.modules` and `os.environ` are."""
+
+_NEEDS_LOOP = ("no running event loop", "no current event loop")
+"""What asyncio says in a thread without a loop (Python 3.11 to 3.14)."""
+
+LOOP_CHECK = 1.0
+"""Seconds between two looks whether the loop that an import was handed to is still there."""
+
+Tell = Callable[[str, BaseException], AppFailed]
+"""Tells the operator why an app failed; returns what a client may know."""
+
+
+class Importable(Protocol):
+    """Apps that can be imported by name."""
+
+    def build(self, name: str) -> Runner:
+        """Import an app and return its Runner. Raises whatever the app's code raises."""
+
+    def forget(self, name: str) -> None:
+        """Forget the modules of an app that was imported in part."""
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what changes when a file of the app does."""
+
+
+class _Failure(NamedTuple):
+    error: AppFailed
+    stamp: Stamp
+
+
+class Imports:
+    """The apps that were imported, those that failed, and those that are being imported."""
+
+    def __init__(self, apps: Importable, tell: Tell) -> None:
+        self._apps = apps
+        self._tell = tell
+        self._loaded: dict[str, Runner] = {}
+        self._failed: dict[str, _Failure] = {}
+        self._underway: dict[str, Future[Runner]] = {}
+        self._turn = threading.Lock()
+
+    @property
+    def loaded(self) -> Mapping[str, Runner]:
+        """The Runners of the apps that were imported."""
+        return self._loaded
+
+    async def load(self, name: str) -> Runner:
+        """Return an app's Runner; import the app the first time. Raise `AppFailed`."""
+        runner = self._loaded.get(name)
+        if runner is not None:
+            return runner
+        try:
+            return await asyncio.wrap_future(self._begun(name, asyncio.get_running_loop()))
+        except AppFailed as error:
+            raise _again(error) from None
+
+    def failure(self, name: str) -> AppFailed | None:
+        """Return why an app failed, unless its files have changed since. Reads the app's folder."""
+        failed = self._failed.get(name)
+        if failed is None or failed.stamp != self._apps.stamp(name):
+            return None
+        return failed.error
+
+    def _begun(self, name: str, loop: asyncio.AbstractEventLoop) -> Future[Runner]:
+        """Return the import that is under way, or a new one."""
+        with self._turn:
+            future = self._underway.get(name)
+            if future is not None:
+                return future
+            future = self._underway[name] = Future()
+            future.set_running_or_notify_cancel()  # a client that leaves cancels nobody else's
+        # A daemon: a module that never ends must not keep the process from ending.
+        thread = threading.Thread(
+            target=self._run, args=(name, future, loop), name=f"import {name}", daemon=True
+        )
+        thread.start()
+        return future
+
+    def _run(self, name: str, future: Future[Runner], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            with _ONE_AT_A_TIME:
+                runner = self._loaded.get(name) or self._import(name, loop)
+        except BaseException as error:  # Whoever waits has to be told, whatever it is.
+            self._end(name)
+            future.set_exception(error)
+        else:
+            self._end(name)
+            future.set_result(runner)
+
+    def _end(self, name: str) -> None:
+        with self._turn:
+            self._underway.pop(name, None)
+
+    def _import(self, name: str, loop: asyncio.AbstractEventLoop) -> Runner:
+        known = self.failure(name)
+        if known is not None:
+            raise _again(known)
+        before = self._apps.stamp(name)
+        if self._failed.pop(name, None) is not None:
+            self._apps.forget(name)
+        try:
+            runner = self._built(name, loop)
+        except BaseException as error:  # An app's module may raise anything, SystemExit too.
+            failure = self._tell(name, error)
+            seen = stamp_of_import(before, self._apps.stamp(name))
+            self._failed[name] = _Failure(failure, seen)
+            raise _again(failure) from None
+        self._loaded[name] = runner
+        return runner
+
+    def _built(self, name: str, loop: asyncio.AbstractEventLoop) -> Runner:
+        try:
+            return self._apps.build(name)
+        except RuntimeError as error:
+            if not any(text in str(error) for text in _NEEDS_LOOP):
+                raise
+        self._apps.forget(name)
+        return self._built_on(loop, name)
+
+    def _built_on(self, loop: asyncio.AbstractEventLoop, name: str) -> Runner:
+        async def build() -> Runner:
+            try:
+                return self._apps.build(name)
+            except (SystemExit, KeyboardInterrupt) as error:  # on the loop it would end the server
+                raise RuntimeError(f"The app raised {type(error).__name__}.") from error
+
+        future = asyncio.run_coroutine_threadsafe(build(), loop)
+        while True:
+            try:
+                return future.result(LOOP_CHECK)
+            except TimeoutError:
+                if future.done():
+                    raise  # the app's own
+                if loop.is_closed():
+                    raise RuntimeError("The server stopped while the app was imported.") from None
+
+
+def _again(error: AppFailed) -> AppFailed:
+    """Return a failure to raise: an exception that is raised several times grows a stack."""
+    return AppFailed(error.detail, correlation=error.correlation)

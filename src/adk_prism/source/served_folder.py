@@ -1,0 +1,64 @@
+"""A folder whose apps become Runners: what is built of an app when it is imported.
+
+Follows google-adk 2.13: `cli/utils/agent_loader.py` imports, `cli/api_server.py` (`get_runner_async`)
+wraps a bare agent into an App named as its folder.
+"""
+
+from __future__ import annotations
+
+from importlib import invalidate_caches
+from pathlib import Path
+
+from google.adk.apps.app import App
+from google.adk.cli.utils.agent_loader import AgentLoader
+from google.adk.runners import Runner
+
+from adk_prism.source.app_environment import AppEnvironment, Environments
+from adk_prism.source.app_folder import AppFolder, Stamp
+from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.services import Services
+
+
+class ServedFolder:
+    """A folder whose apps become Runners."""
+
+    def __init__(self, path: Path, services: Services, environments: Environments) -> None:
+        self.apps = AppFolder(path)
+        self.services = services
+        self._environments = environments
+        self._loader = AgentLoader(str(path))
+
+    def build(self, name: str) -> Runner:
+        """Import an app and return its Runner. Raises whatever the app's code raises."""
+        found = self.apps.find(name)
+        place = (found.path if found is not None else None) or self.apps.path
+        with self._environments.loading(name, place):
+            app = self._as_app(name)
+        plugins = [*app.plugins, DenialPlugin(), AppEnvironment(name, self._environments)]
+        # On a copy of the app, so that the app's own object stays as it was.
+        return Runner(
+            app=app.model_copy(update={"plugins": plugins}),
+            app_name=name,
+            artifact_service=self.services.artifacts,
+            session_service=self.services.sessions,
+            memory_service=self.services.memory,
+            credential_service=self.services.credentials,
+        )
+
+    def forget(self, name: str) -> None:
+        """Forget the modules of an app that was imported in part."""
+        self._loader.remove_agent_from_cache(name)
+        invalidate_caches()
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what changes when a file of the app does."""
+        return self.apps.stamp(name)
+
+    def compare_environments(self) -> None:
+        """Report the variables that the `.env` files of several apps set differently."""
+        apps = [each for each in self.apps.scan() if not each.problem]
+        self._environments.compare_files((each.name, each.path) for each in apps if each.path)
+
+    def _as_app(self, name: str) -> App:
+        loaded = self._loader.load_agent(name)
+        return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
