@@ -215,6 +215,7 @@ USER = [
             "heard input-2 'He'",
             "heard input-2 'Hello'",
             "heard input-2 'Hello.' final=True",
+            "heard input-5 'Bye'",
             "heard input-5 'Bye' final=True",
         ],
     ),

@@ -29,6 +29,8 @@ class Case(NamedTuple):
     dialect: str = "6"
     nowhere: str = ""
     """A chunk type that may not be there at all."""
+    shapes: Mapping[str, list[Event]] = {}
+    """Other forms in which upstream writes the value: each of them has to show it as well."""
 
 
 PNG_URL = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
@@ -44,6 +46,9 @@ _AUTH = types.FunctionCall(
 _PLACEHOLDER = types.Part(
     function_response=types.FunctionResponse(id="call-a", name="look", response={"result": "wait"})
 )
+
+
+_TRANSCRIBED = c.transcribed("he", "a", "rd")
 
 
 def _arguments(*pieces: types.PartialArg) -> list[Event]:
@@ -88,10 +93,10 @@ EVENT: Mapping[str, Case] = {
         [Event(author="voice", interrupted=True)], "voice"
     ),
     "Event.input_transcription in data-input-transcription.data.text": Case(
-        c.heard(types.Transcription(text="heard")), "heard"
+        c.heard(types.Transcription(text="heard")), "heard", shapes=_TRANSCRIBED
     ),
     "Event.output_transcription in text-delta.delta": Case(
-        c.heard(types.Transcription(text="heard")), "heard"
+        c.heard(types.Transcription(text="heard")), "heard", shapes=_TRANSCRIBED
     ),
     "Event.citation_metadata in finish.messageMetadata.citations": Case(
         c.cited(uri="https://example.org"), [{"uri": "https://example.org"}]

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import media
-from adk_prism.facts.adk_event import AdkEvent, Part, read_event, unknown_part
+from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
 from adk_prism.facts.call_reader import Batch, CallReader
 from adk_prism.facts.calls import Calls
 from adk_prism.facts.lanes import (
@@ -100,6 +100,8 @@ class EventReader:
                 return self.read(cursor, repaired)
             return [Unrecognised("event", _as_json(raw))]
         self.sign = Sign.of(event)
+        if event.input_transcription is not None:  # whoever the event's author is
+            self._voices.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
@@ -152,6 +154,7 @@ class EventReader:
         for call in self._lanes.values():
             if text := call.said():
                 yield Utterance(call.speaker, text, True)
+        yield from self._voices.unended()
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
@@ -171,7 +174,7 @@ class EventReader:
             for index, part in enumerate(parts):
                 self._stream(part, (cursor, index), call, out)
         if event.output_transcription is not None:
-            self._voices.speak(cursor, event.output_transcription, True, speaker, out)
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out)
             self._voices.hush(speaker, out)
@@ -207,18 +210,30 @@ class EventReader:
         if event.content is not None and event.content.parts:
             self._show(cursor, raw, event, call, out)
         if event.output_transcription is not None:
-            self._voices.speak(cursor, event.output_transcription, False, speaker, out)
-            if event.output_transcription.text:
-                self.said = Utterance(speaker, event.output_transcription.text, True)
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if _ends_model_call(event):
             self._end_model_call(call, speaker, out)
         if event.interrupted or event.turn_complete:
-            self._voices.hush(speaker, out)
-        if event.interrupted:
-            out.append(Interrupted(speaker))
+            self._end_turn(event, speaker, out)
         settle(event, speaker, call.name, self._sources, out)
         self.ending.note(event)
         self.ending.finish = finish_of(event) or self.ending.finish
+
+    def _speak(
+        self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
+    ) -> None:
+        if text := self._voices.speak(cursor, said, event.partial, speaker, out):
+            self.said = Utterance(speaker, text, True)
+
+    def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+        """End what is said aloud: the speaker was cut off, or the turn is over."""
+        text = self._voices.hush(speaker, out)
+        if event.turn_complete:
+            self._voices.complete(out)
+        if event.interrupted:
+            out.append(Interrupted(speaker))
+        elif text:
+            self.said = Utterance(speaker, text, True)
 
     def _show(
         self, cursor: int, raw: bytes, event: AdkEvent, call: ModelCall, out: list[Fact]
@@ -287,8 +302,8 @@ class EventReader:
 
     def _read_user(self, cursor: int, event: AdkEvent, out: list[Fact]) -> None:
         speaker = self._speaker(event, out)
-        if event.input_transcription is not None:
-            self._voices.hear(cursor, event.input_transcription, bool(event.partial), out)
+        if event.output_transcription is not None:
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.partial:
             return
         parts = (event.content.parts if event.content is not None else None) or []
