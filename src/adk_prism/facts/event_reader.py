@@ -36,8 +36,9 @@ from adk_prism.facts.model import (
     UserSpoke,
 )
 from adk_prism.facts.outcome import Ending
-from adk_prism.facts.settlement import finish_of, settle
+from adk_prism.facts.settlement import finish_of, settle, tell_error
 from adk_prism.facts.sources import Sources
+from adk_prism.facts.strangers import MOST, strangers
 from adk_prism.facts.strict_json import repair
 from adk_prism.facts.turns import NOTHING_SAID, Sign
 from adk_prism.facts.utterance import Utterance, utterance_of
@@ -60,6 +61,8 @@ class EventReader:
         self._voices = Voices()
         self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
+        self._strangers: set[str] = set()
+        """Unknown fields that were shown."""
 
     @property
     def lanes(self) -> Mapping[Lane, ModelCall]:
@@ -100,6 +103,9 @@ class EventReader:
                 return self.read(cursor, repaired)
             return [Unrecognised("event", _as_json(raw))]
         self.sign = Sign.of(event)
+        self.ending.is_partial = bool(event.partial)
+        if unknown := strangers(raw):
+            self._report(unknown, out)
         if event.input_transcription is not None:  # whoever the event's author is
             self._voices.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
@@ -111,6 +117,15 @@ class EventReader:
         else:
             self._read_whole(cursor, raw, event, speaker, out)
         return out
+
+    def _report(self, unknown: dict[str, Raw], out: list[Fact]) -> None:
+        """Show each unknown field once; what a part holds is shown with the part."""
+        for name, value in unknown.items():
+            where, _, field = name.partition(".")
+            if where != "part" and name not in self._strangers and len(self._strangers) < MOST:
+                self._strangers.add(name)
+                held = msgspec.json.encode({field: value})
+                out.append(Unrecognised(f"{where} field", Raw(held)))
 
     # -------------------------------------------------------------- speakers and lanes
 
@@ -168,6 +183,7 @@ class EventReader:
     def _read_partial(
         self, cursor: int, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
+        self.ending.go_on(event)
         parts = event.content.parts if event.content is not None else None
         if parts:
             call = self._model_call(cursor, speaker)
@@ -207,6 +223,7 @@ class EventReader:
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
         call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
+        tell_error(event, speaker, out)
         if event.content is not None and event.content.parts:
             self._show(cursor, raw, event, call, out)
         if event.output_transcription is not None:
@@ -306,9 +323,11 @@ class EventReader:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.partial:
             return
+        tell_error(event, speaker, out)
         parts = (event.content.parts if event.content is not None else None) or []
         text = "".join(part.text for part in parts if part.text)
         if text:
+            self.calls.go_on()
             out.append(UserSpoke(text, event.id))
         for index, part in enumerate(parts):
             if part.function_response is not None:

@@ -4,7 +4,7 @@ A **recording** is our own file: one entry a line, `{"cursor":1,"time":…,"type
 first, an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It comes back as it was.
 A **capture** holds bare ADK events (`capture`, `spelling`): it is one run; its `RunStarted` is made
 up and says so, its run id is a hash of its first event, and events of the user are kept as they
-are. Its end is told by whoever passes `end`.
+are. Its end is told by whoever passes `end`. A recording without an end was cut: it is *incomplete*.
 
 Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay
 starts at once.
@@ -105,15 +105,19 @@ def read_run(
     `origin` is where a capture belongs, in place of what it says. Raise `SourceError` at the first
     value that cannot be read, naming it, with everything before it given; then there is no end.
     """
-    over = False
+    ours = over = False
     for entry in _entries(read_items(source), origin):
         if end is not None:
             end.feed(entry)
+        if isinstance(entry.record, RunStarted):
+            ours = not entry.record.derived
         over = isinstance(entry.record, RunEnded)
         last = entry
         yield entry
     if end is not None and not over:
-        yield Entry(last.cursor + 1, last.time, end.ended())
+        # A run that we record always has its end: where that is missing, so may be what was before it.
+        ended = RunEnded(outcome="incomplete") if ours else end.ended()
+        yield Entry(last.cursor + 1, last.time, ended)
 
 
 def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
