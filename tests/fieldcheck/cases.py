@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
+from google.adk.models.cache_metadata import CacheMetadata
 from google.adk.tools.tool_confirmation import ToolConfirmation
-from google.genai import types
+from google.genai import errors, types
 from tests.fieldcheck import carriers as c
 from tests.fieldcheck.carriers import CALL, PNG, said, text
 from tests.fieldcheck.samples import AUTH
@@ -48,6 +49,7 @@ _PLACEHOLDER = types.Part(
 )
 
 
+_QUOTA = {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}
 _TRANSCRIBED = c.transcribed("he", "a", "rd")
 
 
@@ -85,6 +87,27 @@ EVENT: Mapping[str, Case] = {
     "Event.error_message in data-error.data.message": Case(
         [Event(author="agent", error_code="Overload", error_message="no secrets here")],
         re.compile(r"The agent failed \(Overload\)\. Reference: \S+\."),
+    ),
+    "Event.error_message in error.errorText": Case(
+        [
+            Event(
+                author="agent",
+                error_code="RESOURCE_EXHAUSTED",
+                error_message=str(errors.ClientError(429, {"error": _QUOTA})),
+            )
+        ],
+        "RESOURCE_EXHAUSTED: Quota exceeded.",
+    ),
+    "Event.grounding_metadata in finish.messageMetadata.grounding": Case(
+        c.chunk(web=types.GroundingChunkWeb(uri=WEB, title="A")),
+        {
+            "sources": [{"uri": WEB, "title": "A"}],
+            "groundingChunks": [{"web": {"uri": WEB, "title": "A"}}],
+        },
+    ),
+    "Event.cache_metadata in finish.messageMetadata.cache": Case(
+        [text("so", cache_metadata=CacheMetadata(fingerprint="f", contents_count=2))],
+        {"fingerprint": "f", "contents_count": 2, "hits": 0, "misses": 1},
     ),
     "Event.error_message in finish.messageMetadata.finishMessage": Case(
         [Event(author="agent", error_code="SAFETY", error_message="not that")], "not that"

@@ -648,7 +648,11 @@ CASES = [
                     "groundingChunks": [
                         {"web": {"uri": "https://a", "title": "A"}},
                         {"retrievedContext": {"uri": "gs://b/d.pdf", "title": "D"}},
-                    ]
+                    ],
+                    "sources": [
+                        {"uri": "https://a", "title": "A"},
+                        {"uri": "gs://b/d.pdf", "title": "D"},
+                    ],
                 }
             ),
         ],
