@@ -336,6 +336,8 @@ _spoken = st.builds(
 )
 
 
-@given(st.lists(_spoken, max_size=25), st.sampled_from(["finished", "failed", "waiting"]))
+@given(
+    st.lists(_spoken, max_size=25), st.sampled_from(["finished", "failed", "waiting", "incomplete"])
+)
 def test_any_events_give_balanced_nodes(events: list[AgentEvent], outcome: Any) -> None:
     balanced(read([STARTED, *events], RunEnded(outcome=outcome)))
