@@ -211,8 +211,8 @@ CASES = [
         [
             "begin text-2.0 by=agent",
             "grow text-2.0 'Hel'",
-            "end text-2.0",
             "error ValueError no",
+            "end text-2.0",
             "begin text-4.0 by=agent",
             "grow text-4.0 'Hel'",
             "grow text-4.0 'lo'",
@@ -227,6 +227,18 @@ CASES = [
             "grow text-2.0 'Look: '",
             "end text-2.0",
             "call c1 search {}",
+            "abandon c1",
+        ],
+    ),
+    Case(
+        "an error is told before the content that it cuts",
+        [piece("Hel"), event(text("Hello"), errorCode="Overload", errorMessage="busy")],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 'Hel'",
+            "error Overload busy",
+            "grow text-2.0 'lo'",
+            "end text-2.0",
         ],
     ),
     Case(
@@ -248,15 +260,13 @@ CASES = [
         ],
     ),
     Case(
-        "a transcript that was corrected is said again",
-        [heard("Ones"), heard("Once", finished=True)],
+        "a final transcript that does not begin with the pieces is the last of them",
+        [heard("Once "), heard("upon", finished=True)],
         [
             "begin transcript-2.0 by=agent",
-            "grow transcript-2.0 'Ones'",
+            "grow transcript-2.0 'Once '",
+            "grow transcript-2.0 'upon'",
             "end transcript-2.0",
-            "begin transcript-3.0 by=agent",
-            "grow transcript-3.0 'Once'",
-            "end transcript-3.0",
         ],
     ),
     Case(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
+from msgspec import Raw
 from tests.facts.telling import facts_of, told
 from tests.laws.events import Json, answer, call, entries, event, text
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.calls import failure
 from adk_prism.runlog.entry import Outcome
 
 
@@ -212,7 +216,7 @@ CASES = [
     Case(
         "an answer without an id takes the oldest call of its tool",
         [whole(call("search", "c1"), call("search", "c2")), event(answer("search", None, 1))],
-        ["call c1 search {}", "call c2 search {}", "answer c1 1"],
+        ["call c1 search {}", "call c2 search {}", "answer c1 1", "abandon c2"],
     ),
     Case(
         "overlapping calls of one tool are answered by id, in any order",
@@ -264,9 +268,9 @@ CASES = [
         ["call c1 f {}", "fail c1 no"],
     ),
     Case(
-        "an error that says more is told whole",
+        "an error's text is told, whatever stands beside it",
         [whole(call("f", "c1")), event(answer("f", "c1", {"error": "no", "code": 5}))],
-        ["call c1 f {}", 'fail c1 {"error": "no", "code": 5}'],
+        ["call c1 f {}", "fail c1 no"],
     ),
     Case(
         "an error that is no text is told whole",
@@ -393,6 +397,7 @@ CASES = [
             "abandon c3",
             "abandon c2",
             'answer c1 {"result": null}',
+            "abandon c9",
         ],
     ),
     # ------------------------------------------------------------------ the provider's tools
@@ -501,3 +506,47 @@ def test_the_message_tells_whether_a_call_is_left(outcome: Outcome, awaiting: bo
         if isinstance(item, fact.MessageEnded)
     ]
     assert ended.awaiting is awaiting
+
+
+TOLD = "told"
+WHOLE = "whole"
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        ({"error": "no"}, "no"),
+        ({"status": "error", "error": "no", "code": 3}, "no"),
+        ({"success": False, "error": "no", "result": None}, "no"),
+        ({"error": {"code": 429, "message": "too fast"}}, "too fast"),
+        ({"error": {"code": 429}}, WHOLE),
+        ({"error": ["no", "nor that"]}, WHOLE),
+        ({"error": True, "message": "no"}, WHOLE),
+        ({"error": 7}, WHOLE),
+        ({"error": " "}, WHOLE),
+        ({"success": False}, WHOLE),
+        ({"success": False, "error": ""}, WHOLE),
+        ({"success": False, "status": "success"}, WHOLE),
+        ({"error": None, "rows": 1}, TOLD),
+        ({"error": False, "rows": 1}, TOLD),
+        ({"error": "", "rows": 1}, TOLD),
+        ({"error": 0.0, "slope": 1}, TOLD),
+        ({"error": {}, "rows": 1}, TOLD),
+        ({"errors": 0}, TOLD),
+        ({"errors": ["late"]}, TOLD),
+        ({"result": 1, "error": "late"}, TOLD),
+        ({"status": "success", "error": "0.02 m"}, TOLD),
+        ({"status": "OK", "error": "0.02 m"}, TOLD),
+        ({"success": True, "error": "0.02 m"}, TOLD),
+        ({"status": "error", "error_message": "no"}, TOLD),
+        ({"log": {"error": "no"}}, TOLD),
+        ("error", TOLD),
+        (None, TOLD),
+    ],
+    ids=str,
+)
+def test_which_answers_are_failures(response: Any, text: str) -> None:
+    """An error that says something, unless the answer says that it is a success; its text is what is told."""
+    raw = Raw(json.dumps(response).encode())
+    wanted = {TOLD: None, WHOLE: bytes(raw).decode()}.get(text, text)
+    assert failure(raw) == wanted

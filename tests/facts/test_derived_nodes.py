@@ -254,6 +254,28 @@ def test_a_node_that_fails_and_speaks_again_is_tried_again() -> None:
     ]
 
 
+def test_one_error_fails_a_node_once() -> None:
+    """Whatever else its event says: what it says belongs to the node that fails."""
+    said = text("Half an answer") | {"usageMetadata": {"totalTokenCount": 5}}
+    facts = read([STARTED, event("a", "a@1", errorCode="Overload", **said)])
+    assert story(facts) == ["> agent a", "< a failed Overload"]
+
+
+def test_a_failure_fails_the_nodes_around_it_and_cancels_those_beside() -> None:
+    """Nobody else failed."""
+    events = [
+        event("left", "wf@1/left@1", branch="left", **text()),
+        event("right", "wf@1/right@1", branch="right", **text()),
+        event("left", "wf@1/left@1", branch="left", errorCode="ValueError"),
+    ]
+    ended = RunEnded(outcome="failed", code="ValueError")
+    assert story(read([STARTED, *events], ended))[-3:] == [
+        "< left failed ValueError",
+        "< right cancelled",
+        "< wf failed",
+    ]
+
+
 def test_the_user_is_no_node() -> None:
     delta = {"actions": {"stateDelta": {"a": 1}}}
     assert story(read([STARTED, event("user", **delta)])) == []
@@ -314,6 +336,8 @@ _spoken = st.builds(
 )
 
 
-@given(st.lists(_spoken, max_size=25), st.sampled_from(["finished", "failed", "waiting"]))
+@given(
+    st.lists(_spoken, max_size=25), st.sampled_from(["finished", "failed", "waiting", "incomplete"])
+)
 def test_any_events_give_balanced_nodes(events: list[AgentEvent], outcome: Any) -> None:
     balanced(read([STARTED, *events], RunEnded(outcome=outcome)))

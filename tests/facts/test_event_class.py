@@ -23,6 +23,12 @@ CASES: dict[str, tuple[Any, str]] = {
     "a response of the client": (event(answer("look"), author="user"), "function response"),
     "words": (event(text("So.")), "model text"),
     "a piece of words": (event(text("So"), partial=True), "model text"),
+    "a call that is announced": (event(call("look"), partial=True), "other"),
+    "a response that is announced": (event(answer("look"), partial=True), "other"),
+    "words with a call that is announced": (
+        event(text("I look."), call("look"), partial=True),
+        "model text",
+    ),
     "a thought": (event(thought("Hm.")), "model text"),
     "words with an end": (event(text("So."), finishReason="STOP"), "model text"),
     "the user's words": (event(text("Well?"), author="user"), "other"),

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from tests.facts.telling import facts_of, told
 from tests.laws.events import Json, answer, call, entries, event, text
+from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.adk_event import unknown_fields
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import Entry, RunStarted
+from adk_prism.facts.strangers import MOST, strangers
+from adk_prism.runlog.entry import AgentEvent, Entry, RunStarted
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "displayName": "a.png"}}
 CODE = {"executableCode": {"language": "PYTHON", "code": "1"}}
@@ -215,6 +216,7 @@ USER = [
             "heard input-2 'He'",
             "heard input-2 'Hello'",
             "heard input-2 'Hello.' final=True",
+            "heard input-5 'Bye'",
             "heard input-5 'Bye' final=True",
         ],
     ),
@@ -251,12 +253,12 @@ ODD = [
     Case(
         "longRunningToolIds: null",
         [event(call("f", "c1")) | {"longRunningToolIds": None}],
-        ["call c1 f {}"],
+        ["call c1 f {}", "abandon c1"],
     ),
     Case(
         "args: null",
         [event({"functionCall": {"name": "f", "id": "c1", "args": None}})],
-        ["call c1 f {}"],
+        ["call c1 f {}", "abandon c1"],
     ),
     Case(
         "an author of null",
@@ -343,15 +345,54 @@ def test_an_event_of_a_megabyte_is_read() -> None:
         (event(text("a"), actions={"stateDelta": {}}), set()),
         (event(newField=1), {"event.newField"}),
         (event(actions={"newAction": 1}), {"actions.newAction"}),
+        (event(nodeInfo={"path": "a@1", "newInfo": 1}), {"nodeInfo.newInfo"}),
+        (event(newField=None, content=None, nodeInfo=None), set()),
         (event({"text": "a", "newPart": 1}, {"newPart": 2}), {"part.newPart"}),
         (event() | {"content": {"parts": "odd"}, "actions": "odd"}, set()),
         (event() | {"content": {"parts": [1, None]}}, set()),
     ],
-    ids=["none", "of the event", "of its actions", "of a part", "odd shapes", "odd parts"],
+    ids=[
+        "none",
+        "of the event",
+        "of its actions",
+        "of its node",
+        "null",
+        "of a part",
+        "odd shapes",
+        "odd parts",
+    ],
 )
 def test_unknown_fields_are_named(tree: Json, names: set[str]) -> None:
     """So that an operator hears of a newer ADK; nothing else depends on it."""
-    assert unknown_fields(json.dumps(tree).encode()) == names
+    assert strangers(json.dumps(tree).encode()).keys() == names
+
+
+@pytest.mark.parametrize("partial", [None, True], ids=["whole", "partial"])
+def test_an_unknown_field_is_shown_once(partial: bool | None) -> None:
+    """With its first value, whatever event it stands on; the event is read as any other."""
+    news = event(text("a"), partial=partial, newField={"a": 1}, actions={"newAction": True})
+    later = news | {"newField": 2, "newer": 3, "partial": False}
+    facts = facts_of(entries([news, later], "finished"))
+    shown = [(f.kind, json.loads(bytes(f.raw))) for f in facts if isinstance(f, fact.Unrecognised)]
+    assert shown == [
+        ("event field", {"newField": {"a": 1}}),
+        ("actions field", {"newAction": True}),
+        ("event field", {"newer": 3}),
+    ]
+    assert {f.text for f in facts if isinstance(f, fact.BlockGrew)} == {"a"}
+
+
+def test_the_unknown_fields_of_a_run_are_bounded() -> None:
+    """An event of a thousand fields that nobody knows does not become a thousand facts."""
+    facts = facts_of(entries([event(**{f"field{n}": n for n in range(1000)})]))
+    assert len([f for f in facts if isinstance(f, fact.Unrecognised)]) == MOST
+
+
+@pytest.mark.parametrize("name", [*RECORDINGS, *CAPTURES])
+def test_no_field_of_a_recording_is_unknown(name: str) -> None:
+    """They were all written by the ADK that this version knows."""
+    events = [e.record.event for e in load(name) if isinstance(e.record, AgentEvent)]
+    assert [strangers(raw) for raw in events if strangers(raw)] == []
 
 
 ENDINGS = [

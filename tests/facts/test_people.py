@@ -191,12 +191,12 @@ def test_who_is_asked_what(case: Case) -> None:
             ],
             "finished",
         ),
-        ([GATED], "finished"),
+        ([GATED], "incomplete"),
     ],
     ids=["asked", "decided", "input", "input given", "long-running", "interim answer", "open call"],
 )
 def test_a_run_waits_for_people_and_clients(events: list[Json], outcome: Outcome) -> None:
-    """Waiting is for somebody; a call that its own run left open is nobody's task."""
+    """Waiting is for somebody; a call that its own run left open is nobody's task: the capture was cut."""
     reader = Reader()
     for entry in entries(events)[:-1]:
         reader.feed(entry)

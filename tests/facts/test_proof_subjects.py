@@ -249,11 +249,17 @@ CASES = (
         (),
     ),
     Case(
-        "what was only streamed counts at the end",
+        "what was only streamed is no answer: the capture was cut",
         (event(text("Confidence"), partial=True), event(text(": 70%"), partial=True)),
-        ("4 proof parsed 0.7",),
+        (),
     ),
 )
+
+
+def test_what_was_only_streamed_counts_at_the_end_of_a_run() -> None:
+    """Its end says that nothing was to follow."""
+    events = (event(text("Confidence"), partial=True), event(text(": 70%"), partial=True))
+    assert told(entries(events, "finished")) == ["4 proof parsed 0.7"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
@@ -263,7 +269,7 @@ def test_proofs_are_told(case: Case) -> None:
     assert tuple(told(with_agents(run, *case.agents))) == case.told
 
 
-@pytest.mark.parametrize("outcome", ["failed", "cancelled", "waiting"])
+@pytest.mark.parametrize("outcome", ["failed", "cancelled", "waiting", "incomplete"])
 def test_a_run_without_an_answer_has_no_proof_of_the_whole(outcome: str) -> None:
     """What specialists gave is told all the same."""
     events = (event(asked("burn", "c1")), event(replied("burn", "c1", SURE)), event(text(SURE)))

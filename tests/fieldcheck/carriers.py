@@ -81,12 +81,36 @@ def likely(**fields: Any) -> list[Event]:
     return [text("so", logprobs_result=types.LogprobsResult(**fields))]
 
 
-def heard(said_by_user: types.Transcription) -> list[Event]:
+def heard(said: types.Transcription) -> list[Event]:
     """Return a transcription of each side."""
+    if said.text is None:
+        said = said.model_copy(update={"text": "so"})
     return [
-        Event(author="user", input_transcription=said_by_user),
-        Event(author="agent", output_transcription=said_by_user),
+        Event(author="user", input_transcription=said),
+        Event(author="agent", output_transcription=said),
     ]
+
+
+def transcribed(*pieces: str) -> dict[str, list[Event]]:
+    """Return what each side says, in every shape in which ADK has written it; together the same text."""
+    whole, last = "".join(pieces), len(pieces) - 1
+
+    def told(said: str, finished: bool | None, author: str, **more: Any) -> Event:
+        words = types.Transcription(text=said, finished=finished)
+        return Event(author=author, input_transcription=words, output_transcription=words, **more)
+
+    unfinished = [told(piece, False, "agent", partial=True) for piece in pieces]
+    return {
+        "by the agent, both in one event": [*unfinished, told(whole, True, "agent", partial=False)],
+        "by the user": [told(whole, True, "user", partial=False)],
+        "no partial flag": [told(p, i == last, "agent") for i, p in enumerate(pieces)],
+        "no flag at all": [told(piece, None, "agent") for piece in pieces],
+        "the final one is only the last piece": [
+            *unfinished[:-1],
+            told(pieces[-1], True, "agent", partial=False),
+        ],
+        "one final event": [told(whole, True, "agent", partial=False)],
+    }
 
 
 def streamed(call: types.FunctionCall) -> list[Event]:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
+from google.adk.models.cache_metadata import CacheMetadata
 from google.adk.tools.tool_confirmation import ToolConfirmation
-from google.genai import types
+from google.genai import errors, types
 from tests.fieldcheck import carriers as c
 from tests.fieldcheck.carriers import CALL, PNG, said, text
 from tests.fieldcheck.samples import AUTH
@@ -29,6 +30,8 @@ class Case(NamedTuple):
     dialect: str = "6"
     nowhere: str = ""
     """A chunk type that may not be there at all."""
+    shapes: Mapping[str, list[Event]] = {}
+    """Other forms in which upstream writes the value: each of them has to show it as well."""
 
 
 PNG_URL = "data:image/png;base64," + base64.b64encode(b"a picture").decode()
@@ -44,6 +47,10 @@ _AUTH = types.FunctionCall(
 _PLACEHOLDER = types.Part(
     function_response=types.FunctionResponse(id="call-a", name="look", response={"result": "wait"})
 )
+
+
+_QUOTA = {"code": 429, "message": "Quota exceeded.", "status": "RESOURCE_EXHAUSTED"}
+_TRANSCRIBED = c.transcribed("he", "a", "rd")
 
 
 def _arguments(*pieces: types.PartialArg) -> list[Event]:
@@ -81,6 +88,27 @@ EVENT: Mapping[str, Case] = {
         [Event(author="agent", error_code="Overload", error_message="no secrets here")],
         re.compile(r"The agent failed \(Overload\)\. Reference: \S+\."),
     ),
+    "Event.error_message in error.errorText": Case(
+        [
+            Event(
+                author="agent",
+                error_code="RESOURCE_EXHAUSTED",
+                error_message=str(errors.ClientError(429, {"error": _QUOTA})),
+            )
+        ],
+        "RESOURCE_EXHAUSTED: Quota exceeded.",
+    ),
+    "Event.grounding_metadata in finish.messageMetadata.grounding": Case(
+        c.chunk(web=types.GroundingChunkWeb(uri=WEB, title="A")),
+        {
+            "sources": [{"uri": WEB, "title": "A"}],
+            "groundingChunks": [{"web": {"uri": WEB, "title": "A"}}],
+        },
+    ),
+    "Event.cache_metadata in finish.messageMetadata.cache": Case(
+        [text("so", cache_metadata=CacheMetadata(fingerprint="f", contents_count=2))],
+        {"fingerprint": "f", "contents_count": 2, "hits": 0, "misses": 1},
+    ),
     "Event.error_message in finish.messageMetadata.finishMessage": Case(
         [Event(author="agent", error_code="SAFETY", error_message="not that")], "not that"
     ),
@@ -88,10 +116,10 @@ EVENT: Mapping[str, Case] = {
         [Event(author="voice", interrupted=True)], "voice"
     ),
     "Event.input_transcription in data-input-transcription.data.text": Case(
-        c.heard(types.Transcription(text="heard")), "heard"
+        c.heard(types.Transcription(text="heard")), "heard", shapes=_TRANSCRIBED
     ),
     "Event.output_transcription in text-delta.delta": Case(
-        c.heard(types.Transcription(text="heard")), "heard"
+        c.heard(types.Transcription(text="heard")), "heard", shapes=_TRANSCRIBED
     ),
     "Event.citation_metadata in finish.messageMetadata.citations": Case(
         c.cited(uri="https://example.org"), [{"uri": "https://example.org"}]

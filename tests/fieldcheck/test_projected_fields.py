@@ -68,6 +68,21 @@ def test_a_projected_value_is_at_its_place(row: Row) -> None:
     check(row.case(), row.place)
 
 
+SHAPES = [
+    pytest.param(row, case._replace(events=events), id=f"{row.id}, {shape}")
+    for row in ROWS
+    if row.id in CASES
+    for case in [CASES[row.id]]
+    for shape, events in case.shapes.items()
+]
+
+
+@pytest.mark.parametrize(("row", "case"), SHAPES)
+def test_a_projected_value_is_at_its_place_in_every_shape(row: Row, case: Case) -> None:
+    """What one writer puts into a single event, another one spreads over several."""
+    check(case, row.place)
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_a_projection_without_the_fact_is_caught(row: Row) -> None:
     """Take the fact away by which the value travels, and the case above fails: it does prove it."""

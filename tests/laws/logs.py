@@ -161,13 +161,17 @@ def voices(draw: Draw, lane: Json) -> list[Json]:
 def user_events(draw: Draw) -> list[Json]:
     """What the user said, typed or heard."""
     said = draw(words)
-    heard = {"text": said, "finished": draw(st.booleans())}
+    finished = draw(st.sampled_from([True, False, None]))
+    heard = {"text": said} | ({} if finished is None else {"finished": finished})
     return draw(
         st.sampled_from(
             [
                 [event(text(said), author="user")],
                 [event(author="user", inputTranscription=heard, partial=True)],
                 [event(author="user", inputTranscription=heard, partial=False)],
+                [event(inputTranscription=heard), event(turnComplete=True)],
+                [event(inputTranscription=heard, outputTranscription=heard)],
+                [event(text(said), inputTranscription=heard, partial=True)],
             ]
         )
     )
@@ -348,7 +352,7 @@ def _lanes(draw: Draw) -> list[Json]:
     return [next(turns[index]) for index in draw(st.permutations(order))]
 
 
-outcomes = st.sampled_from([None, "finished", "failed", "cancelled", "waiting"])
+outcomes = st.sampled_from([None, "finished", "failed", "cancelled", "waiting", "incomplete"])
 
 
 @st.composite

@@ -242,3 +242,29 @@ def test_the_user_is_not_in_the_assistants_message() -> None:
     assert all(c["transient"] for c in told)
     assert len({c["id"] for c in told}) == 1
     assert told[-1]["data"] == {"text": "next question", "final": True}
+
+
+def test_an_utterance_that_is_told_whole_after_its_answer_began_is_the_same_one() -> None:
+    """Where the model does not mark the end, ADK tells the whole with the end of the answer."""
+    run = live_run([heard("good "), heard("day"), said("I"), heard_all("good day"), DONE])
+    told = [c for c in chunks(run) if c["type"] == "data-input-transcription"]
+    assert len({c["id"] for c in told}) == 1
+    assert told[-1]["data"] == {"text": "good day", "final": True}
+
+
+def test_what_is_heard_during_the_answer_is_the_next_utterance() -> None:
+    """ADK tells both in one: the end of the one, and the other."""
+    events = [heard("good day"), said("I"), heard(" and n"), heard_all("good day and n"), DONE]
+    told = [
+        (c["id"], c["data"]["text"], c["data"]["final"])
+        for c in chunks(live_run([*events, heard_all("ow?")]))
+        if c["type"] == "data-input-transcription"
+    ]
+    first, second = dict.fromkeys(name for name, _, _ in told)
+    assert told == [
+        (first, "good day", False),
+        (second, " and n", False),
+        (first, "good day", True),
+        (second, " and n", True),
+        (second, " and now?", True),
+    ]

@@ -29,6 +29,7 @@ KEPT = (
     "raw/x_recovery_capture",
     "sources",
     "state",
+    "tool_error",
     "workflow",
     "x_retried_node",
     "x_state_scopes",

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Raw, json
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.facts.pending import Pending
 
 SHORT = 200
@@ -217,9 +218,8 @@ class Readable:
     # -------------------------------------------------------------- the end
 
     def _run_over(self, item: fact.RunOver) -> Iterator[str]:
-        if item.outcome == "failed":
-            reference = f" Reference: {item.correlation}." if item.correlation else ""
-            yield from self._line(f"The run failed ({item.code or 'error'}).{reference}", _RED)
+        if item.outcome in BROKEN:
+            yield from self._line(with_reference(item), _RED)
         elif item.outcome == "cancelled":
             yield from self._line("The run was cancelled.", _RED)
         elif item.outcome == "waiting":

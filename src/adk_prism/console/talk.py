@@ -17,6 +17,7 @@ from adk_prism.console.credential import sign_in
 from adk_prism.console.rows import short_json
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
+from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.runlog.entry import RunStarted
 
 KEPT_ITEMS = 400
@@ -257,9 +258,8 @@ class Talk:
         self.note("note", f"Another process goes on with the run.{doubt}")
 
     def _run_over(self, item: fact.RunOver) -> None:
-        if item.outcome == "failed":
-            reference = f" Reference: {item.correlation}." if item.correlation else ""
-            self.note("error", f"The run failed ({item.code or 'error'}).{reference}")
+        if item.outcome in BROKEN:
+            self.note("error", with_reference(item))
         elif item.outcome == "cancelled":
             self.note("note", "The run was stopped.")
 

@@ -2,13 +2,12 @@
 
 Follows google-adk 2.13.0 (`Event`, 35 fields; `EventActions`, 15; genai `Part`, 17), camelCase.
 Everything is optional and unknown keys are passed over, so a newer ADK can still be read;
-`unknown_fields` names what was passed over. What other writers do differently is taken as it was
+`strangers` gives what was passed over. What other writers do differently is taken as it was
 meant: numbers in quotes, null for what is absent. Values that no fact looks into stay raw JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -174,6 +173,27 @@ class AdkEvent(_Read):
     timestamp: float = field(default=0.0)
 
 
+_READ_NOWHERE = {
+    "event": """turnCompleteReason liveSessionResumptionUpdate liveSessionId goAway
+        voiceActivity interactionId environmentId isolationScope""",
+    "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
+        renderUiWidgets setModelResponse""",
+    "nodeInfo": "outputFor messageAsOutput",
+    "part": "mediaResolution videoMetadata mediaProcessing speechMetadata",
+}
+"""Known upstream, and no fact is read from them; `fieldcheck` says why, one by one."""
+
+
+def _names(model: type[Struct], where: str) -> frozenset[str]:
+    return frozenset(model.__struct_encode_fields__) | frozenset(_READ_NOWHERE[where].split())
+
+
+EVENT_FIELDS = _names(AdkEvent, "event")
+ACTION_FIELDS = _names(Actions, "actions")
+NODE_FIELDS = _names(NodeInfo, "nodeInfo")
+PART_FIELDS = _names(Part, "part")
+
+
 _read_strictly = msgspec.json.Decoder(AdkEvent).decode
 _read_leniently = msgspec.json.Decoder(AdkEvent, strict=False).decode
 _read_tree = msgspec.json.Decoder(dict[str, Any]).decode
@@ -205,43 +225,6 @@ def read_grounding(grounding: bytes) -> list[GroundingChunk]:
         return _read_grounding(grounding).grounding_chunks or []
     except msgspec.MsgspecError:
         return []
-
-
-_READ_NOWHERE = {
-    "event": """turnCompleteReason liveSessionResumptionUpdate liveSessionId goAway
-        voiceActivity interactionId environmentId isolationScope""",
-    "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
-        renderUiWidgets setModelResponse""",
-    "part": "mediaResolution videoMetadata mediaProcessing speechMetadata",
-}
-"""Known upstream, and no fact is read from them; `fieldcheck` says why, one by one."""
-
-
-def _names(model: type[Struct], where: str) -> frozenset[str]:
-    return frozenset(model.__struct_encode_fields__) | frozenset(_READ_NOWHERE[where].split())
-
-
-EVENT_FIELDS = _names(AdkEvent, "event")
-ACTION_FIELDS = _names(Actions, "actions")
-PART_FIELDS = _names(Part, "part")
-
-
-def unknown_fields(event: bytes) -> frozenset[str]:
-    """Name the fields of an event that this version of the read model has never heard of."""
-    tree = _read_tree(event)
-    return frozenset(_strangers(tree))
-
-
-def _strangers(tree: dict[str, Any]) -> Iterator[str]:
-    yield from (f"event.{key}" for key in tree.keys() - EVENT_FIELDS)
-    actions = tree.get("actions")
-    if isinstance(actions, dict):
-        yield from (f"actions.{key}" for key in actions.keys() - ACTION_FIELDS)
-    content = tree.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    for part in parts if isinstance(parts, list) else ():
-        if isinstance(part, dict):
-            yield from (f"part.{key}" for key in part.keys() - PART_FIELDS)
 
 
 def unknown_part(event: bytes, index: int) -> Raw | None:

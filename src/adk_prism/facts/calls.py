@@ -11,6 +11,7 @@ Whatever is looked up per event has an index: ten thousand open calls cost an ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -109,6 +110,8 @@ class Calls:
         """Approval id → call."""
         self._requests: set[str] = set()
         """Reserved calls (input, credential) that wait for a person."""
+        self._left_behind: frozenset[str] = frozenset()
+        """Calls without an answer when the user went on."""
 
     # -------------------------------------------------------------- opening
 
@@ -291,6 +294,15 @@ class Calls:
             if call.requested and not (call.awaits or call.delegates or call.provider)
         ]
 
+    def go_on(self) -> None:
+        """Note that the user goes on: what has no answer by now does not keep the run from its end."""
+        self._left_behind = frozenset(self._open)
+
+    @property
+    def owing(self) -> bool:
+        """Tell whether the run itself has to answer a call of the user's last turn."""
+        return any(call.call not in self._left_behind for call in self.owed())
+
     def abandon(self, outcome: Outcome, *, all_of_them: bool = False) -> Iterator[OpenCall]:
         """Yield and forget the open calls that nobody will answer after such an end."""
         for call in list(self._open.values()):
@@ -305,8 +317,9 @@ class Calls:
 def failure(response: Raw) -> str | None:
     """Return the error text of a failed tool's response, None for a success.
 
-    A failure is `success: false`, or an `error` without a `result`. Where the response says more
-    than its error, all of it is the text: nothing is dropped.
+    A failure is `success: false`, or an `error` that says something, unless the response says that it is a
+    success: by a `result`, by `success: true`, or by its `status`. The text is the error's, or its
+    `message`; where it has no text, the whole response is.
     """
     raw = bytes(response)
     if not _may_tell_of_failure(raw):
@@ -315,11 +328,23 @@ def failure(response: Raw) -> str | None:
     if not isinstance(tree, dict):
         return None
     error = tree.get("error")
-    if tree.get("success") is not False and (not error or "result" in tree):
+    if tree.get("success") is not False and (not error or _is_success(tree)):
         return None
-    if isinstance(error, str) and error and not tree.keys() - {"error", "success"}:
-        return error
-    return repair(raw).decode()
+    if isinstance(error, dict):
+        error = error.get("message")
+    return error if isinstance(error, str) and error.strip() else repair(raw).decode()
+
+
+_SUCCESS = frozenset(
+    "success succeeded successful ok okay completed complete done finished".split()
+)
+"""What tools call a `status` that is none of a failure."""
+
+
+def _is_success(tree: dict[str, Any]) -> bool:
+    status = tree.get("status")
+    said = isinstance(status, str) and status.strip().lower() in _SUCCESS
+    return said or "result" in tree or tree.get("success") is True
 
 
 class _Told(Struct, gc=False):

@@ -6,6 +6,8 @@ ADK's events name neither starts nor ends, so both are inferred from who speaks,
 - it ends when the node around it speaks again, or another node begins there that does not run side by
   side with it (their branches tell), when it hands over, fails or, at last, with the run. Whoever
   speaks after that begins anew, as the next iteration. A loop around a single agent is not seen;
+- an error fails its speaker's node, once, when its event is over, and with a failed run the nodes around
+  it; what runs beside it is cancelled;
 - a tool begins with its call and ends with the answer. An agent that a call runs, known by the call's id
   in its path or branch, stands below the tool and ends no later;
 - a turn of the user ends everything.
@@ -130,6 +132,8 @@ class DerivedNodes:
         self._calls: set[str] = set()
         """Every call's id."""
         self._speaking: Speaker | None = None
+        self._failed: _Node | None = None
+        """The last that failed, unless it began anew."""
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
         """Return what an event means, with the starts and ends that it tells of."""
@@ -137,18 +141,42 @@ class DerivedNodes:
             return facts
         out: list[Fact] = []
         answered: _Node | None = None
+        errors: list[fact.ErrorRaised] = []
         for item in facts:
             if isinstance(item, _SPOKEN) and item.speaker.author != USER:
                 self._speak(item.speaker, out)
             out.append(item)
+            if isinstance(item, fact.ErrorRaised):
+                errors.append(item)
             answered = self._follow(item, answered, out)
+        for error in errors:
+            self._fail(error, out)
         return out
+
+    def _fail(self, error: fact.ErrorRaised, out: list[Fact]) -> None:
+        node = self._seen.get(self._key(error.speaker))
+        if node is not None:
+            self._failed = node
+            self._finish(node, "failed", out, error.code)
 
     def end(self, outcome: Outcome) -> list[Fact]:
         """Return the ends of all that still runs: as the run ended."""
         out: list[Fact] = []
-        self._end_all(self._root.inside.values(), outcome, out)
+        around = list(self._around(self._failed)) if outcome == "failed" and self._failed else []
+        for node in around:
+            self._end_all(node.inside.values(), "cancelled", out)
+            self._finish(node, "failed", out)
+        rest: NodeStatus = "cancelled" if around else outcome
+        self._end_all(self._root.inside.values(), rest, out)
         return out
+
+    def _around(self, node: _Node) -> Iterator[_Node]:
+        """Yield the open nodes that a node ran in, innermost first."""
+        place = node.place
+        while isinstance(place, _Node):
+            if place.is_open:
+                yield place
+            place = place.place
 
     def _follow(self, item: Fact, answered: _Node | None, out: list[Fact]) -> _Node | None:
         """Draw what follows from a fact; return the tool that has been answered in this event."""
@@ -162,10 +190,6 @@ class DerivedNodes:
                     return tool
             case fact.AgentTransferred():
                 self._hand_over(answered, out)
-            case fact.ErrorRaised():
-                node = self._seen.get(self._key(item.speaker))
-                if node is not None:
-                    self._finish(node, "failed", out, item.code)
             case fact.UserSpoke():
                 self._end_all(self._root.inside.values(), "finished", out)
             case _:
@@ -195,6 +219,8 @@ class DerivedNodes:
     def _begin_speaker(self, speaker: Speaker, out: list[Fact]) -> _Node:
         """Begin a speaker's node, and those around it that have not been heard of."""
         key = self._key(speaker)
+        if self._failed is not None and self._seen.get(key) is self._failed:
+            self._failed = None
         place: _Place = self._root
         for path in _paths_above(speaker.path):
             node = self._seen.get((path, key[1])) or self._seen.get((path, ""))

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import media
-from adk_prism.facts.adk_event import AdkEvent, Part, read_event, unknown_part
+from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
 from adk_prism.facts.call_reader import Batch, CallReader
 from adk_prism.facts.calls import Calls
 from adk_prism.facts.lanes import (
@@ -36,8 +36,9 @@ from adk_prism.facts.model import (
     UserSpoke,
 )
 from adk_prism.facts.outcome import Ending
-from adk_prism.facts.settlement import finish_of, settle
+from adk_prism.facts.settlement import finish_of, settle, tell_error
 from adk_prism.facts.sources import Sources
+from adk_prism.facts.strangers import MOST, strangers
 from adk_prism.facts.strict_json import repair
 from adk_prism.facts.turns import NOTHING_SAID, Sign
 from adk_prism.facts.utterance import Utterance, utterance_of
@@ -60,6 +61,8 @@ class EventReader:
         self._voices = Voices()
         self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
+        self._strangers: set[str] = set()
+        """Unknown fields that were shown."""
 
     @property
     def lanes(self) -> Mapping[Lane, ModelCall]:
@@ -100,6 +103,11 @@ class EventReader:
                 return self.read(cursor, repaired)
             return [Unrecognised("event", _as_json(raw))]
         self.sign = Sign.of(event)
+        self.ending.is_partial = bool(event.partial)
+        if unknown := strangers(raw):
+            self._report(unknown, out)
+        if event.input_transcription is not None:  # whoever the event's author is
+            self._voices.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
@@ -109,6 +117,15 @@ class EventReader:
         else:
             self._read_whole(cursor, raw, event, speaker, out)
         return out
+
+    def _report(self, unknown: dict[str, Raw], out: list[Fact]) -> None:
+        """Show each unknown field once; what a part holds is shown with the part."""
+        for name, value in unknown.items():
+            where, _, field = name.partition(".")
+            if where != "part" and name not in self._strangers and len(self._strangers) < MOST:
+                self._strangers.add(name)
+                held = msgspec.json.encode({field: value})
+                out.append(Unrecognised(f"{where} field", Raw(held)))
 
     # -------------------------------------------------------------- speakers and lanes
 
@@ -152,6 +169,7 @@ class EventReader:
         for call in self._lanes.values():
             if text := call.said():
                 yield Utterance(call.speaker, text, True)
+        yield from self._voices.unended()
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
@@ -165,13 +183,14 @@ class EventReader:
     def _read_partial(
         self, cursor: int, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
+        self.ending.go_on(event)
         parts = event.content.parts if event.content is not None else None
         if parts:
             call = self._model_call(cursor, speaker)
             for index, part in enumerate(parts):
                 self._stream(part, (cursor, index), call, out)
         if event.output_transcription is not None:
-            self._voices.speak(cursor, event.output_transcription, True, speaker, out)
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out)
             self._voices.hush(speaker, out)
@@ -204,21 +223,34 @@ class EventReader:
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
         call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
+        tell_error(event, speaker, out)
         if event.content is not None and event.content.parts:
             self._show(cursor, raw, event, call, out)
         if event.output_transcription is not None:
-            self._voices.speak(cursor, event.output_transcription, False, speaker, out)
-            if event.output_transcription.text:
-                self.said = Utterance(speaker, event.output_transcription.text, True)
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if _ends_model_call(event):
             self._end_model_call(call, speaker, out)
         if event.interrupted or event.turn_complete:
-            self._voices.hush(speaker, out)
-        if event.interrupted:
-            out.append(Interrupted(speaker))
+            self._end_turn(event, speaker, out)
         settle(event, speaker, call.name, self._sources, out)
         self.ending.note(event)
         self.ending.finish = finish_of(event) or self.ending.finish
+
+    def _speak(
+        self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
+    ) -> None:
+        if text := self._voices.speak(cursor, said, event.partial, speaker, out):
+            self.said = Utterance(speaker, text, True)
+
+    def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+        """End what is said aloud: the speaker was cut off, or the turn is over."""
+        text = self._voices.hush(speaker, out)
+        if event.turn_complete:
+            self._voices.complete(out)
+        if event.interrupted:
+            out.append(Interrupted(speaker))
+        elif text:
+            self.said = Utterance(speaker, text, True)
 
     def _show(
         self, cursor: int, raw: bytes, event: AdkEvent, call: ModelCall, out: list[Fact]
@@ -287,13 +319,15 @@ class EventReader:
 
     def _read_user(self, cursor: int, event: AdkEvent, out: list[Fact]) -> None:
         speaker = self._speaker(event, out)
-        if event.input_transcription is not None:
-            self._voices.hear(cursor, event.input_transcription, bool(event.partial), out)
+        if event.output_transcription is not None:
+            self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.partial:
             return
+        tell_error(event, speaker, out)
         parts = (event.content.parts if event.content is not None else None) or []
         text = "".join(part.text for part in parts if part.text)
         if text:
+            self.calls.go_on()
             out.append(UserSpoke(text, event.id))
         for index, part in enumerate(parts):
             if part.function_response is not None:

@@ -62,12 +62,6 @@ class ModelCall:
         self._repeats: dict[MediaKind, int] = {}
         """Media that will be shown again."""
 
-    def successor(self, name: str) -> ModelCall:
-        """Return the call that goes on with what this one has said."""
-        call = ModelCall(name, self.speaker)
-        call._said = self._said
-        return call
-
     # -------------------------------------------------------------- blocks
 
     def say(

@@ -84,6 +84,8 @@ class RunOver(_Fact):
     outcome: Outcome
     code: str
     correlation: str
+    message: str = ""
+    """What the model's provider, or the app, said of the failure, where that may be told."""
 
 
 # ------------------------------------------------------------------ what is said

@@ -44,6 +44,7 @@ class _Delta(Struct, rename="camel", gc=False):
     node_info: _Node | None = None
     branch: str | None = None
     interrupted: bool | None = None
+    input_transcription: Raw = NOTHING
     output_transcription: Raw = NOTHING
 
 
@@ -62,7 +63,9 @@ def next_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
     if not event.partial or content is None or event.interrupted:
         return None
     parts = content.parts
-    if parts is None or len(parts) != 1 or event.output_transcription is not NOTHING:
+    if parts is None or len(parts) != 1:
+        return None
+    if event.input_transcription is not NOTHING or event.output_transcription is not NOTHING:
         return None
     node = event.node_info
     path = "" if node is None else node.path

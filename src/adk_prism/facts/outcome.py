@@ -4,13 +4,22 @@ An error event is not the end: a retried node or a sub-agent may fail and the ru
 failed if the Runner raised, or if the last that the outermost speaker said, or put out, is an error. A
 capture does not tell whether the Runner raised; there an error that nothing follows is taken for the end
 as well. A finish reason in `errorCode` (ADK puts MAX_TOKENS there) is no failure.
+
+A capture may also have been cut: then it ends in a partial event, which ADK always follows with the whole,
+or with a call that the run itself had to answer. That is *incomplete*, unless it is known to have ended
+otherwise: it failed, was cancelled, or waits for a person, which cancels what runs beside.
 """
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent
 from adk_prism.facts.json_value import is_given
 from adk_prism.runlog.entry import Outcome
+
+WITHHELD = "The agent failed"
+"""How the text begins that stands in a log in place of an exception's; it says no more than the code."""
 
 _NO_DEPTH = 1 << 30
 
@@ -20,17 +29,32 @@ def is_finish(code: str) -> bool:
     return code in FINISH_REASONS or code in BLOCK_REASONS
 
 
+class _Failure(Struct, frozen=True):
+    """The error of an event, and who raised it."""
+
+    code: str = ""
+    message: str = ""
+    place: str = ""
+
+
+_NONE = _Failure()
+
+
 class Ending:
     """What the events so far say about the end."""
 
-    __slots__ = ("_depth", "_last_code", "_outer_code", "aborted", "finish")
+    __slots__ = ("_depth", "_last", "_outer", "_survived", "aborted", "finish", "is_partial")
 
     def __init__(self) -> None:
         self._depth = _NO_DEPTH
-        self._outer_code = ""
-        self._last_code = ""
+        self._outer = _NONE
+        self._last = _NONE
+        self._survived = _NONE
+        """The error after which its speaker spoke again."""
         self.aborted = False
         self.finish = ""
+        self.is_partial = False
+        """The last event was a piece of one."""
 
     def note(self, event: AdkEvent) -> None:
         """Take a non-partial event."""
@@ -40,18 +64,46 @@ class Ending:
             return
         if not code and event.content is None and not is_given(event.output):
             return
-        failed = code if code and not is_finish(code) else ""
+        failed = _NONE
+        if code and not is_finish(code):
+            failed = _Failure(code, event.error_message or "", _place(event))
         path = event.node_info.path if event.node_info else ""
         depth = path.count("/") + 1 if path else 0
-        self._last_code = failed
+        self._last = failed
         if depth <= self._depth:
-            self._depth, self._outer_code = depth, failed
+            self._depth, self._outer = depth, failed
 
-    def outcome(self, *, awaiting: bool, captured: bool = False) -> tuple[Outcome, str]:
-        """Return outcome and error code of a run whose source is exhausted."""
+    def go_on(self, event: AdkEvent) -> None:
+        """Take a partial event: whoever speaks again after its own error has survived it."""
+        self.is_partial = True
+        if self._last.code and self._last.place == _place(event):
+            self._survived = self._last
+
+    def message(self, code: str) -> str:
+        """Return what was said of the failure with which the run ended; empty if nothing may be told."""
+        for failure in (self._outer, self._last):
+            if code and failure.code == code and not failure.message.startswith(WITHHELD):
+                return failure.message
+        return ""
+
+    def outcome(
+        self, *, awaiting: bool, captured: bool = False, owing: bool = False
+    ) -> tuple[Outcome, str]:
+        """Return outcome and error code of a run whose source is exhausted.
+
+        `owing`: a call has no answer that the run itself had to give.
+        """
         if self.aborted:
             return "cancelled", ""
-        code = self._outer_code or (self._last_code if captured else "")
-        if code:
-            return "failed", code
-        return ("waiting" if awaiting else "finished"), ""
+        failures = (self._outer, self._last) if captured else (self._outer,)
+        for failure in failures:
+            if failure.code and not (captured and failure is self._survived):
+                return "failed", failure.code
+        if awaiting:
+            return "waiting", ""
+        return ("incomplete" if captured and (owing or self.is_partial) else "finished"), ""
+
+
+def _place(event: AdkEvent) -> str:
+    path = event.node_info.path if event.node_info else ""
+    return path or event.author

@@ -101,6 +101,7 @@ class Reader:
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
         grown = next_delta(self._lanes, event)
         if grown is not None:
+            self._events.ending.is_partial = True
             return self._in_turn([grown])
         facts = self._attempts.feed(self._events.read(cursor, event))
         proofs = self._proofs.feed(cursor, facts, self._events.said)
@@ -157,7 +158,7 @@ class Reader:
 
     def _end(self, cursor: int, record: RunEnded) -> list[Fact]:
         out: list[Fact] = []
-        said = list(self._events.unended())
+        unended = list(self._events.unended())
         self._events.close_lanes(out)
         calls = self._events.calls
         if self._turns is not None:
@@ -168,14 +169,15 @@ class Reader:
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
         proofs = self._proofs.feed(cursor, out, None)
         answered = record.outcome == "finished" and not waits
-        proofs += self._proofs.end(cursor, said, is_answered=answered)
+        proofs += self._proofs.end(cursor, unended, is_answered=answered)
         out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *proofs]
         if self._turns is not None:
             out = self._turns.end(out)
         else:
             asks = waits and calls.asks
             out.append(MessageEnded(self._message, self._events.ending.finish, waits, asks))
-        out.append(RunOver(record.outcome, record.code, record.correlation))
+        said = self._events.ending.message(record.code)
+        out.append(RunOver(record.outcome, record.code, record.correlation, said))
         return out
 
     def _go_on(self, record: RunTakenOver) -> list[Fact]:
@@ -215,8 +217,11 @@ class Reader:
 
     def outcome(self) -> tuple[Outcome, str]:
         """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""
+        calls = self._events.calls
         return self._events.ending.outcome(
-            awaiting=self._events.calls.awaiting and self._turns is None, captured=self._captured
+            awaiting=calls.awaiting and self._turns is None,
+            captured=self._captured,
+            owing=calls.owing,
         )
 
 

@@ -41,9 +41,13 @@ def settle(
         out.append(NodeOutput(event.output, speaker))
     if _tells(event.custom_metadata):
         out.append(MetadataGiven(event.custom_metadata))
+    _end_model_call(event, speaker, model_call, out)
+
+
+def tell_error(event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+    """Add the error of a non-partial event: before its content, which may be cut by it."""
     if _is_error(event):
         out.append(ErrorRaised(event.error_code or "", event.error_message or "", speaker))
-    _end_model_call(event, speaker, model_call, out)
 
 
 def _is_error(event: AdkEvent) -> bool:

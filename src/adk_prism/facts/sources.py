@@ -8,10 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from adk_prism.facts.adk_event import GroundingChunk, read_grounding
 from adk_prism.facts.model import SourceCited
+
+
+class Source(Struct, frozen=True):
+    """Where something is from."""
+
+    uri: str
+    title: str
+    """Its address, where nobody gave it a title."""
+    document: bool
+
+    @property
+    def key(self) -> str:
+        """What tells it from others."""
+        return self.uri or self.title
+
+
+def sources_in(grounding: Raw) -> Iterator[Source]:
+    """Yield the sources of a model call's grounding metadata; one may come several times."""
+    for chunk in read_grounding(bytes(grounding)):
+        source = _source(chunk)
+        if source is not None:
+            yield source
+
+
+def _source(chunk: GroundingChunk) -> Source | None:
+    found = chunk.web or chunk.maps or chunk.image or chunk.retrieved_context
+    if found is None:
+        return None
+    uri = found.uri or found.source_uri or found.image_uri or ""
+    title = found.title or found.document_name or uri
+    if not title:
+        return None
+    return Source(uri, title, found is chunk.retrieved_context or not uri)
 
 
 class Sources:
@@ -22,20 +55,7 @@ class Sources:
 
     def cite(self, grounding: Raw) -> Iterator[SourceCited]:
         """Yield the sources that were not cited before."""
-        for chunk in read_grounding(bytes(grounding)):
-            source = self._source(chunk)
-            if source is not None:
-                yield source
-
-    def _source(self, chunk: GroundingChunk) -> SourceCited | None:
-        found = chunk.web or chunk.maps or chunk.image or chunk.retrieved_context
-        if found is None:
-            return None
-        uri = found.uri or found.source_uri or found.image_uri or ""
-        title = found.title or found.document_name or uri
-        key = uri or title
-        if not key or key in self._ids:
-            return None
-        source = self._ids[key] = f"source-{len(self._ids) + 1}"
-        document = found is chunk.retrieved_context or not uri
-        return SourceCited(source, uri, title, document)
+        for found in sources_in(grounding):
+            if found.key not in self._ids:
+                name = self._ids[found.key] = f"source-{len(self._ids) + 1}"
+                yield SourceCited(name, found.uri, found.title, found.document)

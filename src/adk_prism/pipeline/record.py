@@ -10,12 +10,10 @@ import asyncio
 from contextlib import aclosing
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Fenced, LogError, PrismError
-from adk_prism.facts.adk_event import unknown_fields
 from adk_prism.facts.reader import Reader
+from adk_prism.facts.strangers import MOST, strangers
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import OWNED, Lease
@@ -183,11 +181,8 @@ class Recorder:
 
     def _notice_strangers(self, event: bytes) -> None:
         """Tell the operator, once a run, of fields that this version has never heard of."""
-        try:
-            news = unknown_fields(event) - self._strangers
-        except msgspec.MsgspecError:
-            return
-        if news:
+        news = strangers(event).keys() - self._strangers
+        if news and len(self._strangers) < MOST:
             self._strangers |= news
             names = ", ".join(sorted(news))
             self._report(

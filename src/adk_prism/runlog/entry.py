@@ -20,7 +20,8 @@ from adk_prism.errors import BadPosition, SourceError
 
 RunId = NewType("RunId", str)
 
-Outcome = Literal["finished", "failed", "cancelled", "waiting"]
+Outcome = Literal["finished", "failed", "cancelled", "waiting", "incomplete"]
+"""How a run ended. *Incomplete* is only ever read from a file: it breaks off before the run's end."""
 
 NOTHING = Raw(b"")
 """An absent JSON value. (`Raw | None` does not decode, so absence is the empty Raw.)"""
@@ -131,7 +132,7 @@ class ChildEvent(_Record):
 
 
 NodeKind = Literal["agent", "tool", "workflow", "function", "join", "node"]
-NodeStatus = Literal["finished", "failed", "cancelled", "waiting"]
+NodeStatus = Literal["finished", "failed", "cancelled", "waiting", "incomplete"]
 
 
 class NodeStarted(_Record):

@@ -4,7 +4,7 @@ A **recording** is our own file: one entry a line, `{"cursor":1,"time":…,"type
 first, an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It comes back as it was.
 A **capture** holds bare ADK events (`capture`, `spelling`): it is one run; its `RunStarted` is made
 up and says so, its run id is a hash of its first event, and events of the user are kept as they
-are. Its end is told by whoever passes `end`.
+are. Its end is told by whoever passes `end`. A recording without an end was cut: it is *incomplete*.
 
 Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay
 starts at once.
@@ -109,6 +109,8 @@ class RunReader:
         self._items = ItemReader()
         self._reader: _Recording | _Capture | None = None
         self._last: Entry | None = None
+        self._is_ours = False
+        """It is a recording of a run, and not of a capture."""
 
     def feed(self, chunk: bytes) -> Iterator[Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
@@ -123,7 +125,9 @@ class RunReader:
         if last is None:
             raise SourceError("The file holds no events.")
         if self._end is not None and not isinstance(last.record, RunEnded):
-            yield Entry(last.cursor + 1, last.time, self._end.ended())
+            # A run that we record always has its end: where that is missing, so may be what was before it.
+            ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
+            yield Entry(last.cursor + 1, last.time, ended)
 
     def _read(self, item: Item) -> Iterator[Entry]:
         if self._reader is None:
@@ -133,6 +137,8 @@ class RunReader:
         for entry in self._reader.feed(item):
             if self._end is not None:
                 self._end.feed(entry)
+            if isinstance(entry.record, RunStarted):
+                self._is_ours = not entry.record.derived
             self._last = entry
             yield entry
 

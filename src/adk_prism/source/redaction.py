@@ -6,7 +6,8 @@ for byte, except for these deliberate differences:
 - NaN is null, where ADK writes `NaN`, which is not JSON;
 - an event that ADK cannot write at all (lone surrogates, unknown types, cycles) is repaired;
 - `temp:` state never leaves (ADK trims it from final events but not from partial ones);
-- the text of an exception is replaced by safe text with a correlation id; the operator gets it.
+- the text of an exception is replaced by safe text with a correlation id, or by what the model's provider
+  says of its service (`provider_error`); the operator gets it.
 
 The event is serialised once, by its compiled serializer or by the pattern of the delta before it
 (`next_delta.py`). ADK's walk over the whole event, which costs five times as much, is taken only where
@@ -28,8 +29,10 @@ from msgspec import Raw
 from pydantic import BaseModel
 
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
+from adk_prism.facts.outcome import WITHHELD
 from adk_prism.source.next_delta import NextDelta
 from adk_prism.source.plain_json import describe, encode_strictly, plain
+from adk_prism.source.provider_error import provider_message
 
 try:
     from google.adk.auth.auth_credential import _redact_credential_secrets
@@ -78,7 +81,7 @@ _INTERNAL = "__adk_internal_"
 _EXPLAINED = frozenset(
     [reason.value for reason in types.FinishReason]
     + [reason.value for reason in types.BlockedReason]
-    + ["INVOCATION_ABORTED"]
+    + ["INVOCATION_ABORTED", "MODEL_RETURNED_NO_CONTENT"]
 )
 """Error codes whose message is the model's or ADK's own; any other comes with an exception's text."""
 
@@ -248,8 +251,9 @@ def safe_code(code: str) -> str:
 
 def _without_exception(event: Event, reference: str = "") -> Event:
     code = safe_code(event.error_code) if event.error_code else event.error_code
-    text = f"The agent failed ({code}).{reference}" if code else f"The agent failed.{reference}"
-    return event.model_copy(update={"error_code": code, "error_message": text})
+    text = f"{WITHHELD} ({code}).{reference}" if code else f"{WITHHELD}.{reference}"
+    told = provider_message(code or "", event.error_message or "")
+    return event.model_copy(update={"error_code": code, "error_message": told or text})
 
 
 def _redacted_event(event: Event) -> dict[str, Any]:

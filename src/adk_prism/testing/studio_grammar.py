@@ -45,7 +45,8 @@ def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) ->
             if early:
                 yield str(entry.cursor), f"{early[0]} comes before the run's end"
             continue
-        expected = ["error"] if entry.record.outcome == "failed" else ["done", "end"]
+        is_broken = entry.record.outcome in ("failed", "incomplete")
+        expected = ["error"] if is_broken else ["done", "end"]
         ends = [name for name in names if name in (*_ENDS, "done")]
         if ends != expected or names[-len(expected) :] != expected:
             yield str(entry.cursor), f"a run that is {entry.record.outcome} ends with {names}"

@@ -185,7 +185,8 @@ class ConversationFilm:
             case fact.TakenOver():
                 self._note(cursor, kind="takeover", calls=item.in_doubt)
             case fact.RunOver():
-                self._note(cursor, kind="end", outcome=item.outcome, code=item.code)
+                said = {"text": item.message} if item.message else {}
+                self._note(cursor, kind="end", outcome=item.outcome, code=item.code, **said)
             case _:
                 pass  # not said to anyone
 

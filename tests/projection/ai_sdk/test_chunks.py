@@ -56,6 +56,11 @@ def finish(reason: str = "stop", **more: Any) -> list[Any]:
     return [told, DONE]
 
 
+def broken(why: str) -> list[Any]:
+    metadata = {"type": "message-metadata", "messageMetadata": {**NO_USAGE, "failure": why}}
+    return [metadata, {"type": "error", "errorText": why}, DONE]
+
+
 def data(name: str, value: Any, **more: Any) -> Json:
     return {"type": f"data-{name}", "data": value, **more}
 
@@ -260,7 +265,7 @@ CASES = [
                 },
             ),
             *stepped(),
-            *finish(),
+            *broken("The recording ends before the run did."),
         ],
     ),
     Case(
@@ -643,7 +648,11 @@ CASES = [
                     "groundingChunks": [
                         {"web": {"uri": "https://a", "title": "A"}},
                         {"retrievedContext": {"uri": "gs://b/d.pdf", "title": "D"}},
-                    ]
+                    ],
+                    "sources": [
+                        {"uri": "https://a", "title": "A"},
+                        {"uri": "gs://b/d.pdf", "title": "D"},
+                    ],
                 }
             ),
         ],

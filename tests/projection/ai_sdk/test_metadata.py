@@ -56,7 +56,7 @@ def test_the_last_model_call_speaks_for_the_message() -> None:
     )
     assert found["modelVersion"] == "m2"
     assert found["avgLogprobs"] == -0.5
-    assert found["cache"] == {"cacheName": "c"}
+    assert found["cache"] == {"cacheName": "c", "hits": 1, "misses": 0}
     assert found["logprobs"] == {"chosenCandidates": []}
 
 
@@ -81,7 +81,75 @@ def test_groundings_are_joined() -> None:
             {"groundingChunkIndices": [1]},
         ],
         "searchEntryPoint": {"renderedContent": "<p>"},
+        "sources": [
+            {"uri": "https://a", "title": "https://a"},
+            {"uri": "https://b", "title": "https://b"},
+        ],
     }
+
+
+def test_sources_are_a_plain_list() -> None:
+    """Each once, of whatever kind; what names nothing is none."""
+    chunks = [
+        {"web": {"uri": "https://a", "title": "A"}},
+        {"web": {"uri": "https://a", "title": "A again"}},
+        {"web": None},
+        {"web": {}},
+        {"maps": {"uri": "https://m", "title": "M"}},
+        {"image": {"sourceUri": "https://i", "imageUri": "https://i/i.png"}},
+        {"retrievedContext": {"documentName": "D"}},
+        {},
+    ]
+    found = metadata(event(text("a"), groundingMetadata={"groundingChunks": chunks}))["grounding"]
+    assert found["sources"] == [
+        {"uri": "https://a", "title": "A"},
+        {"uri": "https://m", "title": "M"},
+        {"uri": "https://i", "title": "https://i"},
+        {"uri": "", "title": "D"},
+    ]
+    assert found["groundingChunks"] == chunks
+
+
+def test_a_grounding_without_sources_lists_none() -> None:
+    """No empty list, as upstream has none."""
+    found = metadata(event(text("a"), groundingMetadata={"webSearchQueries": ["a"]}))
+    assert found["grounding"] == {"webSearchQueries": ["a"]}
+
+
+CACHE = {"fingerprint": "f", "contents_count": 3}
+ACTIVE = CACHE | {"cache_name": "c", "invocations_used": 2}
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ([], None),
+        ([({}, {"totalTokenCount": 5})], None),
+        ([(CACHE, {})], CACHE | {"hits": 0, "misses": 1}),
+        ([(ACTIVE, {})], ACTIVE | {"hits": 1, "misses": 0}),
+        ([(ACTIVE, {"totalTokenCount": 5})], ACTIVE | {"hits": 0, "misses": 1}),
+        ([(ACTIVE, {"cachedContentTokenCount": 0})], ACTIVE | {"hits": 0, "misses": 1}),
+        ([(ACTIVE, {"cachedContentTokenCount": 4})], ACTIVE | {"hits": 1, "misses": 0}),
+        ([({}, {"cachedContentTokenCount": 4})], {"hits": 1, "misses": 0}),
+        (
+            [(CACHE, {}), (ACTIVE, {"cachedContentTokenCount": 4}), ({}, {})],
+            ACTIVE | {"hits": 1, "misses": 1},
+        ),
+        (
+            [({"cacheHits": 3, "cacheMisses": 1}, {})],
+            {"cacheHits": 3, "cacheMisses": 1, "hits": 3, "misses": 1},
+        ),
+        ([([1], {})], None),
+    ],
+    ids=str,
+)
+def test_hits_of_the_cache_are_counted(calls: list[Any], told: Any) -> None:
+    """By the tokens that a call read from it; beside what ADK said of the cache last."""
+    events = [
+        event(text("a"), cacheMetadata=cache or None, usageMetadata=usage or None)
+        for cache, usage in calls
+    ]
+    assert metadata(*events).get("cache") == told
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,19 @@ CASES = [
         "a call that waits keeps its step open",
         [whole(call("f", "c1"), call("g", "c2")), event(answer("f", "c1")), whole(text("Hm."))],
         "[ccat]",
+        {"outcome": "finished"},
     ),
     Case(
         "a run that ends with an answer gets an empty step",
         [whole(call("f", "c1")), event(answer("f", "c1"))],
         "[ca][]",
     ),
-    Case("one that ends with a call that waits does not", [whole(call("f", "c1"))], "[c]"),
+    Case(
+        "one that ends with a call that waits does not",
+        [whole(call("f", "c1"))],
+        "[c]",
+        {"outcome": "finished"},
+    ),
     Case(
         "nor does one that waits for a person beside an answer",
         [

@@ -51,6 +51,7 @@ const FACES: Record<string, { icon: IconName; kind: Kind; word: string }> = {
   failed: { icon: 'error', kind: 'error', word: 'failed' },
   waiting: { icon: 'approval', kind: 'approval', word: 'waits for you' },
   cancelled: { icon: 'stop', kind: 'neutral', word: 'stopped' },
+  incomplete: { icon: 'error', kind: 'error', word: 'incomplete' },
   running: { icon: 'play', kind: 'text', word: 'runs' },
 };
 

@@ -1,5 +1,6 @@
 /** What can be opened: apps, and the conversations and recordings that were active last. */
 import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react';
+import type { Outcome } from '../film/document';
 import { explain } from './problem';
 import { getJson } from './request';
 
@@ -36,7 +37,7 @@ export type ConversationEntry = {
   active: number;
   runs: number;
   run: string;
-  outcome: 'finished' | 'failed' | 'cancelled' | 'waiting' | null;
+  outcome: Outcome | null;
   uploaded: boolean;
   /** This server recorded a run of it; else it is read from ADK's session. */
   recorded: boolean;

@@ -130,8 +130,13 @@ function call(item: Said): Part {
 
 /** The end is told where it is not the one that everybody expects. */
 function end(item: Said): Part | null {
-  if (item.outcome === 'failed') return { type: 'data-error', data: { code: text(item.code) || 'failed', author: '', path: '', message: 'The run failed.' } };
+  if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || 'The run failed.');
+  if (item.outcome === 'incomplete') return broken('incomplete', 'The recording ends before the run did.');
   return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
+}
+
+function broken(code: string, message: string): Part {
+  return { type: 'data-error', data: { code, author: '', path: '', message } };
 }
 
 function text(value: unknown): string {

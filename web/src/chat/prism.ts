@@ -66,6 +66,8 @@ export type PrismGroundingSupport = {
 };
 
 export type PrismGrounding = {
+  /** Each source once, in the order of first sight; `uri` is empty for a document without an address. */
+  sources?: { uri: string; title: string }[];
   groundingChunks?: PrismGroundingChunk[];
   groundingSupports?: PrismGroundingSupport[];
   webSearchQueries?: string[];
@@ -86,10 +88,12 @@ export type PrismCitation = {
   publicationDate?: { year?: number; month?: number; day?: number };
 };
 
-/** The one structure that ADK writes with underscores. */
+/** ADK writes its own keys with underscores. They are not there where only the provider caches. */
 export type PrismCache = {
-  fingerprint: string;
-  contents_count: number;
+  hits: number;
+  misses: number;
+  fingerprint?: string;
+  contents_count?: number;
   cache_name?: string;
   created_at?: number;
   expire_time?: number;
@@ -210,11 +214,11 @@ export type PrismMetadata = {
   adkFinishReason?: string;
   /** Why it stopped, in a sentence of the model's provider. */
   finishMessage?: string;
-  /** Sources, and which spans of the text rest on them. */
+  /** Sources, as a list (`sources`) and as upstream gives them, and which spans of the text rest on them. */
   grounding?: PrismGrounding;
   /** Passages that are quoted from somewhere. */
   citations?: PrismCitation[];
-  /** The context cache that was used. */
+  /** The context cache: how many model calls found something in it (`hits`) or nothing (`misses`), and what ADK said of it last. */
   cache?: PrismCache;
   /** Average log probability of the answer's tokens. */
   avgLogprobs?: number;

@@ -73,7 +73,7 @@ export type Items = {
 };
 
 export type Agent = { name: string; model?: string; tools?: number };
-export type Outcome = 'finished' | 'failed' | 'cancelled' | 'waiting';
+export type Outcome = 'finished' | 'failed' | 'cancelled' | 'waiting' | 'incomplete';
 export type Ended = { cursor: number; outcome: Outcome; code: string; completion: number | null };
 
 type Header = {

@@ -1,7 +1,7 @@
 /** What each entry of a run was, in a word: the colour of its mark, and what is said of it. */
 import type { Kind } from '../ui/Kind';
 import { isText, type SaidItem } from './conversation';
-import type { Json } from './document';
+import type { Json, Outcome } from './document';
 import { once, type Film } from './film';
 import { endOf } from './timeline';
 
@@ -21,6 +21,8 @@ const RANK: Record<Kind, number> = {
 };
 
 const PLAIN: EventInfo = { kind: 'neutral', what: 'event', failed: false };
+
+const BROKEN = new Set<Outcome>(['failed', 'incomplete']);
 
 type Note = (cursor: number, kind: Kind, what: string) => void;
 
@@ -45,7 +47,7 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     for (const [cursor, proof] of marks) note(cursor, 'proof', `proof of ${proof.subject?.name ?? 'the answer'}`);
   }
   for (const { since, is } of film.items.sources) note(since, 'proof', `source ${is.title || is.uri}`);
-  if (film.ended) note(film.ended.cursor, film.ended.outcome === 'failed' ? 'error' : 'neutral', `run ${film.ended.outcome}`);
+  if (film.ended) note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', `run ${film.ended.outcome}`);
   return infos;
 });
 

@@ -59,6 +59,7 @@ const OUTCOMES = {
   failed: { kind: 'error', icon: 'error', word: 'failed' },
   waiting: { kind: 'approval', icon: 'approval', word: 'waits for you' },
   cancelled: { kind: 'neutral', icon: 'stop', word: 'stopped' },
+  incomplete: { kind: 'error', icon: 'error', word: 'incomplete' },
   running: { kind: 'text', icon: 'play', word: 'running' },
 } as const;
 

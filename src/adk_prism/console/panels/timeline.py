@@ -19,6 +19,7 @@ _STATUS: dict[str, tuple[str, Style]] = {
     "finished": ("✓", ""),
     "failed": ("✗", "error"),
     "cancelled": ("■", "dim"),
+    "incomplete": ("■", "dim"),
     "waiting": ("?", "ask"),
 }
 _RANK = "·▬█?✗"

@@ -32,15 +32,16 @@ EVENT: Rows = {
     + at("error.errorText", fact.RunOver, "inside the text, where the run failed")
     + at("finish.finishReason", fact.MessageEnded, "where ADK puts a finish reason into it"),
     "error_message": at("data-error.data.message", fact.ErrorRaised, "an exception's is withheld")
+    + at("error.errorText", fact.RunOver, "after the code, unless it is withheld")
     + at(f"{_METADATA}.finishMessage", fact.ModelCallEnded, "where it explains a finish reason"),
     "interrupted": at("data-interrupted.data.author", fact.Interrupted, "names who was cut off"),
     "input_transcription": at("data-input-transcription.data.text", fact.InputTranscribed),
     "output_transcription": at("text-delta.delta", fact.BlockGrew),
-    "grounding_metadata": at(f"{_METADATA}.grounding", fact.SourcesLinked),
+    "grounding_metadata": at(f"{_METADATA}.grounding", fact.SourcesLinked, "and its `sources`"),
     "citation_metadata": at(f"{_METADATA}.citations", fact.CitationsGiven, "the list in it"),
     "usage_metadata": at(f"{_METADATA}.usage.modelCalls[]", fact.ModelCallEnded),
     "custom_metadata": at(f"{_METADATA}.custom", fact.MetadataGiven),
-    "cache_metadata": at(f"{_METADATA}.cache", fact.ModelCallEnded),
+    "cache_metadata": at(f"{_METADATA}.cache", fact.ModelCallEnded, "with `hits` and `misses`"),
     "logprobs_result": at(f"{_METADATA}.logprobs", fact.ModelCallEnded),
     **verbatim(_METADATA, fact.ModelCallEnded, "avg_logprobs model_version"),
     **carried("turn_complete turn_complete_reason interaction_status", _TURNS),

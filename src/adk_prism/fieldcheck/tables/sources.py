@@ -15,9 +15,12 @@ _CONTEXT = f"{_CHUNK}.retrievedContext"
 _PLACE = f"{_CHUNK}.maps.placeAnswerSources"
 _CITATION = "finish.messageMetadata.citations[]"
 
-_URL = at("source-url.url", fact.SourceCited)
-_TITLE = at("source-url.title", fact.SourceCited)
-_DOCUMENT = at("source-document.title", fact.SourceCited)
+_LISTED = f"{_GROUNDING}.sources[]"
+_URL = at("source-url.url", fact.SourceCited) + at(f"{_LISTED}.uri", fact.SourcesLinked)
+_TITLE = at("source-url.title", fact.SourceCited) + at(f"{_LISTED}.title", fact.SourcesLinked)
+_DOCUMENT = at("source-document.title", fact.SourceCited) + at(
+    f"{_LISTED}.title", fact.SourcesLinked
+)
 
 
 def _kept(path: str, fields: str) -> dict[str, Projected]:

@@ -1,7 +1,8 @@
 """What a message carries beside its parts: usage, model, sources, sound, the app's own metadata.
 
 Collected while the message runs and sent with its `finish`. Token counts are sums over the run's model
-calls under the AI SDK's names; upstream's own counts are kept beside them, call by call.
+calls under the AI SDK's names; upstream's own counts are kept beside them, call by call. So are a plain list
+of sources and the hits of the context cache, beside upstream's own forms.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from adk_prism.facts.model import (
     ModelCallEnded,
     SourcesLinked,
 )
+from adk_prism.facts.sources import Source, sources_in
 from adk_prism.facts.strict_json import repair
 
 USAGE = {
@@ -37,6 +39,8 @@ class Metadata:
         self._calls: list[dict[str, Any]] = []
         self._last: dict[str, Any] = {}
         self._groundings: list[dict[str, Any]] = []
+        self._sources: dict[str, Source] = {}
+        self._cache = _Cache()
         self._citations: list[Any] = []
         self._custom: dict[str, Any] = {}
         self._audio: _Sound | None = None
@@ -48,6 +52,7 @@ class Metadata:
         usage = read_object(fact.usage)
         if usage:
             self._calls.append(usage)
+        self._cache.add(fact.cache, usage)
         if fact.finish:
             self._last.pop("finishMessage", None)  # it explained another call's finish
         for key, value in (
@@ -58,12 +63,13 @@ class Metadata:
         ):
             if value not in ("", None):
                 self._last[key] = value
-        for key, raw in (("cache", fact.cache), ("logprobs", fact.logprobs)):
-            if is_given(raw):
-                self._last[key] = Raw(repair(bytes(raw)))
+        if is_given(fact.logprobs):
+            self._last["logprobs"] = Raw(repair(bytes(fact.logprobs)))
 
     def grounding(self, fact: SourcesLinked) -> None:
         self._groundings.append(read_object(fact.grounding))
+        for source in sources_in(fact.grounding):
+            self._sources.setdefault(source.key, source)
 
     def citations(self, fact: CitationsGiven) -> None:
         self._citations.extend(_items(read_object(fact.citations).get("citations")))
@@ -87,6 +93,11 @@ class Metadata:
         found: dict[str, Any] = {"usage": _usage(self._calls), **self._last}
         if self._groundings:
             found["grounding"] = _merge_grounding(self._groundings)
+        if self._sources:
+            links = [{"uri": each.uri, "title": each.title} for each in self._sources.values()]
+            found["grounding"] |= {"sources": links}
+        if told := self._cache.told():
+            found["cache"] = told
         if self._citations:
             found["citations"] = self._citations
         if self._custom:
@@ -98,6 +109,36 @@ class Metadata:
         if self._failure:
             found["failure"] = self._failure
         return found
+
+
+class _Cache:
+    """The context cache: what was said of it last, and how many model calls found something in it."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Any] = {}
+        self._hits = 0
+        self._misses = 0
+
+    def add(self, raw: Raw, usage: dict[str, Any]) -> None:
+        said = read_object(raw)
+        self._last = said or self._last
+        counted = [_count(_either(said, name)) for name in ("cache_hits", "cache_misses")]
+        tokens = _count(usage.get(USAGE["cachedInputTokens"]))
+        if any(
+            count is not None for count in counted
+        ):  # an adapter of another provider counts itself
+            self._hits += counted[0] or 0
+            self._misses += counted[1] or 0
+        elif tokens or (not usage and _either(said, "cache_name")):
+            self._hits += 1
+        elif said:
+            self._misses += 1
+
+    def told(self) -> dict[str, Any]:
+        """Return it; nothing where no call said anything of a cache."""
+        if not self._last and not self._hits:
+            return {}
+        return {**self._last, "hits": self._hits, "misses": self._misses}
 
 
 class _Sound:
@@ -143,6 +184,12 @@ def _count(value: Any) -> int | None:
         return None if value is None or isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _either(said: dict[str, Any], name: str) -> Any:
+    """Return what stands under a name with underscores, or under the same without them."""
+    first, *more = name.split("_")
+    return said.get(name, said.get(first + "".join(map(str.capitalize, more))))
 
 
 def _items(value: Any) -> list[Any]:

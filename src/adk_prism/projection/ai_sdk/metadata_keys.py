@@ -36,10 +36,16 @@ METADATA_KEYS = {
         "string", "Why it stopped, in a sentence of the model's provider."
     ),
     "grounding": MetadataKey(
-        "PrismGrounding", "Sources, and which spans of the text rest on them."
+        "PrismGrounding",
+        "Sources, as a list (`sources`) and as upstream gives them, and which spans of the text rest on "
+        "them.",
     ),
     "citations": MetadataKey("PrismCitation[]", "Passages that are quoted from somewhere."),
-    "cache": MetadataKey("PrismCache", "The context cache that was used."),
+    "cache": MetadataKey(
+        "PrismCache",
+        "The context cache: how many model calls found something in it (`hits`) or nothing (`misses`), and "
+        "what ADK said of it last.",
+    ),
     "avgLogprobs": MetadataKey("number", "Average log probability of the answer's tokens."),
     "logprobs": MetadataKey("PrismLogprobs", "Log probabilities, token by token."),
     "custom": MetadataKey(

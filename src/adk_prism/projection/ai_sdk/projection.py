@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, json, structs
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
+from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strict_json import repair
@@ -189,8 +190,8 @@ class AiSdkProjection:
         ended = self._ended
         if ended is None:
             assert self._live, "the reader ends the message before the run"
-            if item.outcome == "failed":
-                out.append(Error(failure_text(item.code, item.correlation)))
+            if item.outcome in BROKEN:
+                out.append(Error(with_reference(item)))
             out.append(Done())
             return
         asks = ended.asks and self._scope.closes
@@ -202,8 +203,8 @@ class AiSdkProjection:
         for question in self._questions.values():
             self._ask(question, out)
         self._steps.close(out, seal=not waits, first=not self._continued)
-        if item.outcome == "failed":
-            why = failure_text(item.code, item.correlation)
+        if item.outcome in BROKEN:
+            why = with_reference(item)
             self._metadata.failed(why)
             # An error is not kept in the message, and what is loaded later would seem whole. A stock
             # client takes notice of the sealing step only with metadata.
@@ -489,12 +490,6 @@ class AiSdkProjection:
 
 
 # --------------------------------------------------------------------------- pieces
-
-
-def failure_text(code: str, correlation: str) -> str:
-    """Say that a run failed, with nothing that only an operator may see."""
-    reference = f" Reference: {correlation}." if correlation else ""
-    return f"The run failed ({code or 'error'}).{reference}"
 
 
 def _own_hint(item: fact.ApprovalRequested) -> str:

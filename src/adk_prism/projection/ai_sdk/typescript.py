@@ -82,6 +82,8 @@ export type PrismGroundingSupport = {
 };
 
 export type PrismGrounding = {
+  /** Each source once, in the order of first sight; `uri` is empty for a document without an address. */
+  sources?: { uri: string; title: string }[];
   groundingChunks?: PrismGroundingChunk[];
   groundingSupports?: PrismGroundingSupport[];
   webSearchQueries?: string[];
@@ -102,10 +104,12 @@ export type PrismCitation = {
   publicationDate?: { year?: number; month?: number; day?: number };
 };
 
-/** The one structure that ADK writes with underscores. */
+/** ADK writes its own keys with underscores. They are not there where only the provider caches. */
 export type PrismCache = {
-  fingerprint: string;
-  contents_count: number;
+  hits: number;
+  misses: number;
+  fingerprint?: string;
+  contents_count?: number;
   cache_name?: string;
   created_at?: number;
   expire_time?: number;

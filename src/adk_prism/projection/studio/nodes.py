@@ -19,6 +19,7 @@ _STATUS: dict[NodeStatus | Outcome, Status | UnsetType] = {
     "finished": UNSET,
     "failed": "error",
     "cancelled": "cancelled",
+    "incomplete": "cancelled",
     "waiting": "waiting",
 }
 INTERNAL = "__"

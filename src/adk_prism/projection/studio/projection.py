@@ -2,8 +2,8 @@
 
 Where the schema is silent, or the program that it was written for disagrees with it, this is what
 holds:
-- a run ends with exactly one of `end` and `error`, last. A failed run has no `done`; one that was
-  stopped, or waits for a person, has it, with `status`;
+- a run ends with exactly one of `end` and `error`, last. A failed run has no `done`, nor has a recording
+  that was cut; one that was stopped, or waits for a person, has it, with `status`;
 - `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
   state that the run began with;
 - `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
@@ -23,6 +23,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.ending_text import BROKEN, ending_text
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.studio.frames import (
     Chunk,
@@ -108,10 +109,10 @@ class StudioProjection:
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         left = self._snapshots.take()
-        if item.outcome == "failed":
-            code = item.code or "error"
-            message = f"The run failed ({code})."
-            out.append(Error(message=message, code=code, correlation=item.correlation or UNSET))
+        if item.outcome in BROKEN:
+            code = item.outcome if item.outcome == "incomplete" else item.code or "error"
+            correlation = item.correlation or UNSET
+            out.append(Error(message=ending_text(item), code=code, correlation=correlation))
             return
         out.append(
             Done(

@@ -28,6 +28,7 @@ const STATUS: Record<string, { kind: Kind; icon: IconName }> = {
   failed: { kind: 'error', icon: 'error' },
   waiting: { kind: 'approval', icon: 'clock' },
   cancelled: { kind: 'neutral', icon: 'cross' },
+  incomplete: { kind: 'neutral', icon: 'cross' },
 };
 
 export const VertexNode = memo(function VertexNode({ data }: NodeProps<VertexNodeType>) {

@@ -220,7 +220,7 @@ function drawLabel(context: CanvasRenderingContext2D, node: NodeItem, from: numb
   context.fillText(text, from, middle + 0.5);
 }
 
-const KINDS: Record<string, Kind> = { failed: 'error', waiting: 'approval', cancelled: 'neutral' };
+const KINDS: Record<string, Kind> = { failed: 'error', waiting: 'approval', cancelled: 'neutral', incomplete: 'neutral' };
 
 function kindOf(node: NodeItem, at: number): Kind {
   const ended = KINDS[endAt(node, at)?.status ?? ''];

@@ -1,5 +1,5 @@
 /** Where the playhead goes: pure functions of film and cursor. Null: there is nowhere to go. */
-import { eventsOf } from '../../film/events';
+import { failuresOf } from '../../film/failures';
 import { once, type Film } from '../../film/film';
 import { endAt, endOf, nodesAt } from '../../film/timeline';
 
@@ -22,15 +22,11 @@ const bounds = once((film: Film): number[] => {
 export const nextNode: Move = (film, at) => bounds(film).find((cursor) => cursor > at) ?? null;
 export const previousNode: Move = (film, at) => bounds(film).findLast((cursor) => cursor < at) ?? null;
 
-const failures = once((film: Film): number[] =>
-  eventsOf(film).flatMap((info, cursor) => (info.failed && cursor > 0 ? [cursor] : [])),
-);
-
 /** The next failure; after the last one, the first. */
-export const nextFailure: Move = (film, at) => after(failures(film), at);
+export const nextFailure: Move = (film, at) => after(failuresOf(film), at);
 
 export function failureCount(film: Film): number {
-  return failures(film).length;
+  return failuresOf(film).length;
 }
 
 /** The next run of a node by this name; after the last one, the first. */

@@ -35,6 +35,15 @@ describe('moves', () => {
     expect(at).toBe(first);
   });
 
+  test.each([
+    ['exception', 1, 'a tool that raised, its agent and the run'],
+    ['tool_error', 1, 'a tool, and its answer'],
+    ['x_retried_node', 2, 'a node that failed twice'],
+    ['state', 0, 'nothing'],
+  ])('%s: one failure counts once', (name, count) => {
+    expect(moves.failureCount(golden(name))).toBe(count);
+  });
+
   test('peers are runs by the same name', () => {
     const name = moves.nodeNameAt(film, film.items.nodes.at(-1)!.since)!;
     const peers = film.items.nodes.filter((node) => node.is.name === name);

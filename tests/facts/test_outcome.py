@@ -1,0 +1,143 @@
+"""How a capture ended, which nobody wrote down: told from its events, also where it was cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.facts.telling import facts_of
+from tests.laws.events import (
+    Json,
+    answer,
+    call,
+    confirmation,
+    decision,
+    entries,
+    event,
+    placeholder,
+    text,
+)
+from tests.projection.chunks import chunks
+
+from adk_prism.facts.model import CallAbandoned, NodeFinished, RunOver
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Outcome, RunEnded
+
+PAY = call("pay", "c1")
+FAILED = {"errorCode": "Overload", "errorMessage": "busy"}
+LEFT = {"author": "left", "path": "wf@1/left@1", "branch": "left"}
+RIGHT = {"author": "right", "path": "wf@1/right@1", "branch": "right"}
+
+
+def piece(said: str, **more: Any) -> Json:
+    return event(text(said), partial=True, **more)
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    events: list[Json]
+    outcome: Outcome
+    code: str = ""
+
+
+CASES = [
+    Case("the whole follows its pieces", [piece("Hel"), event(text("Hello"))], "finished"),
+    Case("it ends in a piece", [piece("Hel")], "incomplete"),
+    Case("it ends in a later piece", [piece("Hel"), piece("lo"), piece("!")], "incomplete"),
+    Case("it ends in a piece of another turn", [event(text("Hi")), piece("Hel")], "incomplete"),
+    Case("it ends in a call", [event(PAY)], "incomplete"),
+    Case("it ends in a call that is announced", [event(PAY, partial=True)], "incomplete"),
+    Case(
+        "one of two calls has no answer",
+        [event(PAY, call("f", "c2")), event(answer("f", "c2"))],
+        "incomplete",
+    ),
+    Case(
+        "words of somebody else come after the call",
+        [event(PAY, **LEFT), event(text("So."), **RIGHT)],
+        "incomplete",
+    ),
+    Case("the call is answered", [event(PAY), event(answer("pay"))], "finished"),
+    Case("the call may take long", [event(PAY, longRunningToolIds=["c1"])], "waiting"),
+    Case(
+        "the call takes long, and was answered for now",
+        [event(PAY, longRunningToolIds=["c1"]), event(answer("pay", response={"id": 1}))],
+        "finished",
+    ),
+    Case("a person is asked", [event(PAY), event(confirmation(PAY)), placeholder(PAY)], "waiting"),
+    Case(
+        "a person is asked, which stops what runs beside",
+        [event(call("f", "c2")), event(PAY), event(confirmation(PAY)), placeholder(PAY)],
+        "waiting",
+    ),
+    Case(
+        "a person has agreed, and nothing followed",
+        [event(PAY), event(confirmation(PAY)), placeholder(PAY), decision("a1", True)],
+        "incomplete",
+    ),
+    Case(
+        "the user went on without an answer",
+        [event(PAY), event(text("Never mind."), author="user"), event(text("Fine."))],
+        "finished",
+    ),
+    Case(
+        "the provider runs its own tools",
+        [event({"toolCall": {"id": "s1", "toolType": "SEARCH"}}), event(text("So."))],
+        "finished",
+    ),
+    Case("it ends in an error", [piece("Hel"), event(**FAILED)], "failed", "Overload"),
+    Case("an error leaves a call open", [event(PAY), event(**FAILED)], "failed", "Overload"),
+    Case(
+        "somebody else speaks after the error",
+        [piece("So", **RIGHT), event(**FAILED, **LEFT), piece(" I", **RIGHT)],
+        "failed",
+        "Overload",
+    ),
+    Case("it is tried again, and cut", [event(**FAILED), piece("Hel")], "incomplete"),
+    Case("it was stopped", [piece("Hel"), event(errorCode="INVOCATION_ABORTED")], "cancelled"),
+    Case("nothing was said", [event(actions={"stateDelta": {"a": 1}})], "finished"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_how_a_capture_ended(case: Case) -> None:
+    """A capture that was cut is neither finished nor failed."""
+    ended = entries(case.events)[-1].record
+    assert ended == RunEnded(outcome=case.outcome, code=case.code)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_run_whose_source_is_exhausted_was_not_cut(case: Case) -> None:
+    """Whoever ran it knows that nothing was to follow."""
+    ended = entries(case.events, captured=False)[-1].record
+    assert isinstance(ended, RunEnded)
+    assert ended.outcome != "incomplete"
+
+
+CUT = [event(text("I look."), PAY), piece("So")]
+WHY = "The recording ends before the run did."
+
+
+def test_what_was_open_when_a_capture_was_cut_is_closed() -> None:
+    """Nobody will answer the call; who was at work is known to have been."""
+    facts = facts_of(entries(CUT))
+    assert [item.call for item in facts if isinstance(item, CallAbandoned)] == ["c1"]
+    ends = [item.status for item in facts if isinstance(item, NodeFinished)]
+    assert ends == ["cancelled", "incomplete"]
+    assert facts[-1] == RunOver("incomplete", "", "")
+
+
+def test_a_client_is_told_that_a_capture_was_cut() -> None:
+    """As an error in the AI SDK's stream and in Studio's; ADK's own stream just ends, as it did."""
+    last = chunks(*CUT)
+    assert last[-2:] == [{"type": "error", "errorText": WHY}, "[DONE]"]
+    assert last[-3]["messageMetadata"]["failure"] == WHY
+    run = entries(CUT)
+    studio, adk = ((spec, spec.make()) for spec in (protocol("studio"), protocol("adk")))
+    frames = [studio[0].payload(f) for entry in run for f in studio[1].feed(entry)]
+    assert frames[-1].event == "error"
+    assert WHY.encode() in frames[-1].data
+    assert b'"incomplete"' in frames[-1].data
+    assert sum(len(adk[1].feed(entry)) for entry in run) == len(CUT)
