@@ -57,6 +57,31 @@ TAKEN_BACK = [
         (send("hello"), COUNT),
     ),
     TakenBack(
+        "regenerate what the list ends with",
+        (COUNT, COUNT, {"do": "keep", "messages": 1}, {"do": "regenerate"}),
+        (COUNT,),
+    ),
+    TakenBack(
+        "regenerate a list that ends with an answer",
+        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 4}, {"do": "regenerate"}),
+        (COUNT, COUNT),
+    ),
+    TakenBack(
+        "send after an earlier answer",
+        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, send("hello")),
+    ),
+    TakenBack(
+        "send after an earlier answer that was approved",
+        (ERASE, APPROVE, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (ERASE, APPROVE, send("hello")),
+    ),
+    TakenBack(
+        "send after an earlier answer, instead of a question",
+        (COUNT, ERASE, RELOAD, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, send("hello")),
+    ),
+    TakenBack(
         "after a reload",
         (COUNT, COUNT, RELOAD, {"do": "regenerate", "message": 1}),
         (COUNT,),
@@ -64,12 +89,15 @@ TAKEN_BACK = [
 ]
 
 
+@pytest.mark.parametrize("last_only", [False, True], ids=["whole history", "last message"])
 @pytest.mark.parametrize("case", TAKEN_BACK, ids=lambda case: case.id)
-def test_what_was_taken_back_was_never_said(play: Player, server: Server, case: TakenBack) -> None:
+def test_what_was_taken_back_was_never_said(
+    play: Player, server: Server, case: TakenBack, last_only: bool
+) -> None:
     """The model's next request, and the state, are those of a chat in which it never was."""
     chat, other = new_id(), new_id()
-    result = play(*case.steps, LAST, MESSAGES, app="diary", id=chat)
-    plain = play(*case.left, LAST, app="diary", id=other)
+    result = play(*case.steps, LAST, MESSAGES, app="diary", id=chat, lastOnly=last_only)
+    plain = play(*case.left, LAST, app="diary", id=other, lastOnly=last_only)
     assert notes(server, "requests", chat)[-1] == notes(server, "requests", other)[-1]
     assert session(server, chat)["state"] == session(server, other)["state"]
     assert [text_of(m) for m in result.messages] == [text_of(m) for m in plain.messages]

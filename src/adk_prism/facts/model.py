@@ -58,6 +58,8 @@ class MessageBegan(_Fact):
     decisions: dict[str, Decision]
     resumes: list[str]
     """The nodes that asked and now go on, by name."""
+    rewound: list[str] = []
+    """Ids of the messages in whose place this turn is."""
 
 
 class MessageEnded(_Fact):

@@ -147,6 +147,7 @@ class Reader:
                 dict(continues.open_calls) if continues else {},
                 dict(continues.decisions) if continues else {},
                 _resumed(record),
+                list(record.rewound),
             ),
         ]
         if continues:

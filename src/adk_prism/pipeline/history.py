@@ -163,6 +163,7 @@ def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStar
         origin=origin,
         continues=continues,
         replaces="",
+        rewound=[],
         digest="",
         uploaded=False,
         foreign=head.uploaded or head.foreign,

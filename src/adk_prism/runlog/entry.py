@@ -102,6 +102,8 @@ class RunStarted(_Record):
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
     """Id of the message that was taken back (regenerate, edit, rewind): it and all after are void."""
+    rewound: list[str] = []
+    """Ids of the chat messages that went with it, the user's and the assistant's, oldest first."""
     digest: str = ""
     """Of the request that started the run under an idempotency key."""
     derived: bool = False

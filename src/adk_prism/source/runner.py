@@ -259,6 +259,7 @@ class RunnerSource:
             custom_metadata=values_json(request.custom_metadata),
             continues=_redacted(request.continues),
             replaces=request.replaces,
+            rewound=list(request.rewound),
             version=VERSION,
         )
 

@@ -158,6 +158,8 @@ class AiSdkProjection:
             out.append(Start(item.message, {"runId": item.run}))
         else:
             out.append(MessageMetadata({"runId": item.run}))
+        if item.rewound:
+            out.append(_data("rewound", {"messageIds": item.rewound}))
         if not self._dialect.approvals:
             for call, given in item.decisions.items():
                 self._decide_beside(given.approval, call, given.approved, given.reason, out)
