@@ -30,6 +30,7 @@ from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
+from adk_prism.server.files.resent import with_own_files
 from adk_prism.server.guards.names import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.outbox import Outbox
@@ -186,7 +187,8 @@ class Exchange:
                 digest=digest,
                 state_delta=delta or {},
             )
-            return await act(self._context.conversations, start, asked)
+            whole = await with_own_files(self._context, origin, asked, self._files.base)
+            return await act(self._context.conversations, start, whole)
 
         key = frame.headers.get("idempotency-key", "")
         scope = f"chat {origin.app} {origin.user} {origin.session}"

@@ -18,7 +18,7 @@ from adk_prism.errors import Forbidden, TooLarge
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.pipeline.chats import Chats
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
@@ -55,15 +55,32 @@ class RunFiles:
         if isinstance(file, HeldBytes):
             return _whole(file, FOR_EVER)
         head = await self._chats.head(run)
+        artifact = await self._artifact(file, head)
+        if artifact is not None:
+            return _whole(artifact, A_WHILE)
+        return self._elsewhere(file, head.origin, wanted)
+
+    async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
+        """Return a part's file, if this server has its bytes. Raise as `answer` does."""
+        file = await held_file(self._log, run, cursor, part)
+        if isinstance(file, HeldBytes):
+            return file
+        artifact = await self._artifact(file, await self._chats.head(run))
+        if artifact is None:
+            raise Forbidden(_reason(file.uri))
+        return artifact
+
+    async def _artifact(self, file: Reference, head: RunStarted) -> HeldBytes | None:
+        """Return the artifact that an agent referred to; None for a reference to something else."""
         if head.uploaded or head.foreign or file.is_users:
             raise Forbidden(
                 "A client named this file, and no agent of this server: it is not fetched."
             )
-        if file.uri.startswith(artifacts.SCHEME):
-            found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
-            self._check_size(len(found.data))
-            return _whole(found, A_WHILE)
-        return self._elsewhere(file, head.origin, wanted)
+        if not file.uri.startswith(artifacts.SCHEME):
+            return None
+        found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
+        self._check_size(len(found.data))
+        return found
 
     def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
         place = place_of(file.uri)

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
@@ -33,8 +32,10 @@ from adk_prism.server.base_url import base_url
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.files.resent import with_own_files
+from adk_prism.server.guards.chat_body import ChatRoute
 from adk_prism.server.guards.names import AppName, SessionId, check_session, check_user
-from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.operating.calls import called_by
@@ -47,7 +48,13 @@ def routes(context: Context) -> APIRouter:
     """Return the router of chats."""
     router = APIRouter(prefix="/api/chat", route_class=StrictRoute, tags=["AI SDK"])
     chat = _ChatRoutes(context)
-    router.post("/{app_name}", response_class=Response)(chat.post)
+    router.add_api_route(
+        "/{app_name}",
+        chat.post,
+        methods=["POST"],
+        response_class=Response,
+        route_class_override=ChatRoute,
+    )
     nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
     router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
         chat.resume
@@ -99,10 +106,15 @@ class _ChatRoutes:
                 digest=digest,
                 state_delta=delta or {},
             )
-            return await act(self._context.conversations, start, asked)
+            whole = await with_own_files(self._context, origin, asked, base)
+            return await act(self._context.conversations, start, whole)
 
+        base = base_url(request, self._context.settings)
         scope = f"chat {origin.app} {origin.user} {origin.session}"
-        run = await self._context.idempotency.once(key, scope, await request.body(), begin)
+        digest = request.digest if isinstance(request, StrictRequest) else ""
+        run = await self._context.idempotency.once(
+            key, scope, await request.body(), begin, digest=digest
+        )
         return await self._stream(request, run, dialect)
 
     async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
@@ -139,13 +151,11 @@ class _ChatRoutes:
         user: QueryUser,
         dialect: Dialect = "",
     ) -> Response:
-        """Return the chat's UI messages, without the one that is still streaming."""
+        """Return the chat's UI messages, without the one that is still streaming; none of a new chat."""
         find_dialect(dialect)
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
-        if not turns and not await self._context.apps.sessions(app_name).exists(origin):
-            raise NotFound("There is no such chat.")
         files = FileLinks(base_url(request, self._context.settings))
         found: list[Any] = []
         for turn in turns:
@@ -153,7 +163,8 @@ class _ChatRoutes:
                 run = turn.first.summary.run
                 found += await live_messages(self._context.chats, run, dialect, files)
                 continue
-            spoken = user_message(turn.user_message, turn.first.head.message)
+            first = turn.first
+            spoken = user_message(turn.user_message, first.head.message, first.summary.run, files)
             if spoken is not None:
                 found.append(spoken)
             if not turn.live:
