@@ -218,7 +218,7 @@ def test_a_running_answer_is_resumed_without_the_history(play: Player) -> None:
     gate = new_id("gate")
     result = play(
         send("hello"),
-        send(f"say [{gate}]", hold={"chunks": 4}),
+        send(f"say [{gate}] more", cut={"chunks": 4}),
         {"do": "resume", "hold": {"chunks": 4}},
         open_gate(gate),
         RELEASE,

@@ -55,7 +55,7 @@ async def test_a_large_upload_is_a_link_to_its_bytes() -> None:
 
 
 async def test_a_link_that_is_sent_again_is_the_file() -> None:
-    """A message with a photo is edited after a reload, and its history is resent: the model sees the photo."""
+    """A message with a photo is edited after a reload, its history is resent: the model sees the photo."""
     model = Scripted.saying("One.", "Two.", "Three.")
     async with staging(agent(model)) as stage:
         await post(stage, message("u1", file(PHOTO, filename="p.png")))

@@ -1,8 +1,8 @@
 """Files that a client sends again by their link: a message with a photo that is edited after a reload.
 
 `GET …/messages` links what is large to the run's file route. A model cannot follow such a link, so in a new
-message it is replaced by the bytes, if the file is of a run of the same user. A link to this server that names
-no such file is refused; any other link stays what it is, a reference.
+message it is replaced by the bytes, if the file is of a run of the same user. A link to this server that
+names no such file is refused; any other link stays what it is, a reference.
 """
 
 from __future__ import annotations
