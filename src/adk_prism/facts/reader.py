@@ -148,6 +148,7 @@ class Reader:
                 dict(continues.decisions) if continues else {},
                 _resumed(record),
                 list(record.rewound),
+                list(record.warnings),
             ),
         ]
         if continues:

@@ -25,7 +25,7 @@ from adk_prism.pipeline.lineage import kept_turns, taken_ids
 from adk_prism.pipeline.prepared import Held, Prepared
 from adk_prism.pipeline.runs import Runs
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate
-from adk_prism.runlog.entry import Decision, Origin, RunId, to_raw
+from adk_prism.runlog.entry import BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial import REASON
@@ -46,6 +46,8 @@ class Start(Struct, frozen=True, kw_only=True):
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     custom_metadata: Mapping[str, Any] = {}
+    client_tools: Sequence[BroughtTool] = ()
+    warnings: Sequence[Warned] = ()
 
 
 class Conversations:
@@ -113,7 +115,12 @@ class Conversations:
 
         def make(run: RunId) -> EventSource:
             request = self._request(
-                start, run, message=content, message_id=message.message_id, **about
+                start,
+                run,
+                message=content,
+                message_id=message.message_id,
+                extras=message.extras,
+                **about,
             )
             return self._source(start, request, before)
 
@@ -141,6 +148,7 @@ class Conversations:
                 run,
                 invocation=invocation,
                 message_id=message.message_id,
+                extras=message.extras,
                 typed=read_content(message.content),
                 answers=matching.call_answers(pending, answers),
             )
@@ -159,7 +167,7 @@ class Conversations:
             if not bytes(head.message):
                 raise Conflict("This answer does not follow a message that could be asked again.")
             message = NewMessage(
-                message_id=head.message_id, content=head.message, text="", responses={}
+                message_id=head.message_id, content=head.message, text="", extras=head.extras
             )
             return await self._retake(start, history.turns, at, message)
 
@@ -305,6 +313,8 @@ class Conversations:
             streaming=start.streaming,
             state_delta=start.state_delta,
             custom_metadata=start.custom_metadata,
+            client_tools=start.client_tools,
+            warnings=start.warnings,
             **about,
         )
 

@@ -22,6 +22,11 @@ METADATA_KEYS = {
     "runId": MetadataKey(
         "string", "The run that wrote the message last: its id in `/api/runs/{run}`.", always=True
     ),
+    "createdAt": MetadataKey(
+        "number",
+        "When the message began, in milliseconds since 1970 (`new Date(createdAt)`), by the log's clock; "
+        "there from the first chunk on, too. A user's message has it in the history.",
+    ),
     "usage": MetadataKey(
         "PrismUsage", "Tokens, summed over the run's model calls, and each call's own counts."
     ),

@@ -19,6 +19,9 @@ from adk_prism.runlog.entry import Decision, to_raw
 
 Json = dict[str, Any]
 
+LARGEST_EXTRAS = 64 * 1024
+"""Bytes of what a message carries for its client's own use; it is in the log and in every history."""
+
 
 class Before(Struct, frozen=True, kw_only=True):
     """What the client shows before its message."""
@@ -39,6 +42,8 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     responses: dict[str, Raw] = {}
     """Answers to input and credential requests, by request id."""
     before: Before = Before()
+    extras: dict[str, Raw] = {}
+    """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
 
 
 class Regenerate(Struct, frozen=True, kw_only=True):
@@ -71,6 +76,10 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     chat: str
     user: str
     action: NewMessage | Regenerate | Continuation
+    tools: Any = None
+    """The client's tools, as they came: `{name: {description, parameters}}`."""
+    has_system: bool = False
+    """It says what the model should be told."""
 
 
 def read_request(body: Any) -> ChatRequest:
@@ -82,7 +91,15 @@ def read_request(body: Any) -> ChatRequest:
         raise Unprocessable("`id`, the chat's id, must be a string that is not empty.")
     if not isinstance(user, str):
         raise Unprocessable("`userId` must be a string.")
-    return ChatRequest(chat=chat, user=user, action=_read_action(body))
+    action = _read_action(body)
+    said = isinstance(action, NewMessage) and "system" in action.extras
+    return ChatRequest(
+        chat=chat,
+        user=user,
+        action=action,
+        tools=body.get("tools"),
+        has_system=said or bool(body.get("system")),
+    )
 
 
 def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
@@ -99,7 +116,7 @@ def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
     if last["role"] == "assistant":
         # Not by messageId: a continuation is whatever ends with the assistant's own message.
         return Continuation(message_id=_message_id(last), answers=list(_answers(last)))
-    return _new_message(last, _before(body, messages[:-1]))
+    return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
 
 
 def _messages(body: Json) -> list[Any]:
@@ -126,6 +143,16 @@ def _last_message(messages: list[Any]) -> Json:
 def _spoken(messages: list[Any]) -> list[Json]:
     """Return the messages that are turns of the conversation: a system message is none."""
     return [m for m in messages if isinstance(m, dict) and m.get("role") != "system"]
+
+
+def _system_before(messages: list[Any]) -> list[Json]:
+    """Return the system messages right before the last message: those further up came with another."""
+    found: list[Json] = []
+    for message in reversed(messages):
+        if not isinstance(message, dict) or message.get("role") != "system":
+            break
+        found.insert(0, message)
+    return found
 
 
 def _named_by(messages: list[Any]) -> str:
@@ -185,8 +212,9 @@ def _parts(message: Json) -> Iterator[Json]:
 # --------------------------------------------------------------------------- a user's message
 
 
-def _new_message(message: Json, before: Before) -> NewMessage:
+def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessage:
     found: list[Json] = []
+    kept: list[Json] = []
     responses: dict[str, Raw] = {}
     for part in _parts(message):
         if part["type"] == "text" and isinstance(part.get("text"), str):
@@ -197,6 +225,8 @@ def _new_message(message: Json, before: Before) -> NewMessage:
             data = part.get("data")
             if isinstance(data, dict) and isinstance(data.get("id"), str):
                 responses[data["id"]] = to_raw(data.get("response"))
+        elif part["type"].startswith("data-"):
+            kept.append({"at": len(found) + len(kept), "part": part})
     if not found and not responses:
         raise Unprocessable("The message has neither text nor files.")
     return NewMessage(
@@ -205,7 +235,20 @@ def _new_message(message: Json, before: Before) -> NewMessage:
         text="".join(part.get("text", "") for part in found),
         responses=responses,
         before=before,
+        extras=_extras(message, kept, system),
     )
+
+
+def _extras(message: Json, kept: list[Json], system: list[Json]) -> dict[str, Raw]:
+    """Return what is kept of a message for its client. Raise `Unprocessable` for more than that may be."""
+    given = {"metadata": message.get("metadata"), "parts": kept, "system": system}
+    extras = {name: to_raw(value) for name, value in given.items() if value}
+    if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
+        raise Unprocessable(
+            f"The message's metadata, data parts and system messages are larger than {LARGEST_EXTRAS} bytes"
+            " together; keep them elsewhere and send their id."
+        )
+    return extras
 
 
 def _file(part: Json) -> Json:

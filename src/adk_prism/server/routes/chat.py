@@ -25,11 +25,12 @@ from adk_prism.projection.ai_sdk.requests import (
     Regenerate,
     read_request,
 )
-from adk_prism.projection.ai_sdk.user_message import user_message
+from adk_prism.projection.ai_sdk.user_message import user_messages
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.client_state import check_state
+from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
 from adk_prism.server.files.resent import with_own_files
@@ -96,6 +97,7 @@ class _ChatRoutes:
         origin = Origin(app=app_name, user=user, session=check_session(asked.chat))
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
         check_state(self._context, app_name, delta or {})
+        tools, warnings = brought_along(self._context, app_name, asked)
 
         async def begin(run: RunId | None, digest: str) -> RunId:
             start = Start(
@@ -105,6 +107,8 @@ class _ChatRoutes:
                 run=run,
                 digest=digest,
                 state_delta=delta or {},
+                client_tools=tools,
+                warnings=warnings,
             )
             whole = await with_own_files(self._context, origin, asked, base)
             return await act(self._context.conversations, start, whole)
@@ -164,9 +168,7 @@ class _ChatRoutes:
                 found += await live_messages(self._context.chats, run, dialect, files)
                 continue
             first = turn.first
-            spoken = user_message(turn.user_message, first.head.message, first.summary.run, files)
-            if spoken is not None:
-                found.append(spoken)
+            found += user_messages(turn.user_message, first.head, first.summary.started, files)
             if not turn.live:
                 found.append(
                     rebuild(await message_frames(self._context.chats, turn, dialect, files))
