@@ -15,7 +15,9 @@ class MetadataKey(Struct, frozen=True):
     shape: str
     doc: str
     always: bool = False
-    """There from the message's first chunk on; all others come with its end."""
+    """There from the message's first chunk on."""
+    first: bool = False
+    """Comes with the message's first chunk, where there is something to say; all others come with its end."""
 
 
 METADATA_KEYS = {
@@ -26,6 +28,7 @@ METADATA_KEYS = {
         "number",
         "When the message began, in milliseconds since 1970 (`new Date(createdAt)`), by the log's clock; "
         "there from the first chunk on, too. A user's message has it in the history.",
+        first=True,
     ),
     "usage": MetadataKey(
         "PrismUsage", "Tokens, summed over the run's model calls, and each call's own counts."
