@@ -27,8 +27,8 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunTakenOver,
-    Warned,
     SpeakerInterrupted,
+    Warned,
 )
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "raw"

@@ -16,6 +16,7 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    Warned,
 )
 
 Json = dict[str, Any]
