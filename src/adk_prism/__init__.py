@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adk_prism.source.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
+    from adk_prism.source.client_tools import client_tools as client_tools
     from adk_prism.source.doubt import idempotency_key as idempotency_key
     from adk_prism.source.doubt import idempotent as idempotent
 
@@ -26,6 +27,7 @@ _HOMES = {
     "cached_prefix": "adk_prism.source.cached_prefix",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
+    "client_tools": "adk_prism.source.client_tools",
     "idempotency_key": "adk_prism.source.doubt",
     "idempotent": "adk_prism.source.doubt",
 }
@@ -38,6 +40,7 @@ __all__ = [
     "cached_prefix",
     "client_state",
     "client_tool",
+    "client_tools",
     "create_app",
     "idempotency_key",
     "idempotent",

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from tests.conformance.chat import text_of
-from tests.end_to_end.clients import APPROVE, MESSAGES, RELOAD, Player, Step, new_id, send
+from tests.end_to_end.clients import (
+    APPROVE,
+    MESSAGES,
+    RELEASE,
+    RELOAD,
+    Player,
+    Step,
+    new_id,
+    open_gate,
+    send,
+)
 from tests.end_to_end.diary import notes, session
 from tests.end_to_end.server import Server
 
@@ -57,6 +69,31 @@ TAKEN_BACK = [
         (send("hello"), COUNT),
     ),
     TakenBack(
+        "regenerate what the list ends with",
+        (COUNT, COUNT, {"do": "keep", "messages": 1}, {"do": "regenerate"}),
+        (COUNT,),
+    ),
+    TakenBack(
+        "regenerate a list that ends with an answer",
+        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 4}, {"do": "regenerate"}),
+        (COUNT, COUNT),
+    ),
+    TakenBack(
+        "send after an earlier answer",
+        (COUNT, COUNT, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, send("hello")),
+    ),
+    TakenBack(
+        "send after an earlier answer that was approved",
+        (ERASE, APPROVE, COUNT, {"do": "keep", "messages": 2}, send("hello")),
+        (ERASE, APPROVE, send("hello")),
+    ),
+    TakenBack(
+        "send after an earlier answer, instead of a question",
+        (COUNT, ERASE, RELOAD, {"do": "keep", "messages": 2}, send("hello")),
+        (COUNT, send("hello")),
+    ),
+    TakenBack(
         "after a reload",
         (COUNT, COUNT, RELOAD, {"do": "regenerate", "message": 1}),
         (COUNT,),
@@ -64,12 +101,15 @@ TAKEN_BACK = [
 ]
 
 
+@pytest.mark.parametrize("last_only", [False, True], ids=["whole history", "last message"])
 @pytest.mark.parametrize("case", TAKEN_BACK, ids=lambda case: case.id)
-def test_what_was_taken_back_was_never_said(play: Player, server: Server, case: TakenBack) -> None:
+def test_what_was_taken_back_was_never_said(
+    play: Player, server: Server, case: TakenBack, last_only: bool
+) -> None:
     """The model's next request, and the state, are those of a chat in which it never was."""
     chat, other = new_id(), new_id()
-    result = play(*case.steps, LAST, MESSAGES, app="diary", id=chat)
-    plain = play(*case.left, LAST, app="diary", id=other)
+    result = play(*case.steps, LAST, MESSAGES, app="diary", id=chat, lastOnly=last_only)
+    plain = play(*case.left, LAST, app="diary", id=other, lastOnly=last_only)
     assert notes(server, "requests", chat)[-1] == notes(server, "requests", other)[-1]
     assert session(server, chat)["state"] == session(server, other)["state"]
     assert [text_of(m) for m in result.messages] == [text_of(m) for m in plain.messages]
@@ -110,3 +150,80 @@ def test_an_answer_to_a_question_goes_with_its_question(play: Player, step: Step
     assert "'guests': 4" in refused.text
     again = play(RELOAD, {"do": "edit", "message": 0, "text": "text"}, RELOAD, id=chat)
     assert [text_of(m) for m in again.messages[::2]] == ["text"]
+
+
+# ------------------------------------------------------------------ only the last message is sent
+
+SNIPPET = re.compile(r"prepareSendMessagesRequest: .*?\}\),\n", re.DOTALL)
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_documents_tell_what_is_tested_here() -> None:
+    """The function that the README gives to apps is the one that `lastOnly` uses."""
+    files = ("tests/node/last_message.mjs", "README.md", "docs/protocols/ai-sdk.md")
+    found = [SNIPPET.search((ROOT / file).read_text(encoding="utf-8")) for file in files]
+    assert len({" ".join(match[0].split()) for match in found if match}) == 1
+    assert all(found)
+
+
+@dataclass(frozen=True)
+class LastOnly:
+    """A conversation of a client that sends only the last message, and how it ends."""
+
+    id: str
+    steps: tuple[Step, ...]
+    ends: str
+    requests: int
+
+
+LAST_ONLY = [
+    LastOnly("messages", (COUNT, send("hello")), "You said: hello", 2),
+    LastOnly("an approval", (send("hi"), ERASE, APPROVE), 'Done: erase {"erased": "page"}', 3),
+    LastOnly(
+        "a tool of the client",
+        (send("hi"), send("locate"), {"do": "output", "output": {"city": "Rome"}}, send("bye")),
+        "You said: bye",
+        4,
+    ),
+    LastOnly(
+        "several questions",
+        (send("batch"), {"do": "output", "output": "Rome"}, APPROVE),
+        'Done: count {"count": 1}; erase {"erased": "page"}; locate {"result": "Rome"}',
+        3,
+    ),
+    LastOnly(
+        "a reload before an answer",
+        (ERASE, RELOAD, APPROVE, send("bye")),
+        "You said: bye",
+        3,
+    ),
+]
+
+
+@pytest.mark.parametrize("case", LAST_ONLY, ids=lambda case: case.id)
+def test_the_last_message_is_enough(play: Player, server: Server, case: LastOnly) -> None:
+    """Send, answer, go on: as with the whole history, and nothing is taken back by mistake."""
+    chat = new_id()
+    result = play(*case.steps, app="diary", id=chat, lastOnly=True)
+    assert result.text.strip().endswith(case.ends)
+    posts = [request["body"] for request in result.posts]
+    assert [len(body["messages"]) for body in posts] == [1] * len(posts)
+    assert "data-rewound" not in json.dumps(result.messages)
+    stored = server.http.get(f"{server.chat('diary')}/{chat}/messages").json()
+    assert [m["id"] for m in stored] == [m["id"] for m in result.messages]
+
+
+def test_a_running_answer_is_resumed_without_the_history(play: Player) -> None:
+    """The page is loaded again while an answer runs."""
+    gate = new_id("gate")
+    result = play(
+        send("hello"),
+        send(f"say [{gate}] more", cut={"chunks": 4}),
+        {"do": "resume", "hold": {"chunks": 4}},
+        open_gate(gate),
+        RELEASE,
+        app="diary",
+        lastOnly=True,
+    )
+    assert len(result.messages) == 4
+    assert result.status == "ready"

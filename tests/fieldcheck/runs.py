@@ -28,6 +28,7 @@ from adk_prism.runlog.entry import (
     RunEnded,
     RunTakenOver,
     SpeakerInterrupted,
+    Warned,
 )
 
 RECORDINGS = Path(__file__).parent.parent / "recordings" / "raw"
@@ -69,6 +70,9 @@ def scenes() -> Iterator[Run]:
     yield Run("captured", [captured, *records([text("so")])[1:]])
     other = records([text("no", partial=True)])[1:]
     yield Run("taken over", [*begun, RunTakenOver(epoch=1), *other])
+    warned = Warned(code="tools-ignored", text="They were ignored.")
+    again = msgspec.structs.replace(STARTED, rewound=["m-1", "run-0"], warnings=[warned])
+    yield Run("in the place of others", [again, *records([text("so")])[1:]])
     stranger = b'{"author":"agent","content":{"parts":[{"hologram":{"a":1}}]}}'
     yield Run("a part that nobody knows", ended([STARTED, AgentEvent(stranger)]))
     for approved in (True, False):

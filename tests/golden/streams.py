@@ -103,7 +103,8 @@ async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[F
         head = entries[0].record
         assert isinstance(head, RunStarted)
         origin = head.origin
-        await log.append(RunId(head.run), [entry.record for entry in entries])
+        records, times = [e.record for e in entries], [e.time for e in entries]
+        await log.append(RunId(head.run), records, times=times)
     assert origin is not None
     chats = Chats(log)
     (turn,) = await chats.turns(origin)

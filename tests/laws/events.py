@@ -16,6 +16,7 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    Warned,
 )
 
 Json = dict[str, Any]
@@ -88,7 +89,15 @@ def entries(
     """A run of these events; without an outcome it is folded, as for a capture."""
     if captured is None:
         captured = outcome is None and continues is None
-    started = RunStarted(run=RUN, origin=ORIGIN, continues=continues, derived=captured)
+    said = not captured and continues is None
+    started = RunStarted(
+        run=RUN,
+        origin=ORIGIN,
+        continues=continues,
+        derived=captured,
+        rewound=["m-1", "run-0"] if said else [],
+        warnings=[Warned(code="tools-ignored", text="They were ignored.")] if said else [],
+    )
     run = [Entry(1, 0.0, started)]
     for item in events:
         run.append(Entry(len(run) + 1, float(len(run)), _record(item)))

@@ -7,6 +7,7 @@
 //   client       "plain" (default), or "react": the Chat of @ai-sdk/react (not for ai-6.0.0)
 //   id           the chat id; made up when absent
 //   messages     UIMessages to begin with
+//   lastOnly     true: send the body of last_message.mjs instead of the whole history
 //   headers, body   extras of every request of the transport
 //   auto         sendAutomaticallyWhen: of "tools", "approvals"; both when absent, [] for none
 //   clientTools  {<tool>: {output} | {errorText}}: answered as soon as they are called
@@ -19,6 +20,7 @@
 //   send *       {text, files?}
 //   edit *       {message, text}   message: the id, or the index in the chat (-1: the last)
 //   regenerate * {message?}
+//   keep         {messages}: setMessages with only so many of the first ones
 //   continue *   sendMessage() without a message, for auto: []
 //   approve      {tool?, first?}   every pending approval, or those of a tool, or the first of them
 //   deny         {tool?, first?, reason?}

@@ -1,4 +1,5 @@
 // A scripted conversation over the SDK's real chat. chat.mjs has the script format.
+import { prepareSendMessagesRequest } from './last_message.mjs';
 import { loadSdk, makeChat } from './sdk.mjs';
 import { QUIET_TURNS, turn } from './turns.mjs';
 import { Wire } from './wire.mjs';
@@ -37,12 +38,13 @@ export class Conversation {
 
   /** Go on in a new chat that shows `messages`, as a freshly loaded page does. */
   enter(messages) {
-    const { url: api, headers, body } = this.script;
+    const { url: api, headers, body, lastOnly } = this.script;
     const { fetch } = this.wire;
+    const options = { api, headers, body, fetch, ...(lastOnly && { prepareSendMessagesRequest }) };
     this.chat = this.construct({
       id: this.id,
       messages,
-      transport: new this.ai.DefaultChatTransport({ api, headers, body, fetch }),
+      transport: new this.ai.DefaultChatTransport(options),
       sendAutomaticallyWhen: this.#sendsAutomatically,
       onToolCall: ({ toolCall }) => this.#runClientTool(toolCall),
       onData: part => { this.data.push(copy(part)); },

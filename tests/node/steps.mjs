@@ -38,6 +38,10 @@ export const STEPS = {
     return conversation.run(request, step);
   },
 
+  keep: (conversation, { messages }) => {
+    conversation.chat.messages = conversation.chat.messages.slice(0, messages);
+  },
+
   continue: (conversation, step) => conversation.run(
     () => conversation.chat.sendMessage(undefined, optionsOf(step)), step),
 

@@ -11,7 +11,16 @@ from typing import Literal, dataclass_transform
 from msgspec import Raw, Struct
 
 from adk_prism.facts.proof_model import Proof
-from adk_prism.runlog.entry import NOTHING, Agent, Decision, NodeKind, NodeStatus, Origin, Outcome
+from adk_prism.runlog.entry import (
+    NOTHING,
+    Agent,
+    Decision,
+    NodeKind,
+    NodeStatus,
+    Origin,
+    Outcome,
+    Warned,
+)
 
 BlockKind = Literal["text", "reasoning", "transcript"]
 
@@ -58,6 +67,10 @@ class MessageBegan(_Fact):
     decisions: dict[str, Decision]
     resumes: list[str]
     """The nodes that asked and now go on, by name."""
+    rewound: list[str] = []
+    """Ids of the messages in whose place this turn is."""
+    warnings: list[Warned] = []
+    """What of the request was ignored."""
 
 
 class MessageEnded(_Fact):

@@ -148,6 +148,8 @@ class Reader:
                 dict(continues.open_calls) if continues else {},
                 dict(continues.decisions) if continues else {},
                 _resumed(record),
+                list(record.rewound),
+                list(record.warnings),
             ),
         ]
         if continues:

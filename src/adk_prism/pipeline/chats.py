@@ -58,6 +58,15 @@ class Turn(Struct, frozen=True):
         return self.live and not self.last.head.live
 
 
+class History(Struct, frozen=True):
+    """A chat: what is in it, and what was taken back."""
+
+    turns: list[Turn]
+    """Oldest first."""
+    taken_back: list[Turn]
+    """Each with its first run only."""
+
+
 class Chats:
     """Reads chats from a log."""
 
@@ -68,9 +77,20 @@ class Chats:
 
     async def turns(self, origin: Origin) -> list[Turn]:
         """Return the live turns of a chat, oldest first."""
+        return fold_turns(await self._runs(origin))
+
+    async def history(self, origin: Origin) -> History:
+        """Return the live turns of a chat, and those that were taken back."""
+        runs = await self._runs(origin)
+        turns = fold_turns(runs)
+        live = {turn.message for turn in turns}
+        began = [Turn(run.head.run, [run]) for run in runs if _is_turn(run.head)]
+        gone = [turn for turn in began if turn.message not in live]
+        return History(turns, [turn for turn in gone if turn.first.head.continues is None])
+
+    async def _runs(self, origin: Origin) -> list[ChatRun]:
         summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
-        runs = [ChatRun(summary, await self.beginning(summary.run)) for summary in summaries]
-        return fold_turns(runs)
+        return [ChatRun(summary, await self.beginning(summary.run)) for summary in summaries]
 
     async def beginning(self, run: RunId) -> RunStarted:
         """Return how a run began, without the state it began with. Raise `NotFound` or `Gone`."""
@@ -123,7 +143,7 @@ def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
         if head.replaces:
             kept = next((i for i, t in enumerate(turns) if t.message == head.replaces), len(turns))
             del turns[kept:]
-        if head.kind != "turn" or head.uploaded:
+        if not _is_turn(head):
             continue
         if head.continues is None:
             turns.append(Turn(head.run, [run]))
@@ -132,6 +152,10 @@ def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
         if turn is not None:
             turn.runs.append(run)
     return turns
+
+
+def _is_turn(head: RunStarted) -> bool:
+    return head.kind == "turn" and not head.uploaded
 
 
 def decided_later(turn: Turn, index: int) -> dict[str, Decision]:

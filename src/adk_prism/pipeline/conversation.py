@@ -18,13 +18,14 @@ from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.facts.pending import Pending
 from adk_prism.pipeline import answers as matching
-from adk_prism.pipeline.chats import Chats, Turn
+from adk_prism.pipeline.chats import Chats, History, Turn
 from adk_prism.pipeline.deeds import Action, Deed, Note, forget
 from adk_prism.pipeline.gate import Gate, Policy
+from adk_prism.pipeline.lineage import kept_turns, taken_ids
 from adk_prism.pipeline.prepared import Held, Prepared
 from adk_prism.pipeline.runs import Runs
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate
-from adk_prism.runlog.entry import Decision, Origin, RunId, to_raw
+from adk_prism.runlog.entry import BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial import REASON
@@ -45,6 +46,8 @@ class Start(Struct, frozen=True, kw_only=True):
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     custom_metadata: Mapping[str, Any] = {}
+    client_tools: Sequence[BroughtTool] = ()
+    warnings: Sequence[Warned] = ()
 
 
 class Conversations:
@@ -82,13 +85,17 @@ class Conversations:
     # -------------------------------------------------------------- a chat's messages
 
     async def submit(self, start: Start, message: NewMessage) -> RunId:
-        """Say something; a message whose id the chat knows takes that one's place."""
+        """Say something; a message whose id the chat knows takes that one's place.
+
+        What the chat has after the message before it is taken back first (`lineage`).
+        """
         async with self._alone(start):
             await self._apps.sessions(start.origin.app).ensure(start.origin)
-            turns = await self._chats.turns(start.origin)
-            again = next((t for t in turns if t.user_message == message.message_id), None)
-            if again is not None:
-                return await self._retake(start, turns, again, message)
+            history = await self._chats.history(start.origin)
+            turns = history.turns
+            kept = await kept_turns(self._chats, history, message)
+            if kept < len(turns):
+                return await self._retake(start, turns, kept, message)
             answered = await self._answer_request(start, turns, message)
             if answered is not None:
                 return answered
@@ -101,14 +108,19 @@ class Conversations:
         start: Start,
         message: NewMessage,
         *,
-        replaces: str = "",
         before: Callable[[], Awaitable[None]] | None = None,
+        **about: Any,
     ) -> RunId:
         content = read_content(message.content)
 
         def make(run: RunId) -> EventSource:
             request = self._request(
-                start, run, message=content, message_id=message.message_id, replaces=replaces
+                start,
+                run,
+                message=content,
+                message_id=message.message_id,
+                extras=message.extras,
+                **about,
             )
             return self._source(start, request, before)
 
@@ -136,6 +148,7 @@ class Conversations:
                 run,
                 invocation=invocation,
                 message_id=message.message_id,
+                extras=message.extras,
                 typed=read_content(message.content),
                 answers=matching.call_answers(pending, answers),
             )
@@ -148,28 +161,30 @@ class Conversations:
     async def regenerate(self, start: Start, wish: Regenerate) -> RunId:
         """Answer a message again, as if it had never been answered. Raise `NotFound`, `Conflict`."""
         async with self._alone(start):
-            turns = await self._chats.turns(start.origin)
-            turn = _find(turns, wish.message_id)
-            head = turn.first.head
+            history = await self._chats.history(start.origin)
+            at = _find(history, wish.message_id)
+            head = history.turns[at].first.head
             if not bytes(head.message):
                 raise Conflict("This answer does not follow a message that could be asked again.")
             message = NewMessage(
-                message_id=head.message_id, content=head.message, text="", responses={}
+                message_id=head.message_id, content=head.message, text="", extras=head.extras
             )
-            return await self._retake(start, turns, turn, message)
+            return await self._retake(start, history.turns, at, message)
 
     async def _retake(
-        self, start: Start, turns: Sequence[Turn], turn: Turn, message: NewMessage
+        self, start: Start, turns: Sequence[Turn], kept: int, message: NewMessage
     ) -> RunId:
+        """Say something in the place of all turns after the kept ones."""
+        turn, earlier, void = turns[kept], turns[:kept], turns[kept:]
         first = turn.first
-        earlier = turns[: turns.index(turn)]
         if any(r.summary.invocation == first.summary.invocation for t in earlier for r in t.runs):
             raise Conflict(
                 "This message belongs to a task that began earlier; take back the task's first message."
             )
         sessions = self._apps.sessions(start.origin.app)
         runner = self._apps.runner(start.origin.app)
-        taken = [run.summary.invocation for t in turns[len(earlier) :] for run in t.runs]
+        taken = [run.summary.invocation for t in void for run in t.runs]
+        rewound = await taken_ids(self._chats, void, message.message_id)
 
         async def rewind() -> None:
             # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
@@ -178,7 +193,7 @@ class Conversations:
                 state = (await self._chats.head(first.summary.run)).state
                 await sessions.rewind(runner, start.origin, stored, state)
 
-        run = await self._say(start, message, replaces=turn.message, before=rewind)
+        run = await self._say(start, message, replaces=turn.message, rewound=rewound, before=rewind)
         deed = Deed(action="message taken back", origin=start.origin, run=run, about=turn.message)
         await self._note(deed)
         return run
@@ -300,6 +315,8 @@ class Conversations:
             streaming=start.streaming,
             state_delta=start.state_delta,
             custom_metadata=start.custom_metadata,
+            client_tools=start.client_tools,
+            warnings=start.warnings,
             **about,
         )
 
@@ -327,12 +344,15 @@ class Conversations:
         return Prepared(source, digest=start.digest) if start.digest else source
 
 
-def _find(turns: Sequence[Turn], message_id: str) -> Turn:
-    if not message_id and turns:
-        return turns[-1]
-    for turn in turns:
+def _find(history: History, message_id: str) -> int:
+    """Return which turn a message belongs to; the last one, if none is named."""
+    if not message_id and history.turns:
+        return len(history.turns) - 1
+    for index, turn in enumerate(history.turns):
         if message_id in (turn.message, turn.user_message):
-            return turn
+            return index
+    if any(message_id in (turn.message, turn.user_message) for turn in history.taken_back):
+        raise Conflict("That message was taken back; load the chat's messages again.")
     raise NotFound("There is no such message in this chat.")
 
 

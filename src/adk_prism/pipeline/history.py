@@ -157,15 +157,19 @@ def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStar
     if continues is not None:
         message = ids.get(continues.message)
         continues = structs.replace(continues, message=message) if message else None
+    is_foreign = head.uploaded or head.foreign
     return structs.replace(
         head,
         run=ids[head.run],
         origin=origin,
         continues=continues,
         replaces="",
+        rewound=[],
+        extras={} if is_foreign else head.extras,
+        client_tools=[] if is_foreign else head.client_tools,
         digest="",
         uploaded=False,
-        foreign=head.uploaded or head.foreign,
+        foreign=is_foreign,
     )
 
 

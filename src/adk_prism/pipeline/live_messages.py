@@ -50,7 +50,7 @@ async def live_messages(chats: Chats, run: RunId, dialect: str, files: FileLinks
     projection = protocol("ai-sdk", dialect, files).make()
     async for entry in chats.entries(run):
         for item in reader.feed(entry):
-            folded.hear(item)
+            folded.hear(item, entry.time)
         for frame in projection.feed(entry):
             folded.take(frame)
     return [message for message in folded.messages if message]
@@ -64,21 +64,21 @@ class _Messages:
         self._frames: list[Frame] | None = None
         self._place = 0
 
-    def hear(self, item: fact.Fact) -> None:
+    def hear(self, item: fact.Fact, time: float) -> None:
         """Take what the user says."""
         if isinstance(item, fact.UserSpoke):
-            self._add(item.message, item.text)
+            self._add(item.message, item.text, time)
         elif isinstance(item, fact.InputTranscribed):
             if item.utterance in self._heard:
                 self._heard[item.utterance]["parts"][0]["text"] = item.text
             else:
                 # An utterance is counted within its run, and a chat may have many runs.
                 name = f"{self._run}-{item.utterance}"
-                self._heard[item.utterance] = self._add(name, item.text)
+                self._heard[item.utterance] = self._add(name, item.text, time)
 
-    def _add(self, name: str, text: str) -> Json:
+    def _add(self, name: str, text: str, time: float) -> Json:
         said: Raw = to_raw({"parts": [{"text": text}]})
-        message = user_message(name, said)
+        message = user_message(name, said, time)
         assert message is not None
         self.messages.append(message)
         return message

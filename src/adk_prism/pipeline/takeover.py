@@ -321,6 +321,7 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
         invocation=head.invocation,
         streaming=head.streaming,
         continues=head.continues,
+        client_tools=head.client_tools,
         custom_metadata={
             name: msgspec.json.decode(value) for name, value in head.custom_metadata.items()
         },

@@ -79,6 +79,22 @@ class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: int = 0
 
 
+class BroughtTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool that the client declared with its request, and runs."""
+
+    name: str
+    description: str = ""
+    parameters: Raw = NOTHING
+    """A JSON Schema."""
+
+
+class Warned(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of a request was ignored, and why."""
+
+    code: str
+    text: str
+
+
 class RunStarted(_Record):
     """The first record of every run."""
 
@@ -90,6 +106,13 @@ class RunStarted(_Record):
     """The user's content (genai `Content` JSON), empty for a continuation or a capture."""
     message_id: str = ""
     """The client's id of the user's message, so that history gives it back."""
+    extras: dict[str, Raw] = {}
+    """What the client sent with the user's message and the model is not given: `metadata`; `parts`, data
+    parts and their places among the others; `system`, messages before it."""
+    client_tools: list[BroughtTool] = []
+    """Tools that the client brought."""
+    warnings: list[Warned] = []
+    """What of the request was ignored."""
     streaming: bool = True
     live: bool = False
     """The run is a live connection: it holds many messages, each a turn of the agent."""
@@ -103,6 +126,8 @@ class RunStarted(_Record):
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
     """Id of the message that was taken back (regenerate, edit, rewind): it and all after are void."""
+    rewound: list[str] = []
+    """Ids of the chat messages that went with it, the user's and the assistant's, oldest first."""
     digest: str = ""
     """Of the request that started the run under an idempotency key."""
     derived: bool = False

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -26,7 +27,8 @@ from fastapi import APIRouter, FastAPI
 from adk_prism.diagnostics import Report
 from adk_prism.server import home, page
 from adk_prism.server.context import Context
-from adk_prism.server.guards.body_limit import BodyLimit
+from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
+from adk_prism.server.guards.chat_body import CHAT_PATH
 from adk_prism.server.guards.guard import Guard
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.identify import Identify
@@ -164,8 +166,7 @@ def assemble(context: Context) -> FastAPI:
     add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings
-    uploads = {recordings.PATH: ("--upload-limit", settings.upload_limit)}
-    app.add_middleware(BodyLimit, limit=settings.body_limit, other=uploads)
+    app.add_middleware(BodyLimit, limit=settings.body_limit, other=_path_limits(settings))
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
     limits = settings.limits(known=context.identity.required)
     if any(limits):
@@ -178,6 +179,14 @@ def assemble(context: Context) -> FastAPI:
     app.add_middleware(Observe, calls=context.operations.calls)
     app.add_middleware(ResumeAddress)
     return app
+
+
+def _path_limits(settings: Settings) -> list[PathLimit]:
+    history = max(settings.history_limit, settings.body_limit)
+    return [
+        PathLimit(re.compile(re.escape(recordings.PATH)), "--upload-limit", settings.upload_limit),
+        PathLimit(CHAT_PATH, "--history-limit", history),
+    ]
 
 
 def lifespan_of(

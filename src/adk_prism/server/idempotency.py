@@ -29,14 +29,20 @@ class Idempotency:
         self._log = log
         self._keys = keys or Gate()
 
-    async def once(self, key: str, scope: str, body: bytes, begin: Begin) -> RunId:
-        """Start a run, or return the one that this key started. Raise `Unprocessable` for another body."""
+    async def once(
+        self, key: str, scope: str, body: bytes, begin: Begin, *, digest: str = ""
+    ) -> RunId:
+        """Start a run, or return the one that this key started. Raise `Unprocessable` for another body.
+
+        `digest`: the SHA-256 of the body, where only a part of it was kept.
+        """
         if not key:
             return await begin(None, "")
         if len(key) > LONGEST_KEY or not key.isprintable():
             raise UsageError(f"An Idempotency-Key has 1 to {LONGEST_KEY} printable characters.")
         named = hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest()
-        run, digest = RunId(f"run-{named[:32]}"), hashlib.sha256(body).hexdigest()
+        run = RunId(f"run-{named[:32]}")
+        digest = digest or hashlib.sha256(body).hexdigest()
         async with self._keys.quiet(Origin(app="", user="", session=run)):
             known = await self._digest(run)
             if known is None:

@@ -173,6 +173,10 @@ class Settings:
         ),
     ] = "retry"
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
+    history_limit: Annotated[
+        int,
+        Option(SIZE, "largest body of a chat request, with the history that clients send along"),
+    ] = 64 * 1024**2
     upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
         64 * 1024**2
     )

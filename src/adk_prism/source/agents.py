@@ -34,6 +34,11 @@ def list_agents(root: BaseNode) -> list[Agent]:
     return [_described(node) for node in _walk(root)]
 
 
+def walk_agents(root: BaseNode) -> Iterator[BaseNode]:
+    """Yield the root and every agent and workflow below it, each object once."""
+    return _walk(root)
+
+
 def _described(node: BaseNode) -> Agent:
     tools = len(node.tools) if isinstance(node, LlmAgent) else 0
     return Agent(name=node.name, model=model_of(node), tools=tools)

@@ -15,7 +15,7 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import NOTHING, Continues, Origin, is_absent
+from adk_prism.runlog.entry import NOTHING, BroughtTool, Continues, Origin, Warned, is_absent
 from adk_prism.source.denial import REASON
 from adk_prism.source.plain_json import replace_unstorable, storable
 
@@ -72,6 +72,10 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     may_be_empty: bool = False
     """The message may have no parts: ADK's own routes run the agent all the same."""
     message_id: str = ""
+    extras: Mapping[str, Raw] = {}
+    """What was sent with the message for the client's own use."""
+    client_tools: Sequence[BroughtTool] = ()
+    warnings: Sequence[Warned] = ()
     typed: types.Content | None = None
     """What the person said, where that is not the message but became one of the answers."""
     streaming: bool = True
@@ -79,6 +83,7 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """Applied before the run, like ADK's PATCH: the agent's first step sees it, and it stays."""
     continues: Continues | None = None
     replaces: str = ""
+    rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
     decisions: Sequence[ApprovalAnswer] = ()
     custom_metadata: Mapping[str, Any] = {}

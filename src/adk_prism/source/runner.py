@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from uuid import uuid4
 
+import msgspec
 import pydantic
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.events.event import Event
@@ -34,6 +35,7 @@ from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.cached_prefix import after_prefix
+from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.contract import Emit
 from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
@@ -144,11 +146,17 @@ class RunnerSource:
             else serialised(running, self._serialiser)
         )
         try:
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+            with self._client_tools(call.invocation):
+                async with aclosing(events):
+                    async for event in events:
+                        yield event
         except BaseExceptionGroup as group:
             raise first_cause(group) from group
+
+    def _client_tools(self, invocation: str) -> AbstractContextManager[None]:
+        """Give the tools that the client brought to the agents, if the app says so."""
+        tools, declared = self._request.client_tools, declared_tools(self._runner)
+        return declared.brought(invocation, tools) if tools and declared else nullcontext()
 
     def _tap(self, emit: Emit, started: RunStarted) -> Tap:
         watch_nodes(self._runner)
@@ -257,12 +265,16 @@ class RunnerSource:
             invocation=call.invocation,
             message=content_json(said) if said is not None else NOTHING,
             message_id=request.message_id,
+            extras=values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()}),
+            client_tools=list(request.client_tools),
+            warnings=list(request.warnings),
             streaming=request.streaming,
             agents=self._agents,
             state=state_json(session.state),
             custom_metadata=values_json(request.custom_metadata),
             continues=_redacted(request.continues),
             replaces=request.replaces,
+            rewound=list(request.rewound),
             version=VERSION,
         )
 

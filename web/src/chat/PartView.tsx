@@ -60,6 +60,10 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
       return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
+    case 'data-rewound': // those messages are no longer shown
+      return null;
+    case 'data-warning':
+      return <Notes.WarningNote data={part.data} />;
     case 'data-approval-response': // dialect 5, which this page does not speak
       return null;
     case 'data-approval-request':

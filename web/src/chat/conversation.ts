@@ -4,7 +4,7 @@
  */
 import { Chat } from '@ai-sdk/react';
 import type { FileUIPart } from 'ai';
-import { explain, Problem, readProblem } from '../app/problem';
+import { explain, readProblem } from '../app/problem';
 import { getJson, send } from '../app/request';
 import { draftKey, keepDraft } from './draft';
 import { isAnswered, type Message } from './message';
@@ -250,11 +250,9 @@ export class Conversation {
   /** Return what the server knows of this chat; null where it cannot be asked, or the chat is gone. */
   private async history(): Promise<Message[] | null> {
     try {
-      return await getJson<Message[]>(chatAddress(this.where, 'messages'));
-    } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 404) return null;
-      if (this.chat.messages.length <= 1) return []; // Its first message did not arrive, so it never was.
-      this.setLink({ kind: 'gone' });
+      const told = await getJson<Message[]>(chatAddress(this.where, 'messages'));
+      return told.length > 0 || (await this.isThere()) ? told : null;
+    } catch {
       return null;
     }
   }

@@ -200,12 +200,14 @@ export type PrismProof = {
   omitted?: number;
 };
 
-/** What `message.metadata` holds; all but `runId` comes with the message's end. */
+/** What `message.metadata` holds; all but `runId` and `createdAt` comes with the message's end. */
 export type PrismMetadata = {
   /** The run that wrote the message last: its id in `/api/runs/{run}`. */
   runId: string;
   /** The message was read from an ADK session or a capture, and not recorded while it ran: streamed fragments and the times of agents and tools are not known. */
   derived?: boolean;
+  /** When the message began, in milliseconds since 1970 (`new Date(createdAt)`), by the log's clock; there from the first chunk on, too. A user's message has it in the history. */
+  createdAt?: number;
   /** Tokens, summed over the run's model calls, and each call's own counts. */
   usage?: PrismUsage;
   /** The model that answered last, as it names itself. */
@@ -270,6 +272,10 @@ export type PrismDataParts = {
   'input-transcription': { text: string; final: boolean };
   /** Another process goes on with the run. `superseded`: ids of text and reasoning blocks that are said anew; `inDoubt`: calls that may have run twice. */
   'prism-takeover': { epoch: number; superseded: string[]; inDoubt?: string[] };
+  /** This message takes the place of these, the user's and the assistant's, oldest first; what came after them is gone too. The log keeps their runs. */
+  'rewound': { messageIds: string[] };
+  /** Something of the request was ignored: its tools (`tools-ignored`), or its system message (`system-ignored`). */
+  'warning': { code: string; message: string };
   /** The speaker was cut off. */
   'interrupted': { author: string };
   /** A node or agent failed; the run may have survived it. */

@@ -16,7 +16,8 @@ export function sendAddress(app: string): string {
   return `${path('api', 'chat', app)}?dialect=${DIALECT}`;
 }
 
-/** The body of a request: the server keeps the history, so only the message in question is sent. */
+/** The body of a request: the server keeps the history, so only the message in question is sent, and which one
+ * it follows. */
 export function sendBody(
   where: Where,
   messages: readonly Message[],
@@ -25,5 +26,6 @@ export function sendBody(
 ): Record<string, unknown> {
   const continued = messages.find((message) => message.id === messageId && message.role === 'assistant');
   const sent = continued ?? messages.at(-1);
-  return { id: where.session, userId: where.user, trigger, messageId, messages: sent ? [sent] : [] };
+  const parentId = sent && messages[messages.lastIndexOf(sent) - 1]?.id;
+  return { id: where.session, userId: where.user, trigger, messageId, messages: sent ? [sent] : [], parentId };
 }

@@ -34,4 +34,6 @@ test('only the message in question is sent', () => {
   expect(sendBody(WHERE, [user, assistant, user], 'submit-message', undefined).messages).toEqual([user]);
   expect(sendBody(WHERE, [user, assistant, user], 'submit-message', 'a').messages).toEqual([assistant]);
   expect(sendBody(WHERE, [], 'regenerate-message', undefined).messages).toEqual([]);
+  expect(sendBody(WHERE, [user, assistant, user], 'submit-message', undefined).parentId).toBe(assistant.id);
+  expect(sendBody(WHERE, [user], 'submit-message', undefined).parentId).toBeUndefined();
 });

@@ -101,6 +101,16 @@ SENT = {
         "anew; `inDoubt`: calls that may have run twice.",
         keyed=True,
     ),
+    "rewound": DataPart(
+        "{ messageIds: string[] }",
+        "This message takes the place of these, the user's and the assistant's, oldest first; what came "
+        "after them is gone too. The log keeps their runs.",
+    ),
+    "warning": DataPart(
+        "{ code: string; message: string }",
+        "Something of the request was ignored: its tools (`tools-ignored`), or its system message "
+        "(`system-ignored`).",
+    ),
     "interrupted": DataPart("{ author: string }", "The speaker was cut off."),
     "error": DataPart(
         "{ code: string; author: string; path: string; message?: string }",

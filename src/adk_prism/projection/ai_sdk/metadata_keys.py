@@ -15,7 +15,9 @@ class MetadataKey(Struct, frozen=True):
     shape: str
     doc: str
     always: bool = False
-    """There from the message's first chunk on; all others come with its end."""
+    """There from the message's first chunk on."""
+    first: bool = False
+    """Comes with the message's first chunk, where there is something to say; all others come with its end."""
 
 
 METADATA_KEYS = {
@@ -26,6 +28,13 @@ METADATA_KEYS = {
         "boolean",
         "The message was read from an ADK session or a capture, and not recorded while it ran: streamed "
         "fragments and the times of agents and tools are not known.",
+        first=True,
+    ),
+    "createdAt": MetadataKey(
+        "number",
+        "When the message began, in milliseconds since 1970 (`new Date(createdAt)`), by the log's clock; "
+        "there from the first chunk on, too. A user's message has it in the history.",
+        first=True,
     ),
     "usage": MetadataKey(
         "PrismUsage", "Tokens, summed over the run's model calls, and each call's own counts."

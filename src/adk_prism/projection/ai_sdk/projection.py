@@ -56,6 +56,7 @@ from adk_prism.projection.ai_sdk.frames import (
 from adk_prism.projection.ai_sdk.metadata import Metadata
 from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
+from adk_prism.projection.ai_sdk.user_message import milliseconds
 from adk_prism.runlog.entry import Decision, Entry, RunEnded
 
 _NULL = Raw(b"null")
@@ -99,6 +100,7 @@ class AiSdkProjection:
         self._metadata = Metadata()
         self._run = ""
         self._cursor = 0
+        self._time = 0.0
         self._streamed: set[str] = set()
         self._delegated: dict[str, None] = {}
         """Calls that run an agent and have no answer yet, in order."""
@@ -120,6 +122,7 @@ class AiSdkProjection:
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
         self._cursor = entry.cursor
+        self._time = entry.time
         out: list[Frame] = []
         for item in self._reader.feed(entry):
             if type(item) is BlockGrew:  # most facts are this one
@@ -156,10 +159,13 @@ class AiSdkProjection:
             self._is_told, self._message = True, item.message
             self._steps, self._metadata = Steps(), Metadata()
         if self._scope.opens:
-            told: dict[str, Any] = {"runId": item.run}
+            told = {"runId": item.run, **self._created(item)}
             out.append(Start(item.message, told | ({"derived": True} if self._captured else {})))
         else:
             out.append(MessageMetadata({"runId": item.run}))
+        if item.rewound:
+            out.append(_data("rewound", {"messageIds": item.rewound}))
+        out.extend(_data("warning", {"code": w.code, "message": w.text}) for w in item.warnings)
         if not self._dialect.approvals:
             for call, given in item.decisions.items():
                 self._decide_beside(given.approval, call, given.approved, given.reason, out)
@@ -168,6 +174,10 @@ class AiSdkProjection:
                 ToolApprovalResponse(given.approval, given.approved, given.reason or UNSET)
                 for given in item.decisions.values()
             )
+
+    def _created(self, item: fact.MessageBegan) -> dict[str, Any]:
+        """Return when a message began; whoever goes on with one knows it."""
+        return {} if item.continued or self._time <= 0 else {"createdAt": milliseconds(self._time)}
 
     def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
         if not self._live or self._is_end:

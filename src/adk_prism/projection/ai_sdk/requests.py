@@ -1,9 +1,9 @@
 """What an AI SDK client asks for: read leniently, and not trusted.
 
 Follows what `DefaultChatTransport` of ai 5, 6 and 7 posts. Unknown keys and parts are passed over, since
-clients and apps add their own. Of the history that comes along only the last message is looked at, and
-of that only what it adds: the server's own session is the history. Whether an answer is wanted, and by
-whom, is decided where the pending calls are.
+clients and apps add their own. Of the history that comes along only the last message is read, and of the
+others their ids: the server's own session is the history, and the ids say where in it the client is.
+Which turn they name, and whether an answer is wanted, is decided where the log is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,18 @@ from adk_prism.runlog.entry import Decision, to_raw
 
 Json = dict[str, Any]
 
+LARGEST_EXTRAS = 64 * 1024
+"""Bytes of what a message carries for its client's own use; it is in the log and in every history."""
+
+
+class Before(Struct, frozen=True, kw_only=True):
+    """What the client shows before its message."""
+
+    ids: tuple[str, ...] = ()
+    """Ids of the messages, the nearest last; an empty one for a message without id. None: not said."""
+    whole: bool = False
+    """These are all the messages there are, even if there are none."""
+
 
 class NewMessage(Struct, frozen=True, kw_only=True):
     """A user's message; it takes back an earlier one if that has its id."""
@@ -29,12 +41,16 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     text: str
     responses: dict[str, Raw] = {}
     """Answers to input and credential requests, by request id."""
+    before: Before = Before()
+    extras: dict[str, Raw] = {}
+    """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
 
 
 class Regenerate(Struct, frozen=True, kw_only=True):
-    """The last answer again, or the given one and all after it."""
+    """An answer again; all that came after it is taken back."""
 
     message_id: str
+    """Of the user's message or of the answer; empty for the last turn."""
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True):
@@ -60,6 +76,10 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     chat: str
     user: str
     action: NewMessage | Regenerate | Continuation
+    tools: Any = None
+    """The client's tools, as they came: `{name: {description, parameters}}`."""
+    has_system: bool = False
+    """It says what the model should be told."""
 
 
 def read_request(body: Any) -> ChatRequest:
@@ -68,46 +88,113 @@ def read_request(body: Any) -> ChatRequest:
         raise Unprocessable("The body is not a JSON object; expected {id, messages, trigger, …}.")
     chat, user = body.get("id"), body.get("userId", "user")
     if not isinstance(chat, str) or not chat:
-        raise Unprocessable("`id`, the chat's id, is missing or no text.")
+        raise Unprocessable("`id`, the chat's id, must be a string that is not empty.")
     if not isinstance(user, str):
-        raise Unprocessable("`userId` is no text.")
-    return ChatRequest(chat=chat, user=user, action=_read_action(body))
+        raise Unprocessable("`userId` must be a string.")
+    action = _read_action(body)
+    said = isinstance(action, NewMessage) and "system" in action.extras
+    return ChatRequest(
+        chat=chat,
+        user=user,
+        action=action,
+        tools=body.get("tools"),
+        has_system=said or bool(body.get("system")),
+    )
 
 
 def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
     trigger = body.get("trigger", "submit-message")
-    message_id = body.get("messageId") or ""
-    if not isinstance(message_id, str):
-        raise Unprocessable("`messageId` is no text.")
+    message_id = _text(body, "messageId")
+    messages = _messages(body)
     if trigger == "regenerate-message":
-        return Regenerate(message_id=message_id)
+        return Regenerate(message_id=message_id or _named_by(messages))
     if trigger != "submit-message":
         raise Unprocessable(
             f"Trigger {str(trigger)[:40]!r} is not known; expected submit-message or regenerate-message."
         )
-    last = _last_message(body)
-    if last.get("role") == "assistant":
+    last = _last_message(messages)
+    if last["role"] == "assistant":
         # Not by messageId: a continuation is whatever ends with the assistant's own message.
         return Continuation(message_id=_message_id(last), answers=list(_answers(last)))
-    return _new_message(last)
+    return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
 
 
-def _last_message(body: Json) -> Json:
+def _messages(body: Json) -> list[Any]:
+    """Return the posted messages; none where the client sent no list."""
     messages = body.get("messages")
     if messages is None and isinstance(body.get("message"), dict):
-        messages = [body["message"]]  # apps that send only the last one often name it so
-    last = messages[-1] if isinstance(messages, list) and messages else None
-    if not isinstance(last, dict):
-        raise Unprocessable("`messages` is empty or no list; expected the chat's UI messages.")
+        return [body["message"]]  # apps that send only the last one often name it so
+    if messages is not None and not isinstance(messages, list):
+        raise Unprocessable("`messages` must be a list of UI messages.")
+    return messages or []
+
+
+def _last_message(messages: list[Any]) -> Json:
+    if not messages or not isinstance(messages[-1], dict):
+        raise Unprocessable("`messages` must be a list of UI messages that is not empty.")
+    last: Json = messages[-1]
     if last.get("role") not in ("user", "assistant"):
-        raise Unprocessable("The last message has neither the role user nor assistant.")
+        raise Unprocessable(
+            "The last message must have the role user or assistant; a system message alone asks nothing."
+        )
     return last
+
+
+def _spoken(messages: list[Any]) -> list[Json]:
+    """Return the messages that are turns of the conversation: a system message is none."""
+    return [m for m in messages if isinstance(m, dict) and m.get("role") != "system"]
+
+
+def _system_before(messages: list[Any]) -> list[Json]:
+    """Return the system messages right before the last message: those further up came with another."""
+    found: list[Json] = []
+    for message in reversed(messages):
+        if not isinstance(message, dict) or message.get("role") != "system":
+            break
+        found.insert(0, message)
+    return found
+
+
+def _named_by(messages: list[Any]) -> str:
+    """Return the id of the message that a list ends with; empty where there is no list."""
+    if not messages:
+        return ""
+    spoken = _spoken(messages)
+    named = _message_id(spoken[-1]) if spoken else ""
+    if not named:
+        raise Unprocessable(
+            "The last of `messages` has no `id`, so it names no answer; send `messageId`."
+        )
+    return named
+
+
+def _before(body: Json, earlier: list[Any]) -> Before:
+    """Return what the client shows before its message: its list, or `parentId` where it sends no list."""
+    ids = tuple(_known_id(message) for message in _spoken(earlier))
+    parent, history = _text(body, "parentId"), body.get("history")
+    if history not in (None, "client"):
+        raise Unprocessable('`history` must be "client" (the list is the whole history) or absent.')
+    if parent and not (ids and ids[-1]):
+        ids = (*ids, parent)
+    return Before(ids=ids, whole=history == "client")
+
+
+def _known_id(message: Json) -> str:
+    found = message.get("id")
+    return found if isinstance(found, str) else ""
+
+
+def _text(body: Json, key: str) -> str:
+    found = body.get(key)
+    if found is not None and not isinstance(found, str):
+        raise Unprocessable(f"`{key}` must be a string.")
+    return found or ""
 
 
 def _message_id(message: Json) -> str:
     found = message.get("id") or ""
     if not isinstance(found, str):
-        raise Unprocessable("A message's `id` is no text.")
+        raise Unprocessable("A message's `id` must be a string.")
     return found
 
 
@@ -116,7 +203,7 @@ def _parts(message: Json) -> Iterator[Json]:
     if parts is None and isinstance(message.get("content"), str):
         parts = [{"type": "text", "text": message["content"]}]
     if not isinstance(parts, list):
-        raise Unprocessable("The last message has no list of `parts`.")
+        raise Unprocessable("The last message must have a list of `parts`.")
     for part in parts:
         if isinstance(part, dict) and isinstance(part.get("type"), str):
             yield part
@@ -125,8 +212,9 @@ def _parts(message: Json) -> Iterator[Json]:
 # --------------------------------------------------------------------------- a user's message
 
 
-def _new_message(message: Json) -> NewMessage:
+def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessage:
     found: list[Json] = []
+    kept: list[Json] = []
     responses: dict[str, Raw] = {}
     for part in _parts(message):
         if part["type"] == "text" and isinstance(part.get("text"), str):
@@ -137,6 +225,8 @@ def _new_message(message: Json) -> NewMessage:
             data = part.get("data")
             if isinstance(data, dict) and isinstance(data.get("id"), str):
                 responses[data["id"]] = to_raw(data.get("response"))
+        elif part["type"].startswith("data-"):
+            kept.append({"at": len(found) + len(kept), "part": part})
     if not found and not responses:
         raise Unprocessable("The message has neither text nor files.")
     return NewMessage(
@@ -144,7 +234,21 @@ def _new_message(message: Json) -> NewMessage:
         content=to_raw({"role": "user", "parts": found}),
         text="".join(part.get("text", "") for part in found),
         responses=responses,
+        before=before,
+        extras=_extras(message, kept, system),
     )
+
+
+def _extras(message: Json, kept: list[Json], system: list[Json]) -> dict[str, Raw]:
+    """Return what is kept of a message for its client. Raise `Unprocessable` for more than that may be."""
+    given = {"metadata": message.get("metadata"), "parts": kept, "system": system}
+    extras = {name: to_raw(value) for name, value in given.items() if value}
+    if sum(len(bytes(value)) for value in extras.values()) > LARGEST_EXTRAS:
+        raise Unprocessable(
+            f"The message's metadata, data parts and system messages are larger than {LARGEST_EXTRAS} bytes"
+            " together; keep them elsewhere and send their id."
+        )
+    return extras
 
 
 def _file(part: Json) -> Json:

@@ -234,7 +234,7 @@ def declarations() -> str:
 def _metadata() -> str:
     return _type(
         "PrismMetadata",
-        "What `message.metadata` holds; all but `runId` comes with the message's end.",
+        "What `message.metadata` holds; all but `runId` and `createdAt` comes with the message's end.",
         (
             (name if key.always else f"{name}?", key.shape, key.doc)
             for name, key in METADATA_KEYS.items()

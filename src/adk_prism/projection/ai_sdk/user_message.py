@@ -1,26 +1,69 @@
-"""A user's own turn as a UI message, from the content that ADK was given."""
+"""A user's own turn as UI messages, from how its run began.
+
+The content is what ADK was given. What the client sent for its own use comes back as it was: metadata, data
+parts at their places, and the system messages before it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.runlog.entry import RunStarted
+
+Json = dict[str, Any]
+
+FIRST = 1
+"""Cursor of the record in which a run has what the user said."""
 
 
-def user_message(message_id: str, content: Raw) -> dict[str, Any] | None:
-    """Return the UI message; None where the turn did not begin with words or files."""
-    if not bytes(content):
-        return None
-    tree = read_object(content)
-    parts = [shown for part in tree.get("parts") or () if (shown := _part(part)) is not None]
-    return {"id": message_id, "role": "user", "parts": parts} if parts else None
+def milliseconds(time: float) -> int:
+    """Return a log's time as `metadata.createdAt` has it: since 1970, as JavaScript counts."""
+    return round(time * 1000)
 
 
-def _part(part: dict[str, Any]) -> dict[str, Any] | None:
+def user_messages(message_id: str, head: RunStarted, time: float, files: FileLinks) -> list[Json]:
+    """Return what the user's client sent to begin a run; nothing where it was neither words nor files.
+
+    `files` links what is large in it to the run's file route.
+    """
+    parts = _parts(head.message, head.run, files)
+    extras = {name: msgspec.json.decode(value) for name, value in head.extras.items()}
+    for kept in extras.get("parts", ()):
+        parts.insert(kept["at"], kept["part"])
+    if not parts:
+        return []
+    shown = {"id": message_id, "role": "user", "parts": parts}
+    return [*extras.get("system", ()), _dated(shown, extras.get("metadata"), time)]
+
+
+def user_message(message_id: str, content: Raw, time: float = 0.0) -> Json | None:
+    """Return a content as a UI message; None where it has neither words nor files."""
+    parts = _parts(content, "", FileLinks())
+    return _dated({"id": message_id, "role": "user", "parts": parts}, None, time) if parts else None
+
+
+def _parts(content: Raw, run: str, files: FileLinks) -> list[Json]:
+    tree = read_object(content) if bytes(content) else {}
+    given = enumerate(tree.get("parts") or ())
+    return [shown for at, part in given if (shown := _part(part, run, at, files)) is not None]
+
+
+def _dated(message: Json, metadata: Any, time: float) -> Json:
+    """Add what the client said of a message, and when it came, if the client did not say when."""
+    if metadata is None:
+        metadata = {}
+    if isinstance(metadata, dict) and time > 0:
+        metadata = {"createdAt": milliseconds(time), **metadata}
+    return {**message, "metadata": metadata} if metadata else message
+
+
+def _part(part: Json, run: str, at: int, links: FileLinks) -> Json | None:
     if isinstance(part.get("text"), str):
         return {"type": "text", "text": part["text"]}
     blob, file = part.get("inlineData"), part.get("fileData")
@@ -29,8 +72,7 @@ def _part(part: dict[str, Any]) -> dict[str, Any] | None:
         return None
     media_type = held.get("mimeType") or UNKNOWN_TYPE
     if blob:
-        # Inline, whatever its size: it is what the client itself sent.
-        url = FileLinks().url("", 0, "", media_type, blob.get("data") or "", "")
+        url = links.url(run, FIRST, str(at), media_type, blob.get("data") or "", "")
     else:
         url = held.get("fileUri") or ""
     shown = {"type": "file", "mediaType": media_type, "url": url}

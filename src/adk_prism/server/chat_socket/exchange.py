@@ -31,7 +31,9 @@ from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
+from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
+from adk_prism.server.files.resent import with_own_files
 from adk_prism.server.guards.names import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.outbox import Outbox
@@ -188,6 +190,7 @@ class Exchange:
         origin = self._origin(asked.user, asked.chat)
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
         await check_state(self._context, self._app, delta or {})
+        tools, warnings = brought_along(self._context, self._app, asked)
 
         async def begin(run: RunId | None, digest: str) -> RunId:
             start = Start(
@@ -197,8 +200,11 @@ class Exchange:
                 run=run,
                 digest=digest,
                 state_delta=delta or {},
+                client_tools=tools,
+                warnings=warnings,
             )
-            return await act(self._context.conversations, start, asked)
+            whole = await with_own_files(self._context, origin, asked, self._files.base)
+            return await act(self._context.conversations, start, whole)
 
         key = frame.headers.get("idempotency-key", "")
         scope = f"chat {origin.app} {origin.user} {origin.session}"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from adk_prism.errors import NotFound
 from adk_prism.facts.adk_event import AdkEvent, Blob, FileData, read_event
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, ChildEvent, RunId
+from adk_prism.runlog.entry import AgentEvent, ChildEvent, RunId, RunStarted, is_absent
 
 _SAVED = re.compile(r"artifact-(\d{1,6})")
 _PART = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
@@ -63,6 +63,7 @@ async def held_file(
 
 
 async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
+    """Return the event of an entry; of a run's first entry, what the user said as one."""
     last = (await log.summary(run)).cursor
     if not 1 <= cursor <= last:
         raise NotFound(f"The run has no entry {cursor}.")
@@ -73,6 +74,8 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
                 return read_event(record.event)
             if isinstance(record, ChildEvent):
                 return read_event(bytes(record.event))
+            if isinstance(record, RunStarted) and not is_absent(record.message):
+                return read_event(b'{"author":"user","content":%s}' % bytes(record.message))
             break
     raise NotFound(f"Entry {cursor} holds no event.")
 

@@ -19,7 +19,7 @@ from adk_prism.errors import Forbidden, TooLarge
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.pipeline.chats import Chats
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
@@ -56,20 +56,36 @@ class RunFiles:
         if isinstance(file, HeldBytes):
             return _whole(file, FOR_EVER)
         head = await self._chats.head(run)
+        found = await self._artifact(file, head)
+        if isinstance(found, HeldBytes):
+            return _whole(found, A_WHILE)
+        return self._elsewhere(found, head.origin, wanted)
+
+    async def load(self, run: RunId, cursor: int, part: str) -> HeldBytes:
+        """Return a part's file, if this server has its bytes. Raise as `answer` does."""
+        file = await held_file(self._log, run, cursor, part)
+        if isinstance(file, HeldBytes):
+            return file
+        found = await self._artifact(file, await self._chats.head(run))
+        if isinstance(found, Reference):
+            raise Forbidden(_reason(found.uri))
+        return found
+
+    async def _artifact(self, file: Reference | Saved, head: RunStarted) -> HeldBytes | Reference:
+        """Return the artifact that an agent saved or referred to, or the reference to something else."""
         is_users = isinstance(file, Reference) and file.is_users
         if head.uploaded or head.foreign or is_users:
             raise Forbidden(
                 "A client named this file, and no agent of this server: it is not fetched."
             )
         if isinstance(file, Saved):
-            return self._artifact(await artifacts.load_saved(self._apps, head.origin, file))
-        if file.uri.startswith(artifacts.SCHEME):
-            return self._artifact(await artifacts.load_artifact(self._apps, head.origin, file.uri))
-        return self._elsewhere(file, head.origin, wanted)
-
-    def _artifact(self, found: HeldBytes) -> Response:
+            found = await artifacts.load_saved(self._apps, head.origin, file)
+        elif file.uri.startswith(artifacts.SCHEME):
+            found = await artifacts.load_artifact(self._apps, head.origin, file.uri)
+        else:
+            return file
         self._check_size(len(found.data))
-        return _whole(found, A_WHILE)
+        return found
 
     def _elsewhere(self, file: Reference, origin: Origin, wanted: str) -> Response:
         place = place_of(file.uri)

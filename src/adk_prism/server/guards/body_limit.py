@@ -2,8 +2,8 @@
 
 With a Content-Length the refusal comes before the first byte; without one (chunked), the bytes are
 counted as they come and the request ends at the first one too many. No body is ever decompressed
-here, so a compressed one is refused rather than read as if it were plain. A path may have a limit of
-its own.
+here, so a compressed one is refused rather than read as if it were plain. Paths may have a limit of
+their own.
 
 How slowly it may be sent, too: a body that trickles holds a connection and what has been read of it.
 """
@@ -11,8 +11,10 @@ How slowly it may be sent, too: a body that trickles holds a connection and what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,16 +26,23 @@ SLOWEST = 2048
 """Bytes a second on the average, after that."""
 
 
+class PathLimit(Struct, frozen=True):
+    """The limit of some paths."""
+
+    path: re.Pattern[str]
+    """Matches the whole path, without the prefix that the server is mounted under."""
+    option: str
+    """Sets the limit."""
+    limit: int
+
+
 class BodyLimit:
     """Bounds the body of every request; raises `TooLarge` where the body is read."""
 
-    def __init__(
-        self, app: ASGIApp, limit: int, other: Mapping[str, tuple[str, int]] | None = None
-    ) -> None:
-        """`other`: path → the option that sets its limit, and the limit."""
+    def __init__(self, app: ASGIApp, limit: int, other: Sequence[PathLimit] = ()) -> None:
         self._app = app
         self._limit = ("--body-limit", limit)
-        self._other = other or {}
+        self._other = other
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,9 +61,10 @@ class BodyLimit:
         await self._app(scope, _counted(receive, *limit), send)
 
     def _limit_of(self, scope: Scope) -> tuple[str, int]:
-        """Return the limit of a request's path, without the prefix that the server is mounted under."""
-        path: str = scope.get("path", "")
-        return self._other.get(path.removeprefix(scope.get("root_path", "")), self._limit)
+        """Return the option and the limit of a request's path."""
+        path = scope.get("path", "").removeprefix(scope.get("root_path", ""))
+        own = (each for each in self._other if each.path.fullmatch(path))
+        return next(((each.option, each.limit) for each in own), self._limit)
 
 
 def _counted(receive: Receive, option: str, limit: int) -> Receive:

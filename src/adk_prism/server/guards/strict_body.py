@@ -50,11 +50,11 @@ def parse_body(raw: bytes) -> Json:
     try:
         value = msgspec.json.decode(raw)
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
     except UnicodeDecodeError:
         raise UsageError("The body is not UTF-8.") from None
     except msgspec.MsgspecError as error:
-        raise UsageError(_explain(raw, str(error))) from None
+        raise UsageError(explain_invalid(raw, str(error))) from None
     if _may_hold_trouble(raw):
         _check(value)
     return value
@@ -78,7 +78,8 @@ def check_frame(frame: str | bytes) -> None:
         parse_body(raw)
 
 
-def _explain(raw: bytes, text: str) -> str:
+def explain_invalid(raw: bytes, text: str) -> str:
+    """Return why some bytes are not JSON, from what the decoder says of them."""
     place = re.search(r"byte (\d+)", text)
     token = raw[int(place[1]) :].lstrip(b"-") if place else b""
     if token.startswith(_NOT_NUMBERS):
@@ -102,7 +103,7 @@ def _check(value: Json) -> None:
     for _ in range(DEEPEST):
         level = [child for item in level for child in _children(item)]
     if any(isinstance(item, dict | list) or _children(item) for item in level):
-        raise _too_deep()
+        raise too_deep()
 
 
 def _children(item: Json) -> Iterable[Json]:
@@ -117,7 +118,8 @@ def _children(item: Json) -> Iterable[Json]:
     return ()
 
 
-def _too_deep() -> UsageError:
+def too_deep() -> UsageError:
+    """Return the error of a body that is nested too deep."""
     return UsageError(f"The body is nested deeper than {DEEPEST} levels.")
 
 
@@ -128,6 +130,13 @@ class StrictRequest(Request):
     """A request whose JSON was parsed by `parse_body`."""
 
     parsed: Json = None
+    digest: str = ""
+    """Of the body as it came, where it was not kept as it came."""
+    kept: bytes | None = None
+    """The body, where it was read as a stream."""
+
+    async def body(self) -> bytes:
+        return await super().body() if self.kept is None else self.kept
 
     async def json(self) -> Json:
         return self.parsed
@@ -144,7 +153,7 @@ class StrictRoute(APIRoute):
         async def handle(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
             # Read out here, since FastAPI would turn the limit's 413 into a 400 of its own.
-            raw = await strict.body()
+            raw = await self.read(strict)
             if raw:
                 _check_type(strict)
                 is_large = len(raw) > LARGE
@@ -154,6 +163,10 @@ class StrictRoute(APIRoute):
             return await inner(strict)
 
         return handle
+
+    async def read(self, request: StrictRequest) -> bytes:
+        """Return the body to be parsed."""
+        return await request.body()
 
 
 def _check_type(request: Request) -> None:

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
@@ -27,15 +26,18 @@ from adk_prism.projection.ai_sdk.requests import (
     Regenerate,
     read_request,
 )
-from adk_prism.projection.ai_sdk.user_message import user_message
+from adk_prism.projection.ai_sdk.user_message import user_messages
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.client_state import check_state
+from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
+from adk_prism.server.files.resent import with_own_files
+from adk_prism.server.guards.chat_body import ChatRoute
 from adk_prism.server.guards.names import AppName, SessionId, check_session, check_user
-from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.operating.calls import called_by
@@ -51,7 +53,13 @@ def routes(context: Context) -> APIRouter:
         prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=CHAT_RESPONSES
     )
     chat = _ChatRoutes(context)
-    router.post("/{app_name}", response_class=Response)(chat.post)
+    router.add_api_route(
+        "/{app_name}",
+        chat.post,
+        methods=["POST"],
+        response_class=Response,
+        route_class_override=ChatRoute,
+    )
     nothing: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing runs"}}
     router.get("/{app_name}/{chat_id}/stream", response_class=Response, responses=nothing)(
         chat.resume
@@ -93,6 +101,7 @@ class _ChatRoutes:
         origin = Origin(app=app_name, user=user, session=check_session(asked.chat))
         delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
         await check_state(self._context, app_name, delta or {})
+        tools, warnings = brought_along(self._context, app_name, asked)
 
         async def begin(run: RunId | None, digest: str) -> RunId:
             start = Start(
@@ -102,11 +111,18 @@ class _ChatRoutes:
                 run=run,
                 digest=digest,
                 state_delta=delta or {},
+                client_tools=tools,
+                warnings=warnings,
             )
-            return await act(self._context.conversations, start, asked)
+            whole = await with_own_files(self._context, origin, asked, base)
+            return await act(self._context.conversations, start, whole)
 
+        base = base_url(request, self._context.settings)
         scope = f"chat {origin.app} {origin.user} {origin.session}"
-        run = await self._context.idempotency.once(key, scope, await request.body(), begin)
+        digest = request.digest if isinstance(request, StrictRequest) else ""
+        run = await self._context.idempotency.once(
+            key, scope, await request.body(), begin, digest=digest
+        )
         return await self._stream(request, run, dialect)
 
     async def _stream(self, request: Request, run: RunId, dialect: str) -> Response:
@@ -146,13 +162,11 @@ class _ChatRoutes:
         user: QueryUser,
         dialect: Dialect = "",
     ) -> Response:
-        """Return the chat's UI messages, without the one that is still streaming."""
+        """Return the chat's UI messages, without the one that is still streaming; none of a new chat."""
         find_dialect(dialect)
         self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
-        if not turns and not await self._context.apps.sessions(app_name).exists(origin):
-            raise NotFound("There is no such chat.")
         files = FileLinks(base_url(request, self._context.settings))
         complete = self._context.errors.completion(request.scope)
         found: list[Any] = []
@@ -161,9 +175,8 @@ class _ChatRoutes:
                 run = turn.first.summary.run
                 found += await live_messages(self._context.chats, run, dialect, files)
                 continue
-            spoken = user_message(turn.user_message, turn.first.head.message)
-            if spoken is not None:
-                found.append(spoken)
+            first = turn.first
+            found += user_messages(turn.user_message, first.head, first.summary.started, files)
             if not turn.live:
                 chats = self._context.chats
                 frames = await message_frames(chats, turn, dialect, files)

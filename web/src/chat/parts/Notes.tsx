@@ -120,6 +120,14 @@ export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] 
   );
 }
 
+export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
+  return (
+    <Note kind="neutral" icon="help" word="Warning">
+      <span className="quiet">{data.message}</span>
+    </Note>
+  );
+}
+
 export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] }) {
   const doubtful = data.inDoubt?.length ?? 0;
   return (

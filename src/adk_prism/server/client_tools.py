@@ -1,0 +1,47 @@
+"""Tools and instructions that a chat request brings along: taken where the app says so, else a warning.
+
+An app lets clients bring tools with `client_tools("request")` (`adk_prism.source.client_tools`). What the
+agent is told is the app's word alone: system messages and `system` of a body never reach the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adk_prism.projection.ai_sdk.requests import ChatRequest
+from adk_prism.runlog.entry import BroughtTool, Warned
+from adk_prism.server.context import Context
+from adk_prism.source.client_tools import declared_tools, read_tools
+
+SHOWN = 5
+"""Names of tools in a warning."""
+
+
+def brought_along(
+    context: Context, app: str, asked: ChatRequest
+) -> tuple[list[BroughtTool], list[Warned]]:
+    """Return the tools that a request brings, and what of it is ignored. Raise `Unprocessable`."""
+    warnings = [_SYSTEM] if asked.has_system else []
+    if not asked.tools:
+        return [], warnings
+    runner = context.apps.runner(app)
+    if declared_tools(runner) is None:
+        return [], [*warnings, _tools_ignored(asked.tools)]
+    return read_tools(runner, asked.tools), warnings
+
+
+_SYSTEM = Warned(
+    code="system-ignored",
+    text="The system message was not given to the model: what the agent is told is up to the app.",
+)
+
+
+def _tools_ignored(tools: Any) -> Warned:
+    names = [str(name)[:40] for name in tools] if isinstance(tools, Mapping) else []
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return Warned(
+        code="tools-ignored",
+        text=f"The request's tools were ignored ({shown or 'not an object'}): this app takes none from "
+        'clients. It does with the plugin client_tools("request").',
+    )

@@ -1,0 +1,27 @@
+"""Bodies of chat requests: read as a stream, since most of one may be history that nobody needs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from adk_prism.server.guards.history_filter import HistoryFilter
+from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
+
+CHAT_PATH = re.compile(r"/api/chat/[^/]+")
+"""Where chat clients post."""
+
+
+class ChatRoute(StrictRoute):
+    """A route whose JSON body is kept without its earlier messages, and then parsed strictly."""
+
+    async def read(self, request: StrictRequest) -> bytes:
+        """Return what is kept of the body; the request has the digest of all of it."""
+        settings = request.app.state.context.settings
+        kept, digest = HistoryFilter(settings.body_limit), hashlib.sha256()
+        async for piece in request.stream():
+            digest.update(piece)
+            kept.feed(piece)
+        request.digest = digest.hexdigest()
+        request.kept = kept.finish()
+        return request.kept
