@@ -20,7 +20,7 @@ from tests.laws.events import text as said
 from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
 
 from adk_prism.projection.ai_sdk import frames
-from adk_prism.projection.ai_sdk.projection import Scope
+from adk_prism.projection.ai_sdk.scope import Scope
 from adk_prism.runlog.entry import Continues, Decision, Record, RunTakenOver
 
 START = {"type": "start", "messageId": "run-1", "messageMetadata": {"runId": "run-1"}}

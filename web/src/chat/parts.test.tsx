@@ -116,7 +116,7 @@ test.each(PLAIN)('%j', async (part, words) => {
 
 const STATES: [string, object, string][] = [
   ['input-streaming', { input: { a: 1 } }, 'broken off'],
-  ['input-available', { input: { a: 1 } }, 'waits for an answer'],
+  ['input-available', { input: { a: 1 } }, 'waiting'],
   ['approval-requested', { input: {}, approval: { id: 'x' } }, 'needs your approval'],
   ['approval-responded', { input: {}, approval: { id: 'x', approved: false, reason: 'no' } }, 'denied'],
   ['output-available', { input: {}, output: 1 }, 'done'],

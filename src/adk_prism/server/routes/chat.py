@@ -15,8 +15,9 @@ from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
 from adk_prism.pipeline.live_messages import live_messages
-from adk_prism.pipeline.message_view import message_frames, open_message
+from adk_prism.pipeline.message_view import message_frames, open_message, running, shown
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.messages import rebuild
 from adk_prism.projection.ai_sdk.requests import (
@@ -124,11 +125,12 @@ class _ChatRoutes:
         self._context.apps.runner(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
-        if not turns or not turns[-1].resumable:
+        place = running(turns)
+        if place is None:
             return Response(status_code=204)
         files = FileLinks(base_url(request, self._context.settings))
-        view = await open_message(self._context.follower, turns[-1], dialect, files)
-        headers = {RUN_HEADER: turns[-1].last.summary.run}
+        view = await open_message(self._context.follower, place, dialect, files)
+        headers = {RUN_HEADER: place.turn.last.summary.run}
         return EventStream(view, protocol("ai-sdk", dialect), self._context, headers)
 
     async def messages(
@@ -148,18 +150,19 @@ class _ChatRoutes:
             raise NotFound("There is no such chat.")
         files = FileLinks(base_url(request, self._context.settings))
         found: list[Any] = []
-        for turn in turns:
+        for place in shown(turns):
+            turn = place.turn
             if turn.first.head.live:
                 run = turn.first.summary.run
                 found += await live_messages(self._context.chats, run, dialect, files)
                 continue
-            spoken = user_message(turn.user_message, turn.first.head.message)
+            head = turn.first.head
+            spoken = user_message(turn.user_message, head.message, head.responses)
             if spoken is not None:
                 found.append(spoken)
             if not turn.live:
-                found.append(
-                    rebuild(await message_frames(self._context.chats, turn, dialect, files))
-                )
+                frames = await message_frames(self._context.chats, place, kept(dialect), files)
+                found.append(rebuild(frames))
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
