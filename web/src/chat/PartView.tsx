@@ -60,6 +60,8 @@ export function PartView(props: PartProps): ReactElement | null {
       return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
       return <Notes.ResponseNote word="Signed in" data={{ id: part.data.id, response: 'not shown' }} />;
+    case 'data-confirmation-response':
+      return <Notes.ResponseNote word="Approved with" data={{ id: part.data.approvalId, response: part.data.payload }} />;
     case 'data-approval-response': // dialect 5, which this page does not speak
       return null;
     case 'data-approval-request':

@@ -40,6 +40,7 @@ const DATA: PrismDataParts = {
   unrecognised: { kind: 'novelty', raw: { b: 2 } },
   'input-response': { id: 'q0', response: 'blue' },
   'credential-response': { id: 'k0', response: 'secret' },
+  'confirmation-response': { approvalId: 'a8', payload: { approved_days: 3 } },
   'approval-response': { approvalId: 'a9', approved: true },
 };
 
@@ -67,6 +68,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   unrecognised: 'novelty',
   'input-response': 'Answer',
   'credential-response': 'Signed in',
+  'confirmation-response': 'Approved with',
   'approval-response': '',
 };
 
