@@ -162,14 +162,14 @@ CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 @CASE
 def test_answers_continue_the_message(play: Player, client: Client, case: Case) -> None:
     """All answers go out in one request, the message goes on under its id, what is kept of it is what
-    the client holds (but for how a dialect tells a decision), and the conversation goes on."""
+    the client holds, decisions and all, and the conversation goes on."""
     result = play(send(case.prompt), *case.answers, send("text"), MESSAGES, app=case.app)
     check(result.steps[-3], case)
     assert len(result.posts) == case.posts + 1
     assert [m["role"] for m in result.messages] == ["user", "assistant"] * 2
     assert "text" in result.text
     stored = json.loads(result.requests[-1]["text"])
-    assert [decided(m, client) for m in stored] == [decided(m, client) for m in result.messages]
+    assert [shown(m, client) for m in stored] == [shown(m, client) for m in result.messages]
 
 
 @CASE
@@ -242,23 +242,6 @@ def decide_by_adk(server: Server, chat: str, approval: str) -> int:
     body = {"appName": "diary", "userId": "user", "sessionId": chat}
     body["newMessage"] = {"parts": [{"functionResponse": response}]}
     return server.http.post("/run", json=body).status_code
-
-
-def decided(message: Json, client: Client) -> Json:
-    """Return a message as both the open page and a later one tell it.
-
-    Release 6 has no word for a decision in a replay: a later page shows an approved call as one that
-    was run, and a denied one as an error.
-    """
-    message = shown(message, client)
-    if client.dialect == "7":
-        return message
-    return {**message, "parts": [_undecided(part) for part in message["parts"]]}
-
-
-def _undecided(part: Json) -> Json:
-    part = {key: value for key, value in part.items() if key not in ("approval", "errorText")}
-    return {**part, "state": FAILED} if part.get("state") == DENIED else part
 
 
 def test_a_client_tool_that_answers_at_once(play: Player) -> None:

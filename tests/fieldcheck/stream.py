@@ -19,7 +19,8 @@ from adk_prism.facts.reader import Reader
 from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.projection import WHOLE, AiSdkProjection, Scope
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
+from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.registry import ai_sdk_payload
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunStarted
 from adk_prism.source.redaction import serialise

@@ -68,6 +68,7 @@ TAKEN_DATA = {
     "input-response": _ANSWER,
     "credential-response": _ANSWER,
     "approval-response": {"approvalId": "a", "approved": True, "reason": "fine"},
+    "confirmation-response": {"approvalId": "a", "payload": {}},
 }
 """What a client sends, by the part's name."""
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from tests.recordings.library import RECORDINGS, continues, first_of, load
 
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_view import message_frames
+from adk_prism.pipeline.message_view import Shown, message_frames
+from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Frame
 from adk_prism.projection.contract import Payload
@@ -108,7 +109,7 @@ async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[F
     assert origin is not None
     chats = Chats(log)
     (turn,) = await chats.turns(origin)
-    return await message_frames(chats, turn, dialect, FileLinks())
+    return await message_frames(chats, Shown(turn), find_dialect(dialect), FileLinks())
 
 
 def _line(payload: Payload) -> str:

@@ -1,4 +1,5 @@
 // A scripted conversation over the SDK's real chat. chat.mjs has the script format.
+import { refusal, satisfied } from './client.mjs';
 import { prepareSendMessagesRequest } from './last_message.mjs';
 import { loadSdk, makeChat } from './sdk.mjs';
 import { QUIET_TURNS, turn } from './turns.mjs';
@@ -21,14 +22,17 @@ export class Conversation {
 
   /** Load the SDK and open the chat of `script`. */
   static async open(script, deadline) {
-    const { ai } = await loadSdk(script.sdk);
+    const sdk = await loadSdk(script.sdk);
+    const { ai } = sdk;
     const react = script.client === 'react' ? await import(reactFor(script.sdk)) : null;
     const construct = react ? init => new react.Chat(init) : init => makeChat(ai, init);
-    return new Conversation(script, { ai, construct, deadline });
+    return new Conversation(script, { sdk, construct, deadline });
   }
 
-  constructor(script, { ai, construct, deadline }) {
+  constructor(script, { sdk, construct, deadline }) {
+    const { ai } = sdk;
     this.script = script;
+    this.sdk = sdk;
     this.ai = ai;
     this.construct = construct;
     this.wire = new Wire({ limit: script.limits?.requests ?? 20, deadline });
@@ -139,10 +143,18 @@ export class Conversation {
     return { status: response.status, text: await response.text() };
   }
 
+  /** What the server kept: each message one that the SDK accepts, and none that makes it post again. */
   async storedMessages() {
     const { status, text } = await this.fetchRoute('messages');
     if (status !== 200) throw new Error(`GET messages answered ${status}: ${text}`);
-    return JSON.parse(text);
+    const messages = JSON.parse(text);
+    for (const message of messages) {
+      const refused = await refusal(this.sdk, message);
+      if (refused !== null) throw new Error(`a kept message is refused: ${refused}`);
+    }
+    const helper = satisfied(this.ai, messages);
+    if (helper !== null) throw new Error(`a reloaded page would post at once: ${helper}`);
+    return messages;
   }
 
   report() {

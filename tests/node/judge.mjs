@@ -72,6 +72,8 @@ async function askClient(sdk, { chunks, stream, prior, ordering }) {
   return { errors, warnings, message };
 }
 
+const isQuestion = part => part.type === 'data-input-request' && part.data.status === undefined;
+
 function chatProblems({ status, error, assistants }, errorText) {
   const problems = [];
   const expected = errorText === undefined ? 'ready' : 'error';
@@ -85,11 +87,13 @@ function chatProblems({ status, error, assistants }, errorText) {
 }
 
 // Once a person has answered everything that waits, a stock front end must go on by itself. It
-// looks only at the last step, so a call that waits in an earlier one would never be heard of.
+// looks only at the last step, so a call that waits in an earlier one would never be heard of. A call
+// that runs a workflow which asks something waits for a message: there nothing may be posted.
 function waitingProblems(ai, message, warnings) {
   const isWaiting = part => part.state === 'approval-requested'
     || (part.state === 'input-available' && !part.providerExecuted);
   if (!message.parts.some(isWaiting)) return [];
+  if (message.parts.some(isQuestion)) return [];
   if (satisfied(ai, [answered(message, { tools: true })]) === null) {
     return [{ code: 'stuck', message: 'no helper is satisfied when all is answered' }];
   }

@@ -9,7 +9,7 @@ from typing import Any
 from tests.laws.events import Json, entries
 
 from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.projection import WHOLE, Scope
+from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Continues, Entry, Outcome, Record
 

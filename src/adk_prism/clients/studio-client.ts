@@ -350,6 +350,8 @@ export interface Answer {
   call?: string;
   approved?: boolean;
   reason?: string;
+  /** What the tool wants with the approval, in the shape of the interrupt's `data.schema`. */
+  payload?: unknown;
   /** Of an input or credential request, or of the tool. */
   result?: unknown;
 }

@@ -165,17 +165,18 @@ class CallReader:
         call = self.calls.by_adk_id(for_call)
         if call is not None:
             call.awaits = True
+            for_call = call.call
         return [InputRequested("credential", reserved, for_call, part.args, model.speaker)]
 
     # -------------------------------------------------------------- a live run's own questions
 
-    def ask(self, approval: str, adk_id: str, hint: str) -> list[Fact]:
+    def ask(self, approval: str, adk_id: str, hint: str, payload: Raw) -> list[Fact]:
         """Take a live run's question about a call, which was made before."""
         call = self.calls.by_adk_id(adk_id)
         if call is None or self.calls.is_asked(approval):
             return []
         self.calls.gate(approval, call)
-        return [ApprovalRequested(approval, call.call, hint, NOTHING)]
+        return [ApprovalRequested(approval, call.call, hint, payload)]
 
     def decide(self, approval: str, approved: bool, reason: str) -> list[Fact]:
         """Take the answer to it."""

@@ -1,13 +1,14 @@
 """What a message still waits for: the server's own table of open questions.
 
-A fold over the facts of a message's runs, in order. Only what is in this table can be answered, once; a
-forged, late or second answer finds nothing here. Answers that were given but not yet passed on to ADK
-(because others of the same batch are missing) are held in it.
+A fold over the facts of a message's runs, in order. Only what is in this table can be answered. Approvals,
+questions and sign-ins are answered once. A long-running call has a result as often as somebody gives one:
+its tool may have said that it has begun, and every update goes to the model. Answers that were given but
+not yet passed on to ADK (because others of the same batch are missing) are held in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Raw, Struct
@@ -24,7 +25,9 @@ from adk_prism.facts.model import (
     Fact,
     InputRequested,
 )
-from adk_prism.runlog.entry import Decision
+from adk_prism.runlog.entry import NOTHING, Decision, to_raw
+
+_NULL = Raw(b"null")
 
 
 class PendingCall(Struct, frozen=True):
@@ -45,6 +48,8 @@ class PendingApproval(Struct, frozen=True):
 
     approval: str
     call: PendingCall
+    payload: Raw
+    """A sample of what the tool wants with the approval; empty if it wants nothing."""
 
 
 class PendingRequest(Struct, frozen=True):
@@ -63,7 +68,9 @@ class Pending:
         self._seen: dict[str, PendingCall] = {}
         self._open: dict[str, PendingCall] = {}
         self._late: dict[str, PendingCall] = {}
-        """Long-running calls whose tool has said something, and whose real answer may still come."""
+        """Long-running calls that have a result, and may have another one."""
+        self._shown: dict[str, Raw] = {}
+        """The last result of those, as a client shows it; without one where the call was abandoned."""
         self._delegated: set[str] = set()
         """Calls that run agents, answered ones included."""
         self.approvals: dict[str, PendingApproval] = {}
@@ -82,18 +89,20 @@ class Pending:
                 case CallRequested():
                     self._request(fact)
                 case CallAnswered() | CallFailed() | CallDenied() | CallAbandoned():
-                    self._settle(fact.call)
+                    self._settle(fact)
                 case CallDelegated():
                     self._delegated.add(fact.call)
                 case ApprovalRequested():
                     call = self._seen[fact.call]
-                    self.approvals[fact.approval] = PendingApproval(fact.approval, call)
+                    asked = PendingApproval(fact.approval, call, fact.payload)
+                    self.approvals[fact.approval] = asked
                     self._asked.setdefault(fact.call, []).append(fact.approval)
                 case ApprovalDecided():
                     self.approvals.pop(fact.approval, None)
                 case InputRequested():
-                    asked = PendingRequest(fact.call, fact.kind, fact.request, fact.speaker.node)
-                    self.requests[fact.call] = asked
+                    self.requests[fact.call] = PendingRequest(
+                        fact.call, fact.kind, fact.request, fact.speaker.node
+                    )
                 case _:
                     pass  # says nothing about who waits for whom
 
@@ -110,7 +119,17 @@ class Pending:
         for call in answers:
             self.held_answers.pop(call, None)
             self.requests.pop(call, None)
-            self._late.pop(call, None)
+
+    def expire_held(self) -> None:
+        """Forget the answers that were held: the conversation went on without the rest of their batch."""
+        self.held_decisions.clear()
+        self.held_answers.clear()
+
+    def answered_elsewhere(self, ids: Iterable[str]) -> None:
+        """Note that a later message answered approvals or requests."""
+        for name in ids:
+            self.approvals.pop(name, None)
+            self.requests.pop(name, None)
 
     def _request(self, fact: CallRequested) -> None:
         call = PendingCall(
@@ -126,11 +145,15 @@ class Pending:
         if not fact.provider_executed:
             self._open[fact.call] = call
 
-    def _settle(self, call: str) -> None:
-        settled = self._open.pop(call, None)
-        if settled is not None and settled.long_running:
-            self._late[call] = settled
-        for approval in self._asked.pop(call, ()):
+    def _settle(self, fact: CallAnswered | CallFailed | CallDenied | CallAbandoned) -> None:
+        self._open.pop(fact.call, None)
+        made = self._seen.get(fact.call)
+        if isinstance(fact, CallDenied):
+            self._late.pop(fact.call, None)
+        elif made is not None and made.long_running:
+            self._late[fact.call] = made
+            self._shown[fact.call] = _shown(fact)
+        for approval in self._asked.pop(fact.call, ()):
             self.approvals.pop(approval, None)
 
     # -------------------------------------------------------------- questions about it
@@ -152,19 +175,42 @@ class Pending:
         return {
             name: call
             for name, call in self._open.items()
-            if call.long_running and name not in gated and name not in self.held_answers
+            if call.long_running
+            and name not in gated
+            and name not in self.held_answers
+            and name not in self._delegated
         }
 
     @property
     def late_calls(self) -> dict[str, PendingCall]:
-        """Long-running calls that may be answered again: their tool only said that it has begun."""
-        return dict(self._late)
+        """Long-running calls that have a result and may be given another one."""
+        return {name: call for name, call in self._late.items() if name not in self._delegated}
 
-    def knows(self, call: str) -> bool:
-        """Tell whether the message ever had such a call."""
-        return call in self._seen
+    def shown(self, call: str) -> Raw:
+        """Return the last result of a long-running call; empty where it was abandoned."""
+        return self._shown[call]
+
+    @property
+    def calls(self) -> Mapping[str, PendingCall]:
+        """Every call of the message, by the id that clients know."""
+        return self._seen
+
+    def call(self, call: str) -> PendingCall | None:
+        """Find a call that the message ever had."""
+        return self._seen.get(call)
 
     def approval_of(self, call: str) -> PendingApproval | None:
         """Find the open question about a call."""
         asked = (self.approvals.get(approval) for approval in self._asked.get(call, ()))
         return next((approval for approval in asked if approval is not None), None)
+
+
+def _shown(fact: CallAnswered | CallFailed | CallAbandoned) -> Raw:
+    """Return a call's result as a client shows it; empty where there is none."""
+    match fact:
+        case CallAnswered():
+            return fact.output if bytes(fact.output) else _NULL
+        case CallFailed():
+            return to_raw({"error": fact.error})
+        case CallAbandoned():
+            return NOTHING

@@ -119,7 +119,7 @@ class Reader:
     def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[Fact]:
         questions = self._events.questions
         if isinstance(record, ApprovalAsked):
-            return questions.ask(record.approval, record.call, record.hint)
+            return questions.ask(record.approval, record.call, record.hint, record.payload)
         return questions.decide(record.approval, record.approved, record.reason)
 
     def _interrupt(self) -> list[Fact]:

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Decision, Entry, Origin, RunId, RunStarted
+from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted
 
 KEPT_HEADS = 4096
 """Runs whose beginning is kept in memory: some hundred busy chats, a few MiB."""
@@ -138,11 +138,10 @@ class Chats:
 def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
     """Group runs into turns; leave out what was taken back, and what is no turn."""
     turns: list[Turn] = []
-    for run in runs:
+    for index, run in enumerate(runs):
         head = run.head
         if head.replaces:
-            kept = next((i for i, t in enumerate(turns) if t.message == head.replaces), len(turns))
-            del turns[kept:]
+            turns = _taken_back(turns, head.replaces, runs[:index])
         if not _is_turn(head):
             continue
         if head.continues is None:
@@ -158,6 +157,22 @@ def _is_turn(head: RunStarted) -> bool:
     return head.kind == "turn" and not head.uploaded
 
 
+def _taken_back(turns: list[Turn], message: str, before: Sequence[ChatRun]) -> list[Turn]:
+    """Return turns without a message and all that came after it.
+
+    So a late answer goes too that went on with an earlier message: ADK rewinds in the order of time.
+    """
+    kept = next((i for i, t in enumerate(turns) if t.message == message), len(turns))
+    if kept == len(turns):
+        return turns
+    order = {run.summary.run: place for place, run in enumerate(before)}
+    first = order[turns[kept].first.summary.run]
+    return [
+        Turn(turn.message, [run for run in turn.runs if order[run.summary.run] < first])
+        for turn in turns[:kept]
+    ]
+
+
 def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
     """Return the decisions that runs after the given one brought, by call."""
     later: dict[str, Decision] = {}
@@ -171,3 +186,8 @@ def answered_later(turn: Turn, index: int) -> frozenset[str]:
     """Return the calls whose results runs after the given one brought."""
     going_on = (run.head.continues for run in turn.runs[index + 1 :])
     return frozenset(call for given in going_on if given is not None for call in given.answers)
+
+
+def answered_by(turns: Sequence[Turn]) -> dict[str, Response]:
+    """Return what the messages of turns answered, by the id of the request or approval."""
+    return {name: given for t in turns for r in t.runs for name, given in r.head.responses.items()}

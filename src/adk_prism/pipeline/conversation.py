@@ -16,8 +16,9 @@ from msgspec import Raw, Struct
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
-from adk_prism.facts.pending import Pending
 from adk_prism.pipeline import answers as matching
+from adk_prism.pipeline import going_on
+from adk_prism.pipeline.asked import Asked, asked_by_adk, asked_by_chat
 from adk_prism.pipeline.chats import Chats, History, Turn
 from adk_prism.pipeline.deeds import Action, Deed, Note, forget
 from adk_prism.pipeline.gate import Gate, Policy
@@ -25,11 +26,11 @@ from adk_prism.pipeline.lineage import kept_turns, taken_ids
 from adk_prism.pipeline.prepared import Held, Prepared
 from adk_prism.pipeline.runs import Runs
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate
-from adk_prism.runlog.entry import BroughtTool, Decision, Origin, RunId, Warned, to_raw
+from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial import REASON
-from adk_prism.source.request import RunRequest, read_content
+from adk_prism.source.request import CONFIRMATION, RunRequest, read_content
 from adk_prism.source.runner import RunnerSource, StateUpdateSource
 
 
@@ -99,7 +100,7 @@ class Conversations:
             answered = await self._answer_request(start, turns, message)
             if answered is not None:
                 return answered
-            if message.responses and not _parts(message.content):
+            if (message.responses or message.confirmed) and not _parts(message.content):
                 raise Conflict("Nothing in this conversation waits for such an answer.")
             return await self._say(start, message)
 
@@ -129,17 +130,24 @@ class Conversations:
     async def _answer_request(
         self, start: Start, turns: Sequence[Turn], message: NewMessage
     ) -> RunId | None:
-        """Take a message for the answer to the one question that waits for words, if there is one."""
+        """Take a message for the answer to what waits for one, if there is such a thing.
+
+        Raise `Unprocessable` for an answer that does not fit: the question stays open.
+        """
         if not turns or turns[-1].last.summary.outcome != "waiting":
             return None
         pending = await self._chats.pending(turns[-1])
-        outputs = {k: v for k, v in message.responses.items() if k in pending.requests}
+        answers = matching.match_responses(pending, message.responses, message.confirmed)
         asked = [r for r in pending.requests.values() if r.kind == "input"]
-        if not outputs and message.text and len(asked) == 1 and not pending.approvals:
-            outputs = {asked[0].call: _as_asked(asked[0].request, message.text)}
-        if not outputs:
+        typed = not answers.outputs and not answers.decisions and bool(message.text)
+        if typed and len(asked) == 1 and not pending.approvals:
+            said = {asked[0].call: to_raw({"result": message.text})}
+            answers = matching.match_responses(pending, said, ())
+        if not answers.outputs and not answers.decisions:
             return None
-        answers = matching.Answers({}, outputs)
+        answers = going_on.signed(answers, start.by)
+        if answers.decisions and not matching.is_complete(pending, answers):
+            raise Conflict("That message asks for more than this; answer all of it in one message.")
         invocation = turns[-1].last.summary.invocation
 
         def make(run: RunId) -> EventSource:
@@ -150,11 +158,15 @@ class Conversations:
                 message_id=message.message_id,
                 extras=message.extras,
                 typed=read_content(message.content),
-                answers=matching.call_answers(pending, answers),
+                answers=going_on.call_answers(pending, answers),
+                decisions=going_on.approval_answers(answers),
+                answered=going_on.responses(pending, answers, typed=typed),
             )
             return self._source(start, request)
 
-        return await self._runs.start(start.origin, start.policy, make, start.run)
+        run = await self._runs.start(start.origin, start.policy, make, start.run)
+        await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
+        return run
 
     # -------------------------------------------------------------- taking back
 
@@ -202,30 +214,40 @@ class Conversations:
 
     async def answer(self, start: Start, given: Continuation) -> RunId:
         """Go on with a message whose questions are answered. Raise `Conflict` for any other answer."""
-        async with self._deciding.quiet(start.origin):
-            turn = await self._waiting_turn(start.origin, given.message_id)
-            pending = await self._chats.pending(turn)
-            answers = matching.signed(matching.match_parts(pending, given.answers), start.by)
-            whole = matching.with_held(pending, answers)
-            if not matching.is_complete(pending, whole):
-                run = await self._hold(start, turn, pending, answers)
-                await self._note_decisions(start.origin, run, matching.decided(pending, answers))
-                return run
+        while True:
+            async with self._deciding.quiet(start.origin):
+                turns = await self._chats.turns(start.origin)
+                asked = await asked_by_chat(self._chats, turns, given)
+                answers = going_on.signed(_matched(asked, given), start.by)
+                if not (asked.is_late and self._gate.busy(start.origin)):
+                    return await self._go_on(start, asked, answers)
+            # A late result waits for the run that is on, and keeps nobody from interrupting that.
+            async with self._gate.quiet(start.origin):
+                pass
 
-            def make(run: RunId) -> EventSource:
-                request = self._request(
-                    start,
-                    run,
-                    invocation=turn.last.summary.invocation,
-                    continues=matching.continues(turn.message, pending, whole),
-                    answers=matching.call_answers(pending, whole),
-                    decisions=matching.approval_answers(whole),
-                )
-                return self._source(start, request)
-
-            run = await self._runs.start(start.origin, "wait", make, start.run)
-            await self._note_decisions(start.origin, run, matching.decided(pending, answers))
+    async def _go_on(self, start: Start, asked: Asked, answers: matching.Answers) -> RunId:
+        pending = asked.pending
+        whole = matching.with_held(pending, answers)
+        if not asked.is_late and not matching.is_complete(pending, whole):
+            run = await self._hold(start, asked, answers)
+            await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
             return run
+
+        def make(run: RunId) -> EventSource:
+            message = asked.turn.message
+            request = self._request(
+                start,
+                run,
+                invocation=asked.turn.last.summary.invocation,
+                continues=going_on.continues(message, pending, whole, late=asked.is_late),
+                answers=going_on.call_answers(pending, whole),
+                decisions=going_on.approval_answers(whole),
+            )
+            return self._source(start, request)
+
+        run = await self._runs.start(start.origin, "wait", make, start.run)
+        await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
+        return run
 
     async def _note_decisions(
         self, origin: Origin, run: RunId, decided: Sequence[tuple[bool, str]]
@@ -234,26 +256,15 @@ class Conversations:
             action: Action = "approval given" if approved else "approval denied"
             await self._note(Deed(action=action, origin=origin, run=run, about=about))
 
-    async def _hold(
-        self, start: Start, turn: Turn, pending: Pending, answers: matching.Answers
-    ) -> RunId:
+    async def _hold(self, start: Start, asked: Asked, answers: matching.Answers) -> RunId:
         """Keep answers until the rest of their batch is there: ADK would go on without it."""
-        going_on = matching.continues(turn.message, pending, answers)
+        kept = going_on.continues(asked.turn.message, asked.pending, answers)
 
         def make(run: RunId) -> EventSource:
-            held = Held(run, start.origin, turn.last.summary.invocation, going_on)
+            held = Held(run, start.origin, asked.turn.last.summary.invocation, kept)
             return Prepared(held, digest=start.digest)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
-
-    async def _waiting_turn(self, origin: Origin, message_id: str) -> Turn:
-        turns = await self._chats.turns(origin)
-        turn = turns[-1] if turns else None
-        if turn is None or (message_id and turn.message != message_id):
-            raise Conflict("That message no longer waits for an answer: the conversation went on.")
-        if turn.last.summary.outcome != "waiting":
-            raise Conflict("That message does not wait for an answer.")
-        return turn
 
     # -------------------------------------------------------------- ADK's own requests
 
@@ -275,24 +286,25 @@ class Conversations:
             return run
 
     async def _adk_continuation(
-        self, start: Start, given: Sequence[tuple[str, Decision | Raw]]
+        self, start: Start, given: Sequence[matching.AdkAnswer]
     ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
         """Return what a request goes on with, its own answers and those that were held before; and what
         it decides."""
         turns = await self._chats.turns(start.origin)
-        if not turns:
-            raise Conflict("Nothing in this session waits for an answer.")
-        pending = await self._chats.pending(turns[-1])
-        answers = matching.signed(matching.match_adk(pending, given), start.by)
+        asked = await asked_by_adk(
+            self._chats, turns, lambda pending: matching.asks_for(pending, given)
+        )
+        pending = asked.pending
+        answers = going_on.signed(matching.match_adk(pending, given), start.by)
         held = matching.held(pending)
+        whole = matching.with_held(pending, answers)
         about = {
-            "continues": matching.continues(
-                turns[-1].message, pending, matching.with_held(pending, answers)
-            ),
-            "answers": matching.call_answers(pending, held),
-            "decisions": matching.approval_answers(held),
+            "continues": going_on.continues(asked.turn.message, pending, whole, late=asked.is_late),
+            "fitted": {k: v for k, v in answers.outputs.items() if k in pending.requests},
+            "answers": going_on.call_answers(pending, held),
+            "decisions": going_on.approval_answers(held),
         }
-        return about, matching.decided(pending, answers)
+        return about, going_on.decided(pending, answers)
 
     async def update_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""
@@ -356,18 +368,29 @@ def _find(history: History, message_id: str) -> int:
     raise NotFound("There is no such message in this chat.")
 
 
-def _adk_answers(message: Raw) -> list[tuple[str, Decision | Raw]]:
+def _matched(asked: Asked, given: Continuation) -> matching.Answers:
+    """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
+    if asked.turn.live:
+        raise Conflict("That message is still being written; answer when it has ended.")
+    answers = matching.match_parts(asked.pending, given.answers, is_whole=bool(given.message_id))
+    if answers.decisions and asked.is_late:
+        raise Conflict("That approval has expired: the conversation went on without it.")
+    if answers.decisions and not asked.is_waiting:
+        raise Conflict("That message does not wait for a decision.")
+    return answers
+
+
+def _adk_answers(message: Raw) -> list[matching.AdkAnswer]:
     """Return the answers in a message, by ADK's id."""
-    found: list[tuple[str, Decision | Raw]] = []
+    found: list[matching.AdkAnswer] = []
     for part in _parts(message):
         response = part.get("functionResponse") or part.get("function_response")
         if not isinstance(response, dict):
             continue
         adk_id, value = str(response.get("id") or ""), response.get("response")
-        if response.get("name") == "adk_request_confirmation":
-            found.append((adk_id, _adk_decision(adk_id, value)))
-        else:
-            found.append((adk_id, to_raw(value)))
+        name = str(response.get("name") or "")
+        answer = _adk_decision(adk_id, value) if name == CONFIRMATION else to_raw(value)
+        found.append(matching.AdkAnswer(adk_id, name, answer))
     return found
 
 
@@ -384,6 +407,7 @@ def _adk_decision(adk_id: str, value: Any) -> Decision:
         approval=adk_id,
         approved=given.get("confirmed") is True,
         reason=reason if isinstance(reason, str) else "",
+        payload=NOTHING if payload is None else to_raw(payload),
     )
 
 
@@ -391,15 +415,3 @@ def _parts(message: Raw) -> list[dict[str, Any]]:
     tree = msgspec.json.decode(bytes(message)) if bytes(message) else {}
     parts = tree.get("parts") if isinstance(tree, dict) else None
     return [part for part in parts or () if isinstance(part, dict)]
-
-
-def _as_asked(request: Raw, text: str) -> Raw:
-    """Read typed words as the value that was asked for: JSON where the schema wants no text."""
-    tree = msgspec.json.decode(bytes(request)) if bytes(request) else {}
-    schema = tree.get("response_schema") or tree.get("responseSchema") if tree else None
-    if isinstance(schema, dict) and schema.get("type") not in (None, "string", "STRING"):
-        try:
-            return to_raw({"result": msgspec.json.decode(text)})
-        except msgspec.MsgspecError:
-            pass
-    return to_raw({"result": text})

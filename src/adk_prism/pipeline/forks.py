@@ -235,7 +235,12 @@ class Forks:
             message_id=head.message_id,
             content=head.message,
             text=_text(head.message),
-            responses={},
+            responses={
+                name: given.response
+                for name, given in head.responses.items()
+                if not given.typed and not is_absent(given.response)
+            },
+            confirmed=[d for each in head.responses.values() if (d := each.decision) is not None],
         )
         await self._conversations.submit(fork.start, message)
 

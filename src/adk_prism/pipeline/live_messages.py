@@ -10,11 +10,12 @@ from msgspec import Raw
 from adk_prism.facts import model as fact
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.chats import Chats
+from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Abort, Data, Error, Finish, Frame, Start
 from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.ai_sdk.user_message import user_message
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import RunId, to_raw
 
 Json = dict[str, Any]
@@ -47,7 +48,7 @@ def _words(item: fact.Fact) -> str:
 async def live_messages(chats: Chats, run: RunId, dialect: str, files: FileLinks) -> list[Json]:
     """Return the messages of a live run in the order in which they began, without one that goes on."""
     reader, folded = Reader(), _Messages(run)
-    projection = protocol("ai-sdk", dialect, files).make()
+    projection = AiSdkProjection(kept(dialect), files)
     async for entry in chats.entries(run):
         for item in reader.feed(entry):
             folded.hear(item, entry.time)

@@ -45,7 +45,7 @@ from adk_prism.runlog.leases import Lease, Leases
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.doubt import InDoubt
-from adk_prism.source.rebuilding import answers_of
+from adk_prism.source.rebuilding import answers_of, responses_of
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.stored import Stored, stored_events
@@ -330,6 +330,9 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
         return request
     if head.continues is not None:
         answers, decisions = answers_of(head.continues)
+        return structs.replace(request, invocation="", answers=answers, decisions=decisions)
+    if head.responses:
+        answers, decisions = responses_of(head.responses)
         return structs.replace(request, invocation="", answers=answers, decisions=decisions)
     if is_absent(head.message):
         return request

@@ -14,7 +14,8 @@ from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
 from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Done
-from adk_prism.projection.ai_sdk.projection import WHOLE, AiSdkProjection, Scope
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
+from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.contract import Payload, ProtocolSpec
 from adk_prism.projection.studio import frames as studio_frames
 from adk_prism.projection.studio.projection import StudioProjection

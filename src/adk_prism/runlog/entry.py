@@ -48,6 +48,20 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     by: str = ""
     """Who answered, where callers are known."""
+    payload: Raw = NOTHING
+    """What the tool asked for beyond yes or no."""
+
+
+class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a user's message answered, where its run is a turn of its own."""
+
+    kind: Literal["input", "credential", "confirmation"]
+    response: Raw = NOTHING
+    """As ADK takes it; absent for a credential, which is a secret, and for a confirmation."""
+    decision: Decision | None = None
+    """Of a confirmation."""
+    typed: bool = False
+    """The answer is what the person typed, and so in the message itself."""
 
 
 class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,6 +136,9 @@ class RunStarted(_Record):
     custom_metadata: dict[str, Raw] = {}
     """What the caller wants on every event of the run."""
     continues: Continues | None = None
+    responses: dict[str, Response] = {}
+    """What the message answers, by the id of the request or approval: the run goes on with an earlier
+    invocation, but its message is one of its own."""
     kind: Literal["turn", "state", "rewind"] = "turn"
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
@@ -202,6 +219,8 @@ class ApprovalAsked(_Record):
     call: str
     name: str
     hint: str = ""
+    payload: Raw = NOTHING
+    """A sample of what the tool wants with the approval."""
 
 
 class ApprovalGiven(_Record):

@@ -18,7 +18,7 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import Continues, RunStarted
+from adk_prism.runlog.entry import Continues, Decision, Response, RunStarted, is_absent
 from adk_prism.source.answers import answer_events
 from adk_prism.source.fork import EARLIER, Cuttings, copied, state_events, versions
 from adk_prism.source.history import find_call
@@ -67,11 +67,34 @@ def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[ApprovalAns
         )
         for call, response in continues.answers.items()
     ]
+    decisions = [_approval_answer(decision) for decision in continues.decisions.values()]
+    return results, decisions
+
+
+def responses_of(
+    responses: Mapping[str, Response],
+) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
+    """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
+    results = [
+        CallAnswer(call=request, name=f"adk_request_{given.kind}", response=given.response)
+        for request, given in responses.items()
+        if not is_absent(given.response)
+    ]
     decisions = [
-        ApprovalAnswer(approval=d.approval, approved=d.approved, reason=d.reason)
-        for d in continues.decisions.values()
+        _approval_answer(given.decision)
+        for given in responses.values()
+        if given.decision is not None
     ]
     return results, decisions
+
+
+def _approval_answer(decision: Decision) -> ApprovalAnswer:
+    return ApprovalAnswer(
+        approval=decision.approval,
+        approved=decision.approved,
+        reason=decision.reason,
+        payload=decision.payload,
+    )
 
 
 def _difference(recorded: Mapping[str, Raw], state: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,11 +116,10 @@ def _said(chapter: Chapter, before: Sequence[Event]) -> list[Event]:
     """Return the user's events with which a run began."""
     head = chapter.head
     if head.continues is not None:
-        results, decisions = answers_of(head.continues)
-        given = [answer.function_response() for answer in results]
-        given += [answer.function_response() for answer in decisions]
         held = head.continues.held
-        said = [] if held else answer_events(before, [r for r in given if _is_known(r, before)])
+        said = [] if held else _answering_events(answers_of(head.continues), before)
+    elif head.responses:
+        said = _answering_events(responses_of(head.responses), before)
     elif not bytes(head.message):
         return []
     elif (question := _open_question(before, head.invocation)) is not None:
@@ -106,6 +128,13 @@ def _said(chapter: Chapter, before: Sequence[Event]) -> list[Event]:
         content = read_content(head.message)
         said = [Event(author="user", invocation_id=head.invocation, content=content)]
     return [event.model_copy(update={"timestamp": chapter.started}) for event in said]
+
+
+def _answering_events(
+    answers: tuple[list[CallAnswer], list[ApprovalAnswer]], before: Sequence[Event]
+) -> list[Event]:
+    given = [answer.function_response() for group in answers for answer in group]
+    return answer_events(before, [r for r in given if _is_known(r, before)])
 
 
 def _is_known(response: types.FunctionResponse, before: Sequence[Event]) -> bool:

@@ -15,7 +15,15 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import NOTHING, BroughtTool, Continues, Origin, Warned, is_absent
+from adk_prism.runlog.entry import (
+    NOTHING,
+    BroughtTool,
+    Continues,
+    Origin,
+    Response,
+    Warned,
+    is_absent,
+)
 from adk_prism.source.denial import REASON
 from adk_prism.source.plain_json import replace_unstorable, storable
 
@@ -86,17 +94,27 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     rewound: Sequence[str] = ()
     answers: Sequence[CallAnswer] = ()
     decisions: Sequence[ApprovalAnswer] = ()
+    answered: Mapping[str, Response] = {}
+    """What the answers are to a run that is a turn of its own, as the log keeps it."""
+    fitted: Mapping[str, Raw] = {}
+    """Answers of the message as they were asked for, by their id: they take the place of what came."""
     custom_metadata: Mapping[str, Any] = {}
 
     def responses(self) -> list[types.FunctionResponse]:
         """Return every answer in the request, those that came as parts of the message included."""
         parts = self.message.parts or [] if self.message else []
-        sent = [part.function_response for part in parts if part.function_response]
+        sent = [self._fit(part.function_response) for part in parts if part.function_response]
         return [
             *sent,
             *(answer.function_response() for answer in self.answers),
             *(decision.function_response() for decision in self.decisions),
         ]
+
+    def _fit(self, response: types.FunctionResponse) -> types.FunctionResponse:
+        fitted = self.fitted.get(response.id or "")
+        if fitted is None:
+            return response
+        return response.model_copy(update={"response": storable(msgspec.json.decode(fitted))})
 
 
 def checked_message(message: types.Content, *, may_be_empty: bool = False) -> types.Content:

@@ -15,8 +15,8 @@ Events are serialised on receipt: ADK goes on to change the objects it has yield
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nullcontext
 from uuid import uuid4
 
 import msgspec
@@ -31,11 +31,20 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import Conflict, NotFound, Unprocessable
-from adk_prism.runlog.entry import NOTHING, Agent, AgentEvent, Continues, Record, RunStarted
+from adk_prism.runlog.entry import (
+    NOTHING,
+    Agent,
+    AgentEvent,
+    Continues,
+    Record,
+    RunStarted,
+    is_absent,
+)
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.cached_prefix import after_prefix
 from adk_prism.source.client_tools import declared_tools
+from adk_prism.source.confirmed_tools import confirmed_tools
 from adk_prism.source.contract import Emit
 from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
@@ -47,10 +56,10 @@ from adk_prism.source.redaction import (
     state_json,
     values_json,
 )
+from adk_prism.source.request import CONFIRMATION, checked_message
 from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
 from adk_prism.source.request import CallAnswer as CallAnswer
 from adk_prism.source.request import RunRequest as RunRequest
-from adk_prism.source.request import checked_message
 from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.tap import Tap
@@ -147,7 +156,7 @@ class RunnerSource:
         )
         try:
             with self._client_tools(call.invocation):
-                async with aclosing(events):
+                async with aclosing(events), self._with_payloads(call.invocation):
                     async for event in events:
                         yield event
         except BaseExceptionGroup as group:
@@ -157,6 +166,19 @@ class RunnerSource:
         """Give the tools that the client brought to the agents, if the app says so."""
         tools, declared = self._request.client_tools, declared_tools(self._runner)
         return declared.brought(invocation, tools) if tools and declared else nullcontext()
+
+    @asynccontextmanager
+    async def _with_payloads(self, invocation: str) -> AsyncIterator[None]:
+        """Let a tool fail without the run, where a person gave something with an approval."""
+        if all(is_absent(decision.payload) for decision in self._request.decisions):
+            yield
+            return
+        plugin = confirmed_tools(self._runner)
+        plugin.enter(invocation, self._report)
+        try:
+            yield
+        finally:
+            plugin.leave(invocation)
 
     def _tap(self, emit: Emit, started: RunStarted) -> Tap:
         watch_nodes(self._runner)
@@ -273,6 +295,7 @@ class RunnerSource:
             state=state_json(session.state),
             custom_metadata=values_json(request.custom_metadata),
             continues=_redacted(request.continues),
+            responses=dict(request.answered),
             replaces=request.replaces,
             rewound=list(request.rewound),
             version=VERSION,
@@ -347,10 +370,16 @@ def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def _redacted(continues: Continues | None) -> Continues | None:
-    if continues is None or not continues.answers:
-        return continues
+    if continues is None:
+        return None
     answers = {
         call: answer_json(continues.open_calls.get(call, ""), response)
         for call, response in continues.answers.items()
     }
-    return structs.replace(continues, answers=answers)
+    decisions = {
+        call: decision
+        if is_absent(decision.payload)
+        else structs.replace(decision, payload=answer_json(CONFIRMATION, decision.payload))
+        for call, decision in continues.decisions.items()
+    }
+    return structs.replace(continues, answers=answers, decisions=decisions)

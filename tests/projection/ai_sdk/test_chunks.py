@@ -20,7 +20,8 @@ from tests.laws.events import text as said
 from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
 
 from adk_prism.projection.ai_sdk import frames
-from adk_prism.projection.ai_sdk.projection import Scope
+from adk_prism.projection.ai_sdk.projection import EXPIRED
+from adk_prism.projection.ai_sdk.scope import Scope
 from adk_prism.runlog.entry import Continues, Decision, Record, RunTakenOver
 
 START = {"type": "start", "messageId": "run-1", "messageMetadata": {"runId": "run-1"}}
@@ -40,6 +41,12 @@ TOLD = {
     "data": {"epoch": 1, "superseded": []},
 }
 ASKED = {"type": "tool-approval-request", "approvalId": "a1", "toolCallId": "c1"}
+EXPIRED_ERROR = {"type": "tool-output-error", "toolCallId": "c1", "errorText": EXPIRED}
+EXPIRED_MARK = {
+    "type": "data-approval",
+    "data": {"approvalId": "a1", "toolCallId": "c1", "status": "expired"},
+    "id": "a1",
+}
 
 
 OUTPUT = {"type": "tool-output-available", "toolCallId": "c1", "output": {"ok": 1}}
@@ -300,12 +307,44 @@ CASES = [
                         "toolCallId": "c1",
                         "hint": "Sure?",
                         "payload": {"max": 9},
+                        "schema": {
+                            "type": "object",
+                            "properties": {"max": {"type": "number"}},
+                            "required": ["max"],
+                        },
                     },
                     id="a1",
                 ),
             ),
             *finish("tool-calls"),
         ],
+    ),
+    Case(
+        "an approval that the conversation has left behind has no buttons",
+        [event(PAY, partial=False), event(confirmation(PAY, "a1"))],
+        [START, *stepped(MADE, EXPIRED_ERROR), *finish("tool-calls")],
+        {"scope": Scope(left=True)},
+    ),
+    Case(
+        "dialect 7 can say that it expired",
+        [event(PAY, partial=False), event(confirmation(PAY, "a1"))],
+        [
+            START,
+            *stepped(
+                MADE,
+                ASKED,
+                EXPIRED_MARK,
+                {
+                    "type": "tool-approval-response",
+                    "approvalId": "a1",
+                    "approved": False,
+                    "reason": EXPIRED,
+                },
+                {"type": "tool-output-denied", "toolCallId": "c1"},
+            ),
+            *finish("tool-calls"),
+        ],
+        {"dialect": "7", "scope": Scope(left=True)},
     ),
     Case(
         "dialect 7 has a word for the reason",

@@ -64,6 +64,8 @@ export function PartView(props: PartProps): ReactElement | null {
       return null;
     case 'data-warning':
       return <Notes.WarningNote data={part.data} />;
+    case 'data-confirmation-response':
+      return <Notes.ResponseNote word="Approved with" data={{ id: part.data.approvalId, response: part.data.payload }} />;
     case 'data-approval-response': // dialect 5, which this page does not speak
       return null;
     case 'data-approval-request':

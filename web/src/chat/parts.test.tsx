@@ -42,6 +42,7 @@ const DATA: PrismDataParts = {
   unrecognised: { kind: 'novelty', raw: { b: 2 } },
   'input-response': { id: 'q0', response: 'blue' },
   'credential-response': { id: 'k0', response: 'secret' },
+  'confirmation-response': { approvalId: 'a8', payload: { approved_days: 3 } },
   'approval-response': { approvalId: 'a9', approved: true },
 };
 
@@ -71,6 +72,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   unrecognised: 'novelty',
   'input-response': 'Answer',
   'credential-response': 'Signed in',
+  'confirmation-response': 'Approved with',
   'approval-response': '',
 };
 
@@ -133,7 +135,7 @@ test.each(PLAIN)('%j', async (part, words) => {
 
 const STATES: [string, object, string][] = [
   ['input-streaming', { input: { a: 1 } }, 'broken off'],
-  ['input-available', { input: { a: 1 } }, 'waits for an answer'],
+  ['input-available', { input: { a: 1 } }, 'waiting'],
   ['approval-requested', { input: {}, approval: { id: 'x' } }, 'needs your approval'],
   ['approval-responded', { input: {}, approval: { id: 'x', approved: false, reason: 'no' } }, 'denied'],
   ['output-available', { input: {}, output: 1 }, 'done'],

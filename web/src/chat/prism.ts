@@ -248,16 +248,16 @@ export type PrismDataParts = {
   'output': { author: string; path: string; output: JsonValue };
   /** This call's answer may come much later, or from the client. */
   'long-running': { toolCallId: string; toolName: string };
-  /** What the tool wants the person to know before approving; beside `tool-approval-request`. */
-  'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue };
+  /** What the tool wants the person to know before approving, and to give; beside `tool-approval-request`. `payload` is a sample of what it wants, `schema` the JSON schema read from it. In the history of a request that nobody answered, `status` says so. */
+  'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; schema?: JsonValue; status?: 'expired' };
   /** In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with `data-approval-response`. */
   'approval-request': { approvalId: string; toolCallId: string; state: string; reason?: string };
   /** In a live run: tokens of a message, told after its end. Transient. */
   'usage': { messageId: string; usage: PrismUsage };
   /** A workflow asks the person something. Answer with `data-input-response`. */
-  'input-request': { id: string; request: JsonValue };
+  'input-request': { id: string; request: JsonValue; status?: 'answered' | 'expired' };
   /** A tool needs the person to sign in. Answer with `data-credential-response`. */
-  'credential-request': { id: string; toolCallId?: string; request: JsonValue };
+  'credential-request': { id: string; toolCallId?: string; request: JsonValue; status?: 'answered' | 'expired' };
   /** What stands behind a specialist's answer, as it answers, and behind the whole, at its end: confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is the specialist's; that of the whole is `proof`. Sent only where somebody gave any. */
   'proof': PrismProof;
   /** Code that the model wrote to be run. */
@@ -284,8 +284,10 @@ export type PrismDataParts = {
   'unrecognised': { kind: string; raw: JsonValue };
   /** Sent by the client: the answer to `data-input-request`. */
   'input-response': { id: string; response: JsonValue };
-  /** Sent by the client: the answer to `data-credential-request`. */
-  'credential-response': { id: string; response: JsonValue };
+  /** Sent by the client: the answer to `data-credential-request`. In the history without `response`, which is a secret. */
+  'credential-response': { id: string; response?: JsonValue };
+  /** Sent by the client: what a tool wants with an approval, in the shape of `data-approval`'s `schema`. Beside the answered approval in the assistant's message; or in a message of the user's, where it is the approval. */
+  'confirmation-response': { approvalId: string; payload: JsonValue };
   /** Sent by the client in dialect 5, in the assistant's message: the answer to `data-approval-request`. */
   'approval-response': { approvalId: string; approved: boolean; reason?: string };
 };

@@ -42,8 +42,11 @@ SENT = {
         "This call's answer may come much later, or from the client.",
     ),
     "approval": DataPart(
-        "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue }",
-        "What the tool wants the person to know before approving; beside `tool-approval-request`.",
+        "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; "
+        "schema?: JsonValue; status?: 'expired' }",
+        "What the tool wants the person to know before approving, and to give; beside "
+        "`tool-approval-request`. `payload` is a sample of what it wants, `schema` the JSON schema read "
+        "from it. In the history of a request that nobody answered, `status` says so.",
         keyed=True,
     ),
     "approval-request": DataPart(
@@ -59,12 +62,12 @@ SENT = {
         transient=True,
     ),
     "input-request": DataPart(
-        "{ id: string; request: JsonValue }",
+        "{ id: string; request: JsonValue; status?: 'answered' | 'expired' }",
         "A workflow asks the person something. Answer with `data-input-response`.",
         keyed=True,
     ),
     "credential-request": DataPart(
-        "{ id: string; toolCallId?: string; request: JsonValue }",
+        "{ id: string; toolCallId?: string; request: JsonValue; status?: 'answered' | 'expired' }",
         "A tool needs the person to sign in. Answer with `data-credential-response`.",
         keyed=True,
     ),
@@ -129,8 +132,15 @@ TAKEN = {
         "Sent by the client: the answer to `data-input-request`.",
     ),
     "credential-response": DataPart(
-        "{ id: string; response: JsonValue }",
-        "Sent by the client: the answer to `data-credential-request`.",
+        "{ id: string; response?: JsonValue }",
+        "Sent by the client: the answer to `data-credential-request`. In the history without `response`, "
+        "which is a secret.",
+    ),
+    "confirmation-response": DataPart(
+        "{ approvalId: string; payload: JsonValue }",
+        "Sent by the client: what a tool wants with an approval, in the shape of `data-approval`'s "
+        "`schema`. Beside the answered approval in the assistant's message; or in a message of the "
+        "user's, where it is the approval.",
     ),
     "approval-response": DataPart(
         "{ approvalId: string; approved: boolean; reason?: string }",

@@ -60,3 +60,13 @@ def dialect(name: str) -> Dialect:
             f"Dialect {name[:20]!r} is not known; expected one of {', '.join(DIALECTS)}."
         )
     return found
+
+
+def kept(name: str) -> Dialect:
+    """Return the dialect in which whole messages are kept.
+
+    Where parts have approvals they can hold a decision, also where the stream has no chunk that would tell it
+    to a client that was not there.
+    """
+    found = dialect(name)
+    return structs.replace(found, approval_responses=found.approvals)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType, json, structs
+from msgspec import UNSET, Raw, UnsetType, json, structs
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
+from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
@@ -54,33 +55,17 @@ from adk_prism.projection.ai_sdk.frames import (
     ToolOutputError,
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
+from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.projection.ai_sdk.user_message import milliseconds
-from adk_prism.runlog.entry import Decision, Entry, RunEnded
+from adk_prism.runlog.entry import Entry, RunEnded
 
 _NULL = Raw(b"null")
 _DELTAS = (TextDelta, ReasoningDelta)
 _EMPTY_OBJECT = Raw(b"{}")
 UNANSWERED = "The run ended before this call was answered."
-
-
-class Scope(Struct, frozen=True, kw_only=True):
-    """Which part of a message's replay a run is; by default a stream of its own."""
-
-    opens: bool = True
-    """It is the message's first run here, and sends `start`."""
-    closes: bool = True
-    """It is the last one, and sends `finish` and the terminator."""
-    replayed: bool = False
-    """The client rebuilds the message from nothing: it has not seen the requests being answered."""
-    decided: Mapping[str, Decision] = {}
-    """Approvals of this run that a later run of the message has an answer to, by call."""
-    answered: frozenset[str] = frozenset()
-    """Calls whose result a later run of the message has: what a tool said at first is not told."""
-
-
-WHOLE = Scope()
+EXPIRED = "Expired: the conversation went on before this was answered."
 
 
 class AiSdkProjection:
@@ -102,6 +87,8 @@ class AiSdkProjection:
         self._cursor = 0
         self._time = 0.0
         self._streamed: set[str] = set()
+        self._made: set[str] = set()
+        """Calls of this run."""
         self._delegated: dict[str, None] = {}
         """Calls that run an agent and have no answer yet, in order."""
         self._continued = False
@@ -206,10 +193,12 @@ class AiSdkProjection:
             return
         asks = ended.asks and self._scope.closes
         waits = ended.awaiting and not asks and item.outcome != "cancelled"
-        if item.outcome == "finished" or (asks and item.outcome == "waiting"):
+        if item.outcome == "finished" or (self._scope.resumed and self._scope.closes):
             # An agent that asks back (ADK's task mode, or a request for input): its call is answered
-            # in a later message, unless a later run of this one is known to do so.
+            # in a later message. A request for input that is open leaves it without an output.
             out.extend(ToolOutputAvailable(call, _NULL) for call in self._delegated)
+        elif self._scope.left and self._scope.closes:
+            out.extend(ToolOutputError(call, EXPIRED) for call in self._delegated)
         for question in self._questions.values():
             self._ask(question, out)
         self._steps.close(out, seal=not waits, first=not self._continued)
@@ -264,6 +253,7 @@ class AiSdkProjection:
 
     def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
+        self._made.add(item.call)
         if not (item.provider_executed and self._dialect.provider_calls_apart):
             self._steps.call_began(item.call)
         out.append(
@@ -326,7 +316,9 @@ class AiSdkProjection:
         out.append(_data("long-running", {"toolCallId": item.call, "toolName": item.name}))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
-        if self._dialect.approval_responses:
+        if not self._scope.asks(item):
+            self._close_question(item, out)
+        elif self._dialect.approval_responses:
             self._ask(item, out)
         elif self._live or not self._dialect.approvals:
             self._ask_beside(item, out)
@@ -344,7 +336,7 @@ class AiSdkProjection:
         else:
             self._questions.pop(item.call, None)
 
-    def _ask_beside(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _ask_beside(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
         """Ask by a data part: a v6 client cannot hold a question and its answer in one stream, and a
         v5 client knows no approvals."""
         asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
@@ -354,7 +346,7 @@ class AiSdkProjection:
                 "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
             )
         )
-        self._describe(item, hint, out)
+        self._describe(item, out, status)
 
     def _decide_beside(
         self, approval: str, call: str, approved: bool, reason: str, out: list[Frame]
@@ -365,28 +357,64 @@ class AiSdkProjection:
         told |= {"reason": reason} if reason else {}
         out.append(_data("approval-request", told, part=approval))
 
-    def _ask(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+    def _ask(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
         hint = _own_hint(item)
         reason: str | UnsetType = hint if hint and self._dialect.approval_reasons else UNSET
         out.append(ToolApprovalRequest(item.approval, item.call, reason))
-        self._describe(item, hint, out)
+        self._describe(item, out, status)
 
-    def _describe(self, item: fact.ApprovalRequested, hint: str, out: list[Frame]) -> None:
-        """Say what an approval request asks beyond yes or no."""
-        if hint or bytes(item.payload):
+    def _describe(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
+        """Say what an approval is about, and what is to be given with it."""
+        hint = _own_hint(item)
+        if hint or bytes(item.payload) or status:
             told: dict[str, Any] = {"approvalId": item.approval, "toolCallId": item.call}
             if hint:
                 told["hint"] = hint
             if bytes(item.payload):
                 told["payload"] = _safe(item.payload)
+                told["schema"] = _safe(Raw(json.encode(payload_schema(item.payload))))
+            if status:
+                told["status"] = status
             out.append(_data("approval", told, part=item.approval))
+
+    def _close_question(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+        """Show a question that the conversation has left behind: answered by a later message, or expired.
+
+        A client that cannot be told of decisions is told the end alone.
+        """
+        given = self._scope.elsewhere.get(item.approval)
+        decision = given.decision if given is not None else None
+        status = "" if decision else "expired"
+        approved, reason = (decision.approved, decision.reason) if decision else (False, EXPIRED)
+        if self._dialect.approval_responses:
+            self._ask(item, out, status)
+            out.append(ToolApprovalResponse(item.approval, approved, reason or UNSET))
+        elif not self._dialect.approvals:
+            self._ask_beside(item, out, status)
+            self._decide_beside(item.approval, item.call, approved, reason, out)
+        if approved:  # the later message has the result
+            out.append(ToolOutputAvailable(item.call, _NULL))
+        elif self._dialect.approval_responses:
+            out.append(ToolOutputDenied(item.call))
+        else:
+            out.append(ToolOutputError(item.call, denial_text(reason) if decision else EXPIRED))
+        self._settle(item.call)
 
     def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
         told: dict[str, Any] = {"id": item.call}
         if item.for_call:
             told["toolCallId"] = item.for_call
         told["request"] = _safe(item.request) if bytes(item.request) else _EMPTY_OBJECT
+        status = self._scope.status(item.call)
+        if status:
+            told["status"] = status
         out.append(_data(f"{item.kind}-request", told, part=item.call))
+        if self._scope.left and item.for_call in self._made:
+            # Its call is answered in a later message, or never.
+            self._settle(item.for_call)
+            is_answered = status == "answered"
+            ended = ToolOutputAvailable(item.for_call, _NULL)
+            out.append(ended if is_answered else ToolOutputError(item.for_call, EXPIRED))
 
     # -------------------------------------------------------------- what is shown
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Raw, Struct, json
+from msgspec import Raw, Struct, json, structs
 
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.media import UNKNOWN_TYPE
-from adk_prism.runlog.entry import Decision, to_raw
+from adk_prism.runlog.entry import NOTHING, Decision, to_raw
 
 Json = dict[str, Any]
 
@@ -44,6 +44,8 @@ class NewMessage(Struct, frozen=True, kw_only=True):
     before: Before = Before()
     extras: dict[str, Raw] = {}
     """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
+    confirmed: list[Decision] = []
+    """Approvals that are given with a payload, as parts of the message."""
 
 
 class Regenerate(Struct, frozen=True, kw_only=True):
@@ -59,6 +61,8 @@ class ToolAnswer(Struct, frozen=True, kw_only=True):
     call: str
     input: Raw
     """Empty if the client did not send it back."""
+    name: str = ""
+    """Of the tool; empty if the client did not say."""
     decision: Decision | None = None
     output: Raw | None = None
 
@@ -225,9 +229,13 @@ def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessag
             data = part.get("data")
             if isinstance(data, dict) and isinstance(data.get("id"), str):
                 responses[data["id"]] = to_raw(data.get("response"))
-        elif part["type"].startswith("data-"):
+        elif part["type"].startswith("data-") and part["type"] != "data-confirmation-response":
             kept.append({"at": len(found) + len(kept), "part": part})
-    if not found and not responses:
+    confirmed = [
+        Decision(approval=approval, approved=True, payload=payload)
+        for approval, payload in _payloads(message).items()
+    ]
+    if not found and not responses and not confirmed:
         raise Unprocessable("The message has neither text nor files.")
     return NewMessage(
         message_id=_message_id(message),
@@ -236,6 +244,7 @@ def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessag
         responses=responses,
         before=before,
         extras=_extras(message, kept, system),
+        confirmed=confirmed,
     )
 
 
@@ -249,6 +258,21 @@ def _extras(message: Json, kept: list[Json], system: list[Json]) -> dict[str, Ra
             " together; keep them elsewhere and send their id."
         )
     return extras
+
+
+def _payloads(message: Json) -> dict[str, Raw]:
+    """Return the payloads that come with approvals, by approval id."""
+    found: dict[str, Raw] = {}
+    for part in _parts(message):
+        if part["type"] == "data-confirmation-response":
+            data = part.get("data")
+            if not isinstance(data, dict) or not isinstance(data.get("approvalId"), str):
+                raise Unprocessable(
+                    "A `data-confirmation-response` must have `data.approvalId`, a string."
+                )
+            payload = data.get("payload")
+            found[data["approvalId"]] = NOTHING if payload is None else to_raw(payload)
+    return found
 
 
 def _file(part: Json) -> Json:
@@ -271,11 +295,15 @@ def _file(part: Json) -> Json:
 
 
 def _answers(message: Json) -> Iterator[ToolAnswer]:
-    decisions = _decisions_beside(message)
+    decisions, payloads = _decisions_beside(message), _payloads(message)
     for part in _parts(message):
         call = part.get("toolCallId")
         if isinstance(call, str) and not part.get("providerExecuted"):
             answer = _answer(call, part, decisions.get(call))
+            if answer is not None and answer.decision is not None:
+                payload = payloads.get(answer.decision.approval, NOTHING)
+                decided = structs.replace(answer.decision, payload=payload)
+                answer = structs.replace(answer, decision=decided)
             if answer is not None:
                 yield answer
 
@@ -301,20 +329,30 @@ def _decisions_beside(message: Json) -> dict[str, Decision]:
 
 def _answer(call: str, part: Json, beside: Decision | None) -> ToolAnswer | None:
     given = to_raw(part["input"]) if part.get("input") is not None else Raw(b"")
+    name = _tool_name(part)
     match part.get("state"):
         case "approval-responded":
             decision = _decision(part.get("approval"), "id")
-            return ToolAnswer(call=call, input=given, decision=decision)
+            return ToolAnswer(call=call, input=given, name=name, decision=decision)
         case "input-available" if beside is not None:
-            return ToolAnswer(call=call, input=given, decision=beside)
+            return ToolAnswer(call=call, input=given, name=name, decision=beside)
         case "output-available":
-            return ToolAnswer(call=call, input=given, output=to_raw(part.get("output")))
+            output = to_raw(part.get("output"))
+            return ToolAnswer(call=call, input=given, name=name, output=output)
         case "output-error":
             text = part.get("errorText")
             told = text if isinstance(text, str) and text else "The client's tool failed."
-            return ToolAnswer(call=call, input=given, output=to_raw({"error": told}))
+            output = to_raw({"error": told})
+            return ToolAnswer(call=call, input=given, name=name, output=output)
         case _:
             return None  # still open, or told by the server itself
+
+
+def _tool_name(part: Json) -> str:
+    name = part.get("toolName")
+    if part["type"] == "dynamic-tool":
+        return name if isinstance(name, str) else ""
+    return str(part["type"].removeprefix("tool-"))
 
 
 def _decision(approval: Any, key: str) -> Decision:

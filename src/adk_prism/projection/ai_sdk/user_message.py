@@ -14,7 +14,7 @@ from msgspec import Raw
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.runlog.entry import RunStarted
+from adk_prism.runlog.entry import Response, RunStarted, is_absent
 
 Json = dict[str, Any]
 
@@ -36,6 +36,7 @@ def user_messages(message_id: str, head: RunStarted, time: float, files: FileLin
     extras = {name: msgspec.json.decode(value) for name, value in head.extras.items()}
     for kept in extras.get("parts", ()):
         parts.insert(kept["at"], kept["part"])
+    parts += [_answer(name, given) for name, given in head.responses.items() if not given.typed]
     if not parts:
         return []
     shown = {"id": message_id, "role": "user", "parts": parts}
@@ -61,6 +62,17 @@ def _dated(message: Json, metadata: Any, time: float) -> Json:
     if isinstance(metadata, dict) and time > 0:
         metadata = {"createdAt": milliseconds(time), **metadata}
     return {**message, "metadata": metadata} if metadata else message
+
+
+def _answer(name: str, given: Response) -> dict[str, Any]:
+    """Return the part with which the client answered; a credential is a secret, and not in it."""
+    data: dict[str, Any] = {"id": name}
+    if given.decision is not None:
+        payload = given.decision.payload
+        data = {"approvalId": name, "payload": None if is_absent(payload) else payload}
+    elif not is_absent(given.response):
+        data["response"] = given.response
+    return {"type": f"data-{given.kind}-response", "data": data}
 
 
 def _part(part: Json, run: str, at: int, links: FileLinks) -> Json | None:

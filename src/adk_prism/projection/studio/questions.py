@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from adk_prism.facts.adk_event import MADE_UP_HINT
+from adk_prism.facts.answer_schema import payload_schema
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
 from adk_prism.projection.studio.frames import Interrupt, milliseconds
@@ -43,6 +44,7 @@ def ask_approval(
         about |= {"name": name, "args": safe(call.input)}
     if bytes(item.payload):
         about["payload"] = safe(item.payload)
+        about["schema"] = safe(to_raw(payload_schema(item.payload)))
     hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
     message = hint or f"{name or 'A call'} waits for your approval."
     return _interrupt("approval", node, message, about, now)

@@ -1,7 +1,7 @@
 """What a Studio client asks for: something to say, or answers to what it was asked.
 
     {"input": "…", "session_id": "…", "user_id": "…"}
-    {"session_id": "…", "answers": [{"id": …, "call": …, "approved": true, "reason": "…"}]}
+    {"session_id": "…", "answers": [{"id": …, "call": …, "approved": true, "reason": "…", "payload": …}]}
     {"session_id": "…", "answers": [{"id": …, "result": …}]}
     {"session_id": "…", "answers": [{"call": …, "result": …}]}
 
@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import to_raw
+from adk_prism.runlog.entry import NOTHING, to_raw
 
 Json = dict[str, Any]
 USER = "user"
@@ -30,6 +30,8 @@ class Approval(Struct, frozen=True, kw_only=True):
     call: str
     approved: bool
     reason: str
+    payload: Raw = NOTHING
+    """What the tool asked for beyond yes or no."""
 
 
 class StudioRequest(Struct, frozen=True, kw_only=True):
@@ -83,23 +85,24 @@ def read_request(body: Json) -> StudioRequest:
 def _answers(body: Json) -> list[Json]:
     answers = body.get("answers") or []
     if not isinstance(answers, list) or not all(isinstance(each, dict) for each in answers):
-        raise Unprocessable("`answers` is no list of objects.")
+        raise Unprocessable("`answers` must be a list of objects.")
     return answers
 
 
 def _approval(name: str, call: str, answer: Json) -> Approval:
     if not isinstance(answer["approved"], bool):
-        raise Unprocessable("An answer's `approved` is neither true nor false.")
+        raise Unprocessable("An answer's `approved` must be true or false.")
     return Approval(
         id=name,
         call=call,
         approved=answer["approved"],
         reason=_text(answer, "reason"),
+        payload=to_raw(answer["payload"]) if answer.get("payload") is not None else NOTHING,
     )
 
 
 def _text(body: Json, key: str) -> str:
     value = body.get(key)
     if value is not None and not isinstance(value, str):
-        raise Unprocessable(f"`{key}` is no text.")
+        raise Unprocessable(f"`{key}` must be a string.")
     return value or ""

@@ -18,10 +18,9 @@ from starlette.websockets import WebSocket
 
 from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
-from adk_prism.pipeline.chats import Turn
 from adk_prism.pipeline.conversation import Start
 from adk_prism.pipeline.deeds import Deed
-from adk_prism.pipeline.message_view import scope_of, told
+from adk_prism.pipeline.message_view import Shown, running, scope_of, told
 from adk_prism.pipeline.placed_frames import Placed, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import read_request
@@ -177,11 +176,11 @@ class Exchange:
 
     async def _resume(self, frame: Resume, request: _Request) -> None:
         request.shows = True
-        turn = await self._running(frame)
-        if turn is None:
+        place = await self._running(frame)
+        if place is None:
             await self._out.put(frames.nothing_runs(frame.request_id))
         else:
-            await self._show(frame.request_id, self._of_turn(turn))
+            await self._show(frame.request_id, self._of_turn(place))
 
     async def _start(self, frame: Send) -> RunId:
         self._context.lifecycle.check_open()
@@ -215,12 +214,12 @@ class Exchange:
         acting = spoken_user(caller_of(self._socket), check_user(user))
         return Origin(app=self._app, user=acting, session=check_session(chat))
 
-    async def _running(self, frame: Resume) -> Turn | None:
+    async def _running(self, frame: Resume) -> Shown | None:
         user = (frame.body or {}).get("userId", "user")
         if not isinstance(user, str):
             raise Unprocessable("`userId` is no text.")
         turns = await self._context.chats.turns(self._origin(user, frame.id))
-        return turns[-1] if turns and turns[-1].resumable else None
+        return running(turns)
 
     def _of_run(self, run: RunId) -> AsyncGenerator[Placed, None]:
         spec = protocol("ai-sdk", self._dialect, self._files)
@@ -229,10 +228,10 @@ class Exchange:
     def _completing(self, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
         return self._context.errors.spec(self._socket.scope, spec)
 
-    async def _of_turn(self, turn: Turn) -> AsyncGenerator[Placed, None]:
-        turn = told(turn)
-        for index, run in enumerate(turn.runs):
-            spec = protocol("ai-sdk", self._dialect, self._files, scope_of(turn, index))
+    async def _of_turn(self, place: Shown) -> AsyncGenerator[Placed, None]:
+        place = told(place)
+        for index, run in enumerate(place.turn.runs):
+            spec = protocol("ai-sdk", self._dialect, self._files, scope_of(place, index))
             showing = placed_frames(self._context.log, run.summary.run, self._completing(spec))
             async with aclosing(showing):
                 async for placed in showing:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import TooLarge, Unprocessable, UsageError
+from adk_prism.runlog.entry import NOTHING
 from adk_prism.server.guards.strict_body import check_frame
 
 RATE = 16_000
@@ -61,6 +62,13 @@ class Approval(_Frame, tag="approval"):
     approval_id: str
     approved: bool
     reason: str | None = None
+    payload: Raw = NOTHING
+    """What the tool asked for beyond yes or no."""
+
+    @property
+    def given(self) -> Raw:
+        """What came with it; nothing, where that is null."""
+        return NOTHING if bytes(self.payload) == b"null" else self.payload
 
 
 class AudioControl(_Frame, tag="audio_control"):

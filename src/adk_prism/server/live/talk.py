@@ -290,19 +290,30 @@ class Talk:
             case NewMessage() as message:
                 content = read_content(message.content)
                 line = await self._on_line(frame.id)
-                await line.source.say(content, message.message_id[:LONGEST_NAME])
+                await self._give(line, message)
+                if content.parts:
+                    await line.source.say(content, message.message_id[:LONGEST_NAME])
             case Continuation() as given:
                 await self._continue(await self._on_line(frame.id), given)
             case Regenerate():
                 raise Unprocessable("What was said aloud cannot be said again; ask anew.")
+
+    async def _give(self, line: Line, message: NewMessage) -> None:
+        """Take the answers that are parts of a user's message."""
+        for request, response in message.responses.items():
+            line.source.give(request, Result(response))
+        for given in message.confirmed:
+            verdict = Verdict(given.approved, given.reason, called_by(), given.payload)
+            await self._decide(line, given.approval, verdict)
 
     async def _continue(self, line: Line, given: Continuation) -> None:
         """Take the answers in an assistant's message; those that were given before are passed over."""
         for answer in given.answers:
             try:
                 if answer.decision is not None:
-                    told = Verdict(answer.decision.approved, answer.decision.reason, called_by())
-                    await self._decide(line, answer.decision.approval, told)
+                    said = answer.decision
+                    told = Verdict(said.approved, said.reason, called_by(), said.payload)
+                    await self._decide(line, said.approval, told)
                 elif answer.output is not None:
                     line.source.give(answer.call, Result(answer.output))
             except Conflict:
@@ -342,7 +353,7 @@ class Talk:
                 result = Result(frame.result, frame.error_text)
                 line.source.give(frame.tool_call_id, result)
             case Approval():
-                verdict = Verdict(frame.approved, frame.reason or "", called_by())
+                verdict = Verdict(frame.approved, frame.reason or "", called_by(), frame.given)
                 await self._decide(line, frame.approval_id, verdict)
             case Interrupt():
                 await line.source.interrupt(frame.reason[:60])

@@ -14,8 +14,9 @@ from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.deeds import Deed
 from adk_prism.pipeline.follow import Stream
 from adk_prism.pipeline.live_messages import live_messages
-from adk_prism.pipeline.message_view import message_frames, open_message
+from adk_prism.pipeline.message_view import message_frames, open_message, running, shown
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.messages import rebuild
@@ -146,12 +147,13 @@ class _ChatRoutes:
         self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
         turns = await self._context.chats.turns(origin)
-        if not turns or not turns[-1].resumable:
+        place = running(turns)
+        if place is None:
             return Response(status_code=204)
         files = FileLinks(base_url(request, self._context.settings))
         complete = self._context.errors.completion(request.scope)
-        view = await open_message(self._context.follower, turns[-1], dialect, files, complete)
-        headers = {RUN_HEADER: turns[-1].last.summary.run}
+        view = await open_message(self._context.follower, place, dialect, files, complete)
+        headers = {RUN_HEADER: place.turn.last.summary.run}
         return EventStream(view, protocol("ai-sdk", dialect), self._context, headers)
 
     async def messages(
@@ -170,7 +172,8 @@ class _ChatRoutes:
         files = FileLinks(base_url(request, self._context.settings))
         complete = self._context.errors.completion(request.scope)
         found: list[Any] = []
-        for turn in turns:
+        for place in shown(turns):
+            turn = place.turn
             if turn.first.head.live:
                 run = turn.first.summary.run
                 found += await live_messages(self._context.chats, run, dialect, files)
@@ -179,7 +182,7 @@ class _ChatRoutes:
             found += user_messages(turn.user_message, first.head, first.summary.started, files)
             if not turn.live:
                 chats = self._context.chats
-                frames = await message_frames(chats, turn, dialect, files)
+                frames = await message_frames(chats, place, kept(dialect), files)
                 if complete is not None:
                     frames = [completed(frame, complete) for frame in frames]
                 found.append(rebuild(frames))

@@ -151,7 +151,12 @@ def _answers(asked: StudioRequest) -> Continuation:
         ToolAnswer(
             call=given.call,
             input=NOTHING,
-            decision=Decision(approval=given.id, approved=given.approved, reason=given.reason),
+            decision=Decision(
+                approval=given.id,
+                approved=given.approved,
+                reason=given.reason,
+                payload=given.payload,
+            ),
         )
         for given in asked.approvals
     ]

@@ -18,7 +18,8 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.tools.base_tool import BaseTool
 from msgspec import Raw, Struct, json
 
-from adk_prism.runlog.entry import ApprovalAsked, ApprovalGiven, Record
+from adk_prism.facts.answer_schema import check_payload, fit_response
+from adk_prism.runlog.entry import NOTHING, ApprovalAsked, ApprovalGiven, Record
 from adk_prism.source.live.inbox import Inbox
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.questions import Questions
@@ -44,6 +45,8 @@ class Verdict(Struct, frozen=True):
     reason: str = ""
     by: str = ""
     """Who decided, where that is known."""
+    payload: Raw = NOTHING
+    """What the tool asked for beyond yes or no."""
 
 
 class Result(Struct, frozen=True):
@@ -53,9 +56,20 @@ class Result(Struct, frozen=True):
     error: str = ""
 
 
-def approval_of(call: str) -> str:
-    """Return the id of the question about a call."""
-    return f"approval-{call}"
+class Wanted(Struct, frozen=True):
+    """What a tool says of the approval that it wants."""
+
+    hint: str = ""
+    payload: Raw = NOTHING
+    """A sample of what is to be given with it."""
+
+
+PLAIN = Wanted()
+
+
+def approval_of(call: str, number: int = 1) -> str:
+    """Return the id of the question about a call; a tool may ask more than one."""
+    return f"approval-{call}" if number == 1 else f"approval-{call}~{number}"
 
 
 class Desk:
@@ -77,6 +91,12 @@ class Desk:
         self._write = write
         self._approvals: Questions[Verdict] = Questions("Approval", lambda w: Verdict(False, w))
         self._results: Questions[Result] = Questions("Call", lambda w: Result(Raw(b"null"), w))
+        self._asked: dict[str, int] = {}
+        """Questions about a call, by the id that clients know."""
+        self._payloads: dict[str, Raw] = {}
+        """Samples of what is to be given with an approval, while it is waited for."""
+        self._inputs: dict[str, Raw] = {}
+        """Questions that agents ask a person, while they are waited for."""
         self._seen: dict[str, asyncio.Event] = {}
         self._uses: dict[str, int] = {}
         """How often a model has used an id of ADK's for a call."""
@@ -113,6 +133,10 @@ class Desk:
         if tool.is_long_running:
             self._results.expect(self._name(call))
 
+    def expect_input(self, call: str, request: Raw) -> None:
+        """Note that a call asks a person something, and how the answer has to be."""
+        self._inputs[self._name(call)] = request
+
     def seen(self, call: str) -> asyncio.Event:
         """Return the event that is set when the call is in the log."""
         if len(self._seen) > LONGEST_SEEN:
@@ -121,14 +145,24 @@ class Desk:
 
     # ------------------------------------------------------------------ asking
 
-    async def ask(self, call: str, name: str) -> Verdict:
+    async def ask(self, call: str, name: str, wanted: Wanted = PLAIN) -> Verdict:
         """Ask a person about a call and wait for the answer."""
         await self.seen(call).wait()
-        approval = approval_of(self._name(call))
+        known = self._name(call)
+        number = self._asked.pop(known, 0) + 1
+        self._asked[known] = number
+        if len(self._asked) > LONGEST_SEEN:
+            del self._asked[next(iter(self._asked))]
+        approval = approval_of(known, number)
         if self._is_closed:
             return Verdict(False, "The session is over.")
-        await self._write(ApprovalAsked(approval=approval, call=call, name=name))
+        self._payloads[approval] = wanted.payload
+        asked = ApprovalAsked(
+            approval=approval, call=call, name=name, hint=wanted.hint, payload=wanted.payload
+        )
+        await self._write(asked)
         verdict = await self._approvals.wait(approval, self._options.approval_timeout)
+        del self._payloads[approval]
         given = ApprovalGiven(
             approval=approval, approved=verdict.approved, reason=verdict.reason, by=verdict.by
         )
@@ -141,6 +175,7 @@ class Desk:
         if self._is_closed:
             return {"error": "The session is over."}
         result = await self._results.wait(self._name(call), self._options.client_timeout)
+        self._inputs.pop(self._name(call), None)
         if result.error:
             return {"error": result.error}
         value = storable(json.decode(result.value))
@@ -150,11 +185,17 @@ class Desk:
     # ------------------------------------------------------------------ answering
 
     def decide(self, approval: str, verdict: Verdict) -> None:
-        """Answer an approval; the first answer counts. Raise `Conflict` or `NotFound`."""
+        """Answer an approval; the first answer counts. Raise `Conflict`, `NotFound`, or `Unprocessable`
+        for one without the payload that the tool asks for: then the question stays open."""
+        if verdict.approved:
+            check_payload(self._payloads.get(approval, NOTHING), verdict.payload)
         self._approvals.answer(approval, verdict)
 
     def give(self, call: str, result: Result) -> None:
-        """Give a client's result; the first one counts. Raise `Conflict` or `NotFound`."""
+        """Give a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable`
+        for an answer that does not fit its question, which stays open."""
+        if call in self._inputs and not result.error:
+            result = Result(fit_response(self._inputs[call], result.value))
         self._results.answer(call, result)
 
     def give_last(self, adk_id: str, result: Result) -> None:

@@ -21,16 +21,23 @@ from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.adk.tools.tool_context import ToolContext
+from msgspec import json
 
-from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
 from adk_prism.source.client_tool import is_client_tool
-from adk_prism.source.error_text import message_of
-from adk_prism.source.live.desk import DESK, WITHDRAWN, Desk
+from adk_prism.source.confirmed_tools import tool_failure
+from adk_prism.source.live.desk import DESK, WITHDRAWN, Desk, Verdict, Wanted
 from adk_prism.source.live.shortcut import ROUTE
 from adk_prism.source.live.switches import Switchboard
-from adk_prism.source.redaction import safe_code
+from adk_prism.source.plain_json import storable
 
 NAME = "adk_prism_live"
+INPUT = "adk_request_input"
+"""ADK's tool with which an agent asks a person something."""
+
+MOST_QUESTIONS = 8
+"""Approvals that one call may ask for, one after the other; a tool that asks for ever would never end."""
 
 NEVER_SWITCHED = frozenset({"transfer_to_agent", "task_completed"})
 """ADK acts on their answers only where its receiving loop gives them."""
@@ -94,6 +101,8 @@ class LivePlugin(BasePlugin):
             gated = await self._is_gated(tool, dict(call.args or {}), context)
             if gated or tool.is_long_running:
                 desk.expect(call.id, tool, gated=gated)
+            if tool.name == INPUT:
+                desk.expect_input(call.id, to_raw(storable(dict(call.args or {}))))
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -112,19 +121,42 @@ class LivePlugin(BasePlugin):
             if not verdict.approved:
                 reason = f" Reason: {verdict.reason}" if verdict.reason else ""
                 return {"error": f"This tool call is rejected.{reason}"}
-            tool_context.tool_confirmation = ToolConfirmation(confirmed=True)
+            tool_context.tool_confirmation = _confirmation(verdict)
         return await desk.fetch(call) if is_client_tool(tool) else None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        """Let the client answer for a long-running tool that has not."""
-        del tool_args
+        """Ask the person for what the tool itself asks for; let the client answer for a long-running tool
+        that has not."""
         desk = _desk(tool_context.invocation_id)
         call = tool_context.function_call_id
-        if desk is None or not call or not tool.is_long_running or result:
+        if desk is None or not call:
             return None
-        return await desk.fetch(call)
+        if call in tool_context.actions.requested_tool_confirmations:
+            return await self._confirmed(desk, tool, tool_args, tool_context)
+        return await desk.fetch(call) if tool.is_long_running and not result else None
+
+    async def _confirmed(
+        self, desk: Desk, tool: BaseTool, args: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any]:
+        """Run a tool again with a person's answer, as ADK does in other runs; it may ask once more."""
+        call = context.function_call_id or ""
+        result: Any = None
+        for _ in range(MOST_QUESTIONS):
+            asked = context.actions.requested_tool_confirmations.pop(call, None)
+            if asked is None:
+                return result if isinstance(result, dict) else {"result": result}
+            payload = NOTHING if asked.payload is None else to_raw(storable(asked.payload))
+            verdict = await desk.ask(call, tool.name, Wanted(asked.hint, payload))
+            context.tool_confirmation = _confirmation(verdict)
+            try:
+                result = await tool.run_async(args=args, tool_context=context)
+            except Exception as error:  # an exception of a callback would end the conversation
+                context.actions.requested_tool_confirmations.pop(call, None)
+                return tool_failure(tool, error, self._report)
+        context.actions.requested_tool_confirmations.pop(call, None)
+        return {"error": "The tool asks for an approval again and again."}
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
@@ -133,18 +165,7 @@ class LivePlugin(BasePlugin):
         del tool_args
         if _desk(tool_context.invocation_id) is None or not isinstance(error, Exception):
             return None
-        correlation = new_correlation()
-        kind = safe_code(type(error).__name__)
-        self._report(
-            Diagnostic(
-                kind="tool failed",
-                detail=tool.name,
-                correlation=correlation,
-                cause=cause_of(error),
-                message=message_of(error),
-            )
-        )
-        return {"error": f"The tool failed ({kind}). Reference: {correlation}."}
+        return tool_failure(tool, error, self._report)
 
     async def _is_gated(self, tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
         # Asked as ADK's own gate asks: anything but True lets the call through.
@@ -153,6 +174,11 @@ class LivePlugin(BasePlugin):
         except Exception as error:  # the app's own function: when in doubt, a person is asked
             self._report(Diagnostic(kind="gate failed", detail=tool.name, cause=cause_of(error)))
             return True
+
+
+def _confirmation(verdict: Verdict) -> ToolConfirmation:
+    payload = None if is_absent(verdict.payload) else json.decode(verdict.payload)
+    return ToolConfirmation(confirmed=verdict.approved, payload=payload)
 
 
 def _desk(invocation: str) -> Desk | None:

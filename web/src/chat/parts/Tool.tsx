@@ -36,8 +36,9 @@ type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
 
 export function Tool({ part, notes, live, last }: Props) {
   const { isTalking } = useActions();
-  // In writing a call that is left open is the client's; aloud the message goes on meanwhile.
-  const isLeft = !live || (notes.longRunning && !!isTalking);
+  // A long-running call that is left open is the client's, any other one the server's: it waits for somebody
+  // else. Aloud the message goes on meanwhile.
+  const isLeft = notes.longRunning && (!live || !!isTalking);
   const waits = part.state === 'input-available' && isLeft && !part.providerExecuted;
   const face = faceOf(part, notes, live, waits);
   const needsHelp = waits || part.state === 'approval-requested';
@@ -79,6 +80,7 @@ function faceOf(part: ToolPart, notes: CallNotes, live: boolean, waits: boolean)
   const face = FACES[part.state];
   if (waits) return { word: 'waits for an answer', kind: 'approval', icon: 'input' };
   if (notes.longRunning && part.state === 'output-available') return { word: 'result may come later', kind: 'approval', icon: 'clock' };
+  if (part.state === 'input-available' && !live) return { word: 'waiting', kind: 'neutral', icon: 'clock' };
   if (part.state === 'input-streaming' && !live) return { word: 'broken off', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
     return { ...face, word: part.approval.approved ? 'approved' : 'denied', icon: part.approval.approved ? 'check' : 'cross' };

@@ -1,0 +1,77 @@
+"""Tools that fail on what a person gave with an approval.
+
+A payload is checked by its shape before the approval counts (`facts/answer_schema`); the tool may still
+find it wrong. ADK (google-adk 2.13) would end the run over the exception, and the approval would be used up
+for nothing. This plugin answers in the tool's place: the model is told that it failed, the operator why. It
+acts only in runs that took such a payload from a person; on ADK's own routes the exception is ADK's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.runners import Runner
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
+from adk_prism.source.error_text import message_of
+from adk_prism.source.redaction import safe_code
+
+NAME = "adk_prism_confirmed_tools"
+
+
+class ConfirmedTools(BasePlugin):
+    """Serves the runs of one Runner that went on with a payload."""
+
+    def __init__(self) -> None:
+        super().__init__(name=NAME)
+        self._reports: dict[str, Report] = {}
+        """By invocation; a session has one run at a time, so an invocation has one as well."""
+
+    def enter(self, invocation: str, report: Report) -> None:
+        """Note that a run took a payload from a person."""
+        self._reports[invocation] = report
+
+    def leave(self, invocation: str) -> None:
+        """Note that the run is over."""
+        self._reports.pop(invocation, None)
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
+    ) -> dict[str, Any] | None:
+        """Answer for a tool that raised on a payload; leave every other exception to ADK."""
+        del tool_args
+        report = self._reports.get(tool_context.invocation_id)
+        confirmation = tool_context.tool_confirmation
+        if report is None or confirmation is None or confirmation.payload is None:
+            return None
+        return tool_failure(tool, error, report) if isinstance(error, Exception) else None
+
+
+def confirmed_tools(runner: Runner) -> ConfirmedTools:
+    """Return the Runner's plugin for such tools; it is added on first use."""
+    manager = runner.plugin_manager
+    known = manager.get_plugin(NAME)
+    if isinstance(known, ConfirmedTools):
+        return known
+    plugin = ConfirmedTools()
+    manager.plugins.append(plugin)
+    return plugin
+
+
+def tool_failure(tool: BaseTool, error: Exception, report: Report) -> dict[str, Any]:
+    """Return the answer of a tool that raised, and report why."""
+    correlation = new_correlation()
+    kind = safe_code(type(error).__name__)
+    report(
+        Diagnostic(
+            kind="tool failed",
+            detail=tool.name,
+            correlation=correlation,
+            cause=cause_of(error),
+            message=message_of(error),
+        )
+    )
+    return {"error": f"The tool failed ({kind}). Reference: {correlation}."}
