@@ -33,12 +33,18 @@ export async function until(wanted, missing) {
 /** What makes a file the microphone: its sound comes again and again. Without a file, the person refuses. */
 const microphone = (file) => ['--use-fake-device-for-media-stream', ...(file ? ['--use-fake-ui-for-media-stream', `--use-file-for-fake-audio-capture=${file}`] : ['--use-fake-ui-for-media-stream=deny'])];
 
+/**
+ * What the packed browser is usually started with, and is not here. One process for all would die with the first page
+ * that closes. A graphics card in software costs more than the page itself: on a busy machine its queue of pictures
+ * grows to a minute, and the page, which waits for it, stands still.
+ */
+const UNWANTED = /single-process|no-zygote|gpu|use-gl|use-angle|swiftshader/;
+
 /** Start the browser; `close` it in the end. With `hears`, it has a microphone that hears that file. */
 export async function launch({ hears } = {}) {
   return chromium.launch({
     executablePath: path.join(FOLDER, 'chromium'),
-    // One process for all would die with the first page that closes.
-    args: [...packed.args.filter((word) => !/single-process|no-zygote/.test(word)), '--enable-precise-memory-info', ...(hears === undefined ? [] : microphone(hears))],
+    args: [...packed.args.filter((word) => !UNWANTED.test(word)), '--disable-gpu', '--enable-precise-memory-info', ...(hears === undefined ? [] : microphone(hears))],
     headless: true,
     env: {
       ...process.env,
