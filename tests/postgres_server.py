@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE
+
 NOBODY = 65534
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
@@ -85,7 +87,7 @@ class PostgresServer:
             stderr=subprocess.DEVNULL,
             **self._as_user,
         )
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             assert process.poll() is None, "PostgreSQL ended at once"
             if self._answers():

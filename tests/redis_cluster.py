@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 from redis import Redis
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 _SLOTS = 16384
 _NODES = 3
-_PATIENCE = 30.0
 
 
 class RedisCluster:
@@ -24,7 +24,7 @@ class RedisCluster:
             slots = range(bounds[number], bounds[number + 1])
             client.execute_command("CLUSTER", "ADDSLOTS", *slots)
             client.execute_command("CLUSTER", "MEET", "127.0.0.1", self._nodes[0].port)
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + PATIENCE
         while not all(_is_whole(client) for client in clients):
             assert time.monotonic() < until, "the nodes do not find each other"
             time.sleep(0.05)  # between two looks

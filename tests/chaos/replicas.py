@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
@@ -90,21 +91,21 @@ class Replicas:
         self._delay = delay
         self.all: list[Replica] = []
 
-    def start(self, count: int = 1) -> list[Replica]:
-        """Start some, and wait until they answer."""
-        begun = [self._begin() for _ in range(count)]
+    def start(self, count: int = 1, *, delay: str = "") -> list[Replica]:
+        """Start some, and wait until they answer; with `delay`, their model has a pace of its own."""
+        begun = [self._begin(delay or self._delay) for _ in range(count)]
         for each in begun:
-            each.ready.wait(120)
+            each.ready.wait(PATIENCE)
             assert each.url, "\n".join(each.lines)
         return begun
 
-    def _begin(self) -> Replica:
+    def _begin(self, delay: str) -> Replica:
         kept = {k: v for k, v in os.environ.items() if not _HIDDEN.match(k)}
         clock = self.folder / f"clock-{len(self.all)}"
         clock.write_text("0")
         own = {
             "ADK_PRISM_MODEL": "offline",
-            "ADK_PRISM_OFFLINE_DELAY": self._delay,
+            "ADK_PRISM_OFFLINE_DELAY": delay,
             "PRISM_TEST_CLOCK": str(clock),
             "PRISM_TEST_FOLDER": str(self.folder),
             "PYTHONPATH": str(_CLOCK),

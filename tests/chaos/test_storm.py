@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 import pytest
 from tests.chaos.history import History, anomalies, log_anomalies
-from tests.chaos.replicas import Replicas
+from tests.chaos.replicas import Replica, Replicas
 from tests.chaos.storm import Storm
+from tests.patience import PATIENCE
 
 SEED = 8
-LEASE = 2.0
+LEASE = 4.0
+SLOW = "0.2"
+"""Seconds between two words of a run that must not be over before something happens to its owner."""
 WHOLE = [("1.1", b"{}"), ("2.1", b"{}"), ("3.1", b"[DONE]")]
 
 
@@ -52,10 +55,16 @@ def test_the_checker_lets_the_stream_itself_pass() -> None:
 def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
     made = Replicas(tmp_path_factory.mktemp("storm"), lease=LEASE, postgres=True)
     try:
-        made.start(2)
+        made.start()
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture(scope="module")
+def slow(replicas: Replicas) -> Replica:
+    """Return a replica whose runs end only at another one."""
+    return replicas.start(delay=SLOW)[0]
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,12 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_every_viewer_sees_the_whole_run(replicas: Replicas, fault: Fault) -> None:
+def test_every_viewer_sees_the_whole_run(replicas: Replicas, slow: Replica, fault: Fault) -> None:
     """Nothing but many viewers; a store is killed and comes back; the owner is stopped and woken up, or
     killed, or told to go. Viewers speak every protocol, and lose their connections now and then."""
-    report = asyncio.run(Storm(replicas, LEASE, SEED, fault.viewers).play(fault.name))
+    owner = slow if fault.is_taken_over else next(r for r in replicas.alive() if r is not slow)
+    storm = Storm(replicas, LEASE, SEED, fault.viewers, slack=PATIENCE)
+    report = asyncio.run(storm.play(fault.name, owner))
     assert not report.wrong, f"seed {SEED}: {report}"
     assert report.outcome == "finished" or (fault.may_fail and report.outcome == "failed")
     assert report.takeovers >= fault.is_taken_over

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
-PATIENCE = 60.0
 _READY = re.compile(r"adk-prism on (http://\S+) ")
 
 
@@ -37,6 +37,14 @@ def children(process: int) -> list[int]:
     return [int(word) for word in listed.split()]
 
 
+def _wait_for_children(process: int, count: int) -> None:
+    """Wait until a process has so many."""
+    until = time.monotonic() + PATIENCE
+    while len(children(process)) != count:
+        assert time.monotonic() < until, f"{children(process)} are not {count}"
+        time.sleep(0.05)  # between two looks at other processes
+
+
 def free_ports(count: int) -> int:
     """Return the first of so many free ports in a row."""
     for first in range(20_000 + os.getpid() % 20_000, 60_000, count):
@@ -50,7 +58,7 @@ def free_ports(count: int) -> int:
 def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
     """Another one goes on with its runs, a new one takes its place, and a signal ends them all."""
     own = free_ports(2)
-    words = ["--workers", "2", "--log", redis.url, "--lease", "1s", "--port", "0", "--grace", "2s"]
+    words = ["--workers", "2", "--log", redis.url, "--lease", "4s", "--port", "0", "--grace", "2s"]
     words += ["--worker-port", str(own)]
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("ADK_PRISM_", "GOOGLE_"))}
     offline = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0.01"}
@@ -71,7 +79,10 @@ def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
         time.sleep(6)  # A worker that dies in its first seconds is taken for one that cannot live.
         first = children(process.pid)
         assert len(first) == 2
-        numbers = [httpx.get(f"http://127.0.0.1:{own + n}/metrics").text for n in range(2)]
+        numbers = [
+            httpx.get(f"http://127.0.0.1:{own + n}/metrics", timeout=PATIENCE).text
+            for n in range(2)
+        ]
         told = [re.findall(r'adk_prism_info\{.*process="(\d+)"\}', text) for text in numbers]
         assert sorted(told) == sorted([str(worker)] for worker in first)
         with httpx.Client(base_url=url, timeout=PATIENCE) as http:
@@ -84,7 +95,7 @@ def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
             told = _read(http, run)
         said = "".join(json.loads(line[6:])["delta"] for line in told if '"text-delta"' in line)
         assert re.findall(r"word\d+", said) == [f"word{number}" for number in range(1, 301)]
-        assert len(children(process.pid)) == 2
+        _wait_for_children(process.pid, 2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
     finally:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from tests.conformance.worker import Worker, running
 from tests.end_to_end.server import Server, serving
+from tests.patience import PATIENCE
 from tests.projection.studio.logs import begins, ended, ends, event, log, started
 from tests.projection.studio.test_schema_example import RECORDS
 
@@ -217,7 +218,7 @@ def test_a_conversation_keeps_its_session(studio: Worker, server: Server) -> Non
     assert set(played["state"]["sessionState"]) == {"trip", "user:last_destination"}
     assert [call["name"] for call in played["state"]["toolCalls"]] == ["get_weather"]
     session = played["state"]["sessionId"]
-    runs = httpx.get(f"{server.url}/api/runs", params={"session": session}).json()
+    runs = httpx.get(f"{server.url}/api/runs", params={"session": session}, timeout=PATIENCE).json()
     assert len(runs) == 2
 
 
@@ -234,7 +235,9 @@ def test_a_lost_connection_is_gone_on_with(studio: Worker, server: Server, cuts:
     assert state["status"] == "done"
     assert [call["name"] for call in state["toolCalls"]] == ["get_weather"]
     assert len(state["snapshots"]) == len(whole["snapshots"])
-    runs = httpx.get(f"{server.url}/api/runs", params={"session": state["sessionId"]}).json()
+    runs = httpx.get(
+        f"{server.url}/api/runs", params={"session": state["sessionId"]}, timeout=PATIENCE
+    ).json()
     assert len(runs) == 1
     assert all(request["last"] for request in played["requests"] if request["method"] == "GET")
 
@@ -278,12 +281,19 @@ def test_an_event_source_hears_the_same_and_is_closed(studio: Worker, server: Se
     text = "".join(event["data"] for event in heard["events"] if event["event"] == "chunk")
     assert text == "I look at the weather.It is sunny in Lisbon, 21 degrees (synthetic)."
     assert json.loads(heard["events"][-2]["data"])["type"] == "done"
-    assert len(httpx.get(f"{server.url}/api/runs", params={"session": "heard"}).json()) == 1
+    assert (
+        len(
+            httpx.get(
+                f"{server.url}/api/runs", params={"session": "heard"}, timeout=PATIENCE
+            ).json()
+        )
+        == 1
+    )
 
 
 def test_the_graph_route_gives_the_edges(studio: Worker, server: Server) -> None:
     """Nodes and edges can be handed to the client as they come."""
-    graph = httpx.get(f"{server.url}/api/studio/tour/graph").json()
+    graph = httpx.get(f"{server.url}/api/studio/tour/graph", timeout=PATIENCE).json()
     state = play(studio, server, {"send": "workflow"}, options=graph)["state"]
     known = {node["id"] for node in graph["nodes"]}
     assert {one["nodeId"] for one in state["snapshots"]} <= known

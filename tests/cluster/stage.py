@@ -15,6 +15,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import BaseNode
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage
 
@@ -27,8 +28,8 @@ from adk_prism.source.contract import EventSource
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.request import RunRequest, read_content
 
-PATIENCE = 30.0
-LEASE = 1.0
+LEASE = 30.0
+"""Seconds: longer than any pause of the process. Who vanishes gives its leases back."""
 ORIGIN = Origin(app=APP, user=USER, session=SESSION)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from tests.cluster.stage import begin, ended, replica
+from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
@@ -30,8 +31,6 @@ from adk_prism.source.services import (
     open_services,
 )
 from adk_prism.source.session_store import SessionStore
-
-PATIENCE = 30
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 from google.adk.tools import FunctionTool, ToolContext
 from redis.asyncio import Redis
 from tests.cluster.stage import begin, ended, owns, replica, said, vanish
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.server.staged import agent
 from tests.source.scripted import Scripted, call
@@ -202,7 +203,7 @@ async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> N
         def told() -> list[Diagnostic]:
             return [report for report in two.reports if report.kind == "takeover failed"]
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE):
             while not told():  # for as long as the look of the one before counts for all
                 assert await takeovers.look() == []
         assert [await takeovers.look() for _ in range(3)] == [[], [], []]

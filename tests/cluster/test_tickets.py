@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 from adk_prism.runlog.open import open_shelf
@@ -36,7 +37,7 @@ async def test_what_is_put_down_is_gone_in_time(redis: RedisServer) -> None:
     assert shelf is not None
     await shelf.put("thing", b"value", 0.05)
     await shelf.put("other", b"value", 60)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while await shelf._redis.exists("other:shelf:thing"):  # type: ignore[attr-defined]
             pass
     assert await shelf.take("thing") is None

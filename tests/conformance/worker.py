@@ -17,8 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-# Far above any honest reply (milliseconds to a script's own limit), far below a patient person.
-REPLY_SECONDS = 60.0
+from tests.patience import PATIENCE
+
+REPLY_SECONDS = 2 * PATIENCE
+"""More than the limit of a script, which says on what it waited."""
 
 
 class WorkerError(AssertionError):

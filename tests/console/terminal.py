@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from tests.patience import PATIENCE
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from adk_prism.console.screen import FRAME, Console
 
-PATIENCE = 60.0
-"""Seconds that anything may take on a busy machine before a test gives up."""
 LOOK = 0.02
 """Seconds between two looks; nothing depends on how long."""
 

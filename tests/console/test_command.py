@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from tests.console.real_terminal import on_terminal
-from tests.console.terminal import PATIENCE
 from tests.end_to_end.server import Server
+from tests.patience import PATIENCE
 
 COMMAND = ("-m", "adk_prism.cli", "console")
 QUICK = {"ADK_PRISM_MODEL": "offline", "ADK_PRISM_OFFLINE_DELAY": "0"}

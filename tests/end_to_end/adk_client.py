@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 from tests.end_to_end.clients import new_id
-from tests.end_to_end.server import PATIENCE, Server
+from tests.end_to_end.server import Server
+from tests.patience import PATIENCE
 
 Json = dict[str, Any]
 

@@ -12,7 +12,8 @@ from tests.conformance.conftest import judge as judge
 from tests.conformance.judge import Judge
 from tests.end_to_end.adk_client import Adk, client_of, opened
 from tests.end_to_end.clients import CLIENTS, Client, Player
-from tests.end_to_end.server import PATIENCE, Server, serving, serving_with_adk
+from tests.end_to_end.server import Server, serving, serving_with_adk
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="session")

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from tests.patience import PATIENCE
 
 AGENTS = Path(__file__).parent / "agents"
 """The bundled tour and the apps of these tests."""
 
-PATIENCE = 60.0
-"""Seconds that anything may take on a busy machine before a test gives up."""
 
 _READY = re.compile(r"adk-prism on (http://\S+) ")
 _HIDDEN = re.compile(r"ADK_PRISM_|GOOGLE_|GEMINI_|.*_API_KEY$")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import httpx
 from tests.end_to_end.clients import chat_body, new_id
-from tests.end_to_end.server import PATIENCE, Server
+from tests.end_to_end.server import Server
+from tests.patience import PATIENCE
 
 _FRAME = re.compile(rb"id: (?P<id>\S+)\ndata: [^\n]*\n\n")
 _COMMENT = re.compile(rb"^: [^\n]*\n\n", re.MULTILINE)

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.clients import chat_body, new_id
-from tests.end_to_end.server import PATIENCE, Server, serving
+from tests.end_to_end.server import Server, serving
 from tests.end_to_end.streams import (
     connect,
     frames,
@@ -25,6 +25,7 @@ from tests.end_to_end.streams import (
     start,
     without_comments,
 )
+from tests.patience import PATIENCE
 
 Json = dict[str, Any]
 KEY = {"idempotency-key": "once"}

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.clients import chat_body, new_id
-from tests.end_to_end.server import PATIENCE, Server
+from tests.end_to_end.server import Server
 from tests.end_to_end.streams import (
     connect,
     frames,
@@ -24,6 +24,7 @@ from tests.end_to_end.streams import (
     start,
     without_comments,
 )
+from tests.patience import PATIENCE
 
 PROTOCOLS = ("as=adk", "as=ai-sdk", "as=ai-sdk&dialect=7")
 PROMPTS = ("tool", "two approvals", "parallel specialists", "audio", "exception")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from tests.end_to_end.clients import chat_body, new_id
-from tests.end_to_end.server import PATIENCE, Server, serving
+from tests.end_to_end.server import Server, serving
 from tests.end_to_end.streams import frames
+from tests.patience import PATIENCE
 
 SAID = " ".join(["x" * 100_000] * 60)
 """Six megabytes, which a stream of events has twice: more than the buffers of a connection hold."""

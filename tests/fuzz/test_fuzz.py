@@ -21,10 +21,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SECONDS = float(os.environ.get("PRISM_FUZZ_SECONDS", "60"))
 AT_ONCE = 4
-TO_START = 300
+TO_START = 900
 """Seconds that a process may need besides: importing ADK, instrumented, on a busy machine."""
-FEWEST = 10
-"""Inputs a second below which a fuzzer does not fuzz."""
+FEWEST = 500
+"""Inputs below which a fuzzer does not fuzz: some times the seeds, however slow the machine."""
 
 HAS_ATHERIS = (
     sys.version_info < (3, 14) and sys.platform == "linux" and platform.machine() == "x86_64"
@@ -71,5 +71,5 @@ def test_only_declared_errors_come_out(tmp_path: Path) -> None:
         assert f"{name}: {engine}" in words
         tried = re.search(r"number_of_executed_units: (\d+)", words)
         assert tried is not None, words[-2000:]
-        assert int(tried[1]) > FEWEST * SECONDS, f"{name}: only {tried[1]} inputs"
+        assert int(tried[1]) > FEWEST, f"{name}: only {tried[1]} inputs"
         print(f"{name}: {engine}, {tried[1]} inputs in {SECONDS:g} s")

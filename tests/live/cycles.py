@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from tests.live.agent import TOOLS, script
 from tests.live.served import Served, served
-from tests.live.stage import PATIENCE, runner_of, scripted_agent
+from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 
 from adk_prism.runlog.entry import Origin, RunId
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 from google.adk.runners import Runner
-from tests.live.stage import PATIENCE
+from tests.patience import PATIENCE
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 

@@ -14,6 +14,7 @@ from google.adk.artifacts import InMemoryArtifactService
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
+from tests.patience import PATIENCE
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.models import Script, ScriptedModel
@@ -25,8 +26,6 @@ from adk_prism.source.live.source import LiveSource
 
 ORIGIN = Origin(app="app", user="user", session="session")
 RUN = RunId("run-1")
-PATIENCE = 20.0
-"""Seconds that anything may take on a busy machine before a test gives up."""
 
 
 class LiveStage:

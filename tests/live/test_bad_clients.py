@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import pytest
 from tests.live.agent import TOOLS, script
 from tests.live.served import Client, Served, served
-from tests.live.stage import PATIENCE, runner_of, scripted_agent
+from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 
 from adk_prism.runlog.entry import RunId
 

@@ -12,6 +12,7 @@ import pytest
 from tests.conformance.worker import running
 from tests.conftest import Node
 from tests.end_to_end.server import Server, serving
+from tests.patience import PATIENCE
 
 Json = dict[str, Any]
 Play = Callable[..., Json]
@@ -230,5 +231,5 @@ def test_a_page_of_another_origin(server: Server) -> None:
         "origin": "https://evil.example",
     }
     for path in ("/api/chat/tour/socket", "/api/live/tour"):
-        answer = httpx.get(server.url + path, headers=headers)
+        answer = httpx.get(server.url + path, headers=headers, timeout=PATIENCE)
         assert answer.status_code == 403

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 
 from adk_prism.source.live.errand import Begun, Errand
 
@@ -70,7 +71,7 @@ async def test_work_that_waits_is_gone_on_with() -> None:
     assert begun is not None
     assert told == []
     worker.work.put_nowait(begun)
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), PATIENCE)
     assert told == ["late", task]
     task.cancel()
 

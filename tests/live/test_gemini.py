@@ -14,8 +14,9 @@ from tests.conformance.judge import Judge
 from tests.live.agent import TOOLS
 from tests.live.loopback import HANDLE, Family, LoopbackLive, certificate, serve_gemini_live
 from tests.live.served import Served, served
-from tests.live.stage import PATIENCE, runner_of
+from tests.live.stage import runner_of
 from tests.live.turns import streams
+from tests.patience import PATIENCE
 
 from adk_prism.runlog.entry import RunId
 from adk_prism.testing.laws import check_laws

@@ -28,7 +28,8 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 from tests.live.agent import TOOLS, script
-from tests.live.stage import PATIENCE, LiveStage, answers, live, runner_of, scripted_agent
+from tests.live.stage import LiveStage, answers, live, runner_of, scripted_agent
+from tests.patience import PATIENCE
 
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
 from adk_prism.models.sound import tone
@@ -412,7 +413,7 @@ async def test_a_live_run_inside_a_tool_is_not_ours(long_way: LongWay) -> None:
         queue = LiveRequestQueue()
         queue.send_content(types.UserContent("hello"))
         heard = 0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             async for event in inner.run_live(
                 user_id="u", session_id="s", live_request_queue=queue
             ):

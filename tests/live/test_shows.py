@@ -19,8 +19,9 @@ from tests.conformance.worker import Worker, running
 from tests.live.agent import TOOLS, script
 from tests.live.loopback import certificate, serve_gemini_live
 from tests.live.served import Client, Served, served
-from tests.live.stage import PATIENCE, runner_of, scripted_agent
+from tests.live.stage import runner_of, scripted_agent
 from tests.live.turns import chunks, streams
+from tests.patience import PATIENCE
 
 from adk_prism.models.sound import tone
 from adk_prism.pipeline.replay import replay

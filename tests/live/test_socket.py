@@ -15,7 +15,8 @@ from tests.conformance.conftest import judge as judge
 from tests.conformance.judge import Judge
 from tests.live.agent import TOOLS, script
 from tests.live.served import Served, served
-from tests.live.stage import PATIENCE, runner_of, scripted_agent
+from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from websockets.exceptions import InvalidStatus
 
 from adk_prism.models.sound import tone
@@ -367,7 +368,7 @@ async def test_a_refused_handshake(server: Served, path: str) -> None:
     from websockets.asyncio.client import connect
 
     with pytest.raises(InvalidStatus) as refused:
-        await connect(server.url.replace("http", "ws") + path)
+        await connect(server.url.replace("http", "ws") + path, open_timeout=PATIENCE)
     assert refused.value.response.status_code == REFUSED[path]
 
 

@@ -11,7 +11,7 @@
 //   headers, body   extras of every request of the transport
 //   auto         sendAutomaticallyWhen: of "tools", "approvals"; both when absent, [] for none
 //   clientTools  {<tool>: {output} | {errorText}}: answered as soon as they are called
-//   limits       {requests: 20, seconds: 10}
+//   limits       {requests: 20, seconds: 180}
 //
 // A step is {do: <name>, ...}. Those marked * make a request and take {headers, body, metadata}
 // for it, and {cut: at} or {hold: at} for its response, where at is {chunks: n} or {bytes: n}:
@@ -45,8 +45,11 @@ import { Conversation } from './conversation.mjs';
 import { STEPS } from './steps.mjs';
 import { serve } from './worker.mjs';
 
+/** Seconds for a script. Never part of what is tested: a machine may be slow. */
+const PATIENCE = 180;
+
 async function play(script) {
-  const seconds = script.limits?.seconds ?? 10;
+  const seconds = script.limits?.seconds ?? PATIENCE;
   const deadline = AbortSignal.timeout(seconds * 1000);
   const conversation = await Conversation.open(script, deadline);
   const steps = [];

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 from adk_prism.errors import Conflict, Fenced, LogError
@@ -16,8 +17,7 @@ from adk_prism.runlog.redis import RedisLog
 from adk_prism.runlog.redis_leases import RedisLeases
 from adk_prism.testing.runlog_steps import END, RUN, event, start
 
-TTL = 1.0
-PATIENCE = 20
+TTL = 3.0
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def test_one_has_it(two: list[RedisLeases]) -> None:
     while "session" not in other._bells:  # noqa: ASYNC110 - a turn of the loop
         await asyncio.sleep(0)
     await one.release(lease)
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, PATIENCE)
     assert await other.hold("session") is not None
 
 
@@ -127,7 +127,7 @@ async def test_a_lease_that_lapsed_and_that_nobody_took(
     await lapsed(other, log)
     waiting = asyncio.create_task(lease.sure())
     await one._renew_all()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, PATIENCE)
     assert lease.is_sure
     assert await other.claim(await log.summary(RUN)) is None
 
@@ -162,7 +162,7 @@ async def test_words_reach_everybody(two: list[RedisLeases]) -> None:
     for leases in two:
         leases.listen("cancel", heard.put_nowait)
     await two[0].say("cancel", "run-1")
-    assert [await asyncio.wait_for(heard.get(), 5) for _ in two] == ["run-1", "run-1"]
+    assert [await asyncio.wait_for(heard.get(), PATIENCE) for _ in two] == ["run-1", "run-1"]
 
 
 async def test_a_lease_of_one_process_is_always_sure() -> None:

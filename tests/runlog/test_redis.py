@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.runlog.cutting_proxy import CuttingProxy
 
@@ -17,8 +18,6 @@ from adk_prism.errors import Fenced, Gone, LogError, SourceError
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
 from adk_prism.runlog.redis import RedisLog
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
-
-PATIENCE = 20
 
 
 @pytest.fixture
@@ -294,8 +293,8 @@ async def test_a_redis_that_does_not_answer(
 ) -> None:
     """It takes connections, and says nothing: that is told, and the owner gives up. What was sent to it may
     have arrived all the same: whoever takes the run over finds it."""
-    monkeypatch.setattr("adk_prism.runlog.redis_writer.PATIENCE", 0.5)
-    url = f"{server.url}?socket_timeout=0.3"
+    monkeypatch.setattr("adk_prism.runlog.redis_writer.PATIENCE", 3.0)
+    url = f"{server.url}?socket_timeout=3"
     log = RedisLog(url)
     await log.open()
     await log.append(RUN, [start()])

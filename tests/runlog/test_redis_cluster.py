@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from redis.crc import key_slot
+from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.runlog.stores import cluster
 
@@ -17,7 +18,6 @@ from adk_prism.runlog.redis_keys import Keys
 from adk_prism.runlog.redis_leases import RedisLeases
 from adk_prism.testing.runlog_steps import END, collect, event, start
 
-PATIENCE = 20
 RUNS = ["run-1", "run-0123456789abcdef01234567", "a:b", "a}b", "a{b", "é"]
 
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
+from tests.patience import PATIENCE
 from tests.security import poisoned
 from tests.security.attacks import ATTACKS, besiege
 from tests.security.servers import APP, Server, ours, theirs
@@ -30,7 +31,7 @@ def attacked(serve: Serve) -> dict[str, str]:
         address = poisoned.write(folder / "v0.db", mark, app=APP, user="ann")
         with serve(folder, address) as server:
             path = f"/apps/{APP}/users/ann/sessions/{poisoned.SESSION}"
-            answer = httpx.get(server.url + path, headers=server.ann, timeout=60)
+            answer = httpx.get(server.url + path, headers=server.ann, timeout=PATIENCE)
         done = "code ran" if mark.exists() else "no code ran"
         return {**answers, POISON: f"{answer.status_code}, {done}"}
 

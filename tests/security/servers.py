@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+from tests.patience import PATIENCE
 from tests.security.people import headers, token_file
 
 AGENTS = Path(__file__).parent / "agents"
 APP = "echo"
 CANARY = "canary-7c2e1f90ab34d856"
-PATIENCE = 120.0
-"""Seconds to start: importing ADK, with a busy machine."""
 
 
 @dataclass
@@ -37,6 +36,11 @@ class Server:
         """Return the bytes that it has in memory."""
         pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def work(self) -> float:
+        """Return the seconds for which it has had a processor."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def address(self) -> tuple[str, int]:

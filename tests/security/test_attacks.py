@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.patience import PATIENCE
 from tests.security.attacks import ATTACKS, Attack, make
 from tests.security.compare import POISON
 from tests.security.servers import APP, CANARY, Server, ours
@@ -42,7 +43,7 @@ def test_an_attack_is_withstood(attack: Attack, server: Server) -> None:
 def _use(server: Server) -> dict[str, str]:
     """Leave secrets wherever a client can; return those that must be nowhere, with where they were."""
     sessions = f"{server.url}/apps/{APP}/users/ann/sessions"
-    with httpx.Client(headers={**server.ann, "x-api-key": HEADER}, timeout=60) as client:
+    with httpx.Client(headers={**server.ann, "x-api-key": HEADER}, timeout=PATIENCE) as client:
         state = {"user_token": STATE, "nested": {"client_secret": STATE}}
         assert client.post(f"{sessions}/kept", json=state).status_code == 200
         for text in ("hello", "fail", f"use {CANARY}"):
@@ -55,7 +56,7 @@ def _use(server: Server) -> dict[str, str]:
         ticket = client.post(f"{server.url}/api/tickets", json={"url": stream}).json()["ticket"]
         link = client.post(f"{server.url}/api/runs/{run}/links").json()["token"]
         for query in (f"ticket={ticket}", f"ticket={ticket}", f"share={link}", f"key={ARGUMENT}"):
-            httpx.get(f"{server.url}{stream}?{query}")
+            httpx.get(f"{server.url}{stream}?{query}", timeout=PATIENCE)
     return {
         CANARY: "environment, exception, message",
         HEADER: "header",

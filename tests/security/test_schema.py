@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.patience import PATIENCE
 from tests.security.people import ANN, headers, token_file
 
 from adk_prism.server.app import create_app
@@ -32,7 +33,6 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-PATIENCE = 10
 IN_MEMORY = Settings(log="memory:", sessions="memory://", artifacts="memory://")
 schema = schemathesis.openapi.from_dict(create_app(AGENTS, IN_MEMORY).openapi())
 
@@ -92,6 +92,8 @@ def test_no_sequence_of_requests_breaks_a_promise(url: str, tmp_path: Path) -> N
         *("--checks", f"{checks},response_schema_conformance"),
         *("--header", f"authorization: {headers(ANN)['authorization']}"),
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=5 * PATIENCE
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert re.search(r"✅\s+Stateful", done.stdout), done.stdout[-3000:]

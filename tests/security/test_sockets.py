@@ -15,13 +15,13 @@ from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactServ
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.live.served import Served, served
+from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, headers, said, token_file
 from tests.server.staged import agent
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-PATIENCE = 10
 SOCKETS = (
     "/api/chat/app/socket",
     "/api/live/app",
@@ -104,7 +104,7 @@ async def test_another_users_name_is_not_there_in_a_chat_sockets_request(
     frame = about | ({"messages": [message]} if kind == "send" else {})
     async with serving(tmp_path) as (server, client):
         url = address(server, SOCKETS[0])
-        async with connect(url, additional_headers=headers(ANN)) as socket:
+        async with connect(url, additional_headers=headers(ANN), open_timeout=PATIENCE) as socket:
             await socket.send(json.dumps(frame))
             async with asyncio.timeout(PATIENCE):
                 told = await socket.recv()

@@ -12,6 +12,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 from tests.live.served import served
 from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
 from tests.server.staged import agent, staging
 from tests.source.scripted import Scripted
@@ -95,8 +96,8 @@ async def test_sockets_have_a_line(tmp_path: Path, capsys: pytest.CaptureFixture
     async with served(runner, tokens=token_file(tmp_path), **JSON) as server:
         url = server.url.replace("http", "ws") + "/api/live/app"
         with pytest.raises(Exception, match="401"):
-            await connect(url)
-        async with connect(url, additional_headers=headers(ANN)) as socket:
+            await connect(url, open_timeout=PATIENCE)
+        async with connect(url, additional_headers=headers(ANN), open_timeout=PATIENCE) as socket:
             assert socket.response is not None
             named = socket.response.headers["x-request-id"]
             await socket.send(json.dumps({"type": "ping", "version": "1.0"}))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive, Scope, Send
+from tests.patience import PATIENCE
 
 from adk_prism.errors import PrismError, TooLarge, UsageError
 from adk_prism.server.guards import body_limit
@@ -83,9 +84,9 @@ async def test_a_compressed_body_is_refused() -> None:
     assert await feed({"content-encoding": "identity"}, [b"x"]) == (b"x", 1)
 
 
-async def trickle(pieces: int, every: float, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Send a byte every so often, with little patience; return how many were taken."""
-    monkeypatch.setattr(body_limit, "PATIENCE", 0.2)
+async def trickle(pieces: int, patience: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Send a byte every so often to somebody with that patience; return how many were taken."""
+    monkeypatch.setattr(body_limit, "PATIENCE", patience)
     taken = 0
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +96,7 @@ async def trickle(pieces: int, every: float, monkeypatch: pytest.MonkeyPatch) ->
     async def receive() -> Message:
         nonlocal taken
         taken += 1
-        await asyncio.sleep(every)
+        await asyncio.sleep(0.01)
         return {"type": "http.request", "body": b"x", "more_body": taken < pieces}
 
     async def send(message: Message) -> None:
@@ -107,9 +108,9 @@ async def trickle(pieces: int, every: float, monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_body_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often a byte comes; one that comes in time passes."""
-    assert await trickle(3, 0.001, monkeypatch) == 3
+    assert await trickle(3, PATIENCE, monkeypatch) == 3
     with pytest.raises(HTTPException) as caught:
-        await trickle(100_000, 0.01, monkeypatch)
+        await trickle(100_000, 0.2, monkeypatch)
     assert caught.value.status_code == 408
 
 

@@ -17,6 +17,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.live.served import Served, served
 from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
 
@@ -30,7 +31,6 @@ from adk_prism.server.settings import Settings
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
 CAUSE = "the database password is wrong"
-PATIENCE = 10
 Json = dict[str, Any]
 
 MESSAGE = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
@@ -91,7 +91,9 @@ async def test_over_the_chat_socket() -> None:
     """A socket's own id stands for all that is asked on it."""
     async with failing() as (server, _):
         url = server.url.replace("http", "ws") + "/api/chat/app/socket"
-        async with connect(url, additional_headers={"x-request-id": "req-1"}) as socket:
+        async with connect(
+            url, additional_headers={"x-request-id": "req-1"}, open_timeout=PATIENCE
+        ) as socket:
             frame = {"type": "send", "requestId": "r", "id": "chat", "messages": [MESSAGE]}
             await socket.send(json.dumps(frame))
             told = ""

@@ -16,12 +16,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.patience import PATIENCE
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 AGENTS = Path(__file__).parent / "agents"
-PATIENCE = 30
-"""Seconds: importing ADK on a busy machine."""
 
 
 @dataclass
@@ -69,31 +68,37 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_the_ready_line_says_where_and_what(served: Served) -> None:
     """One line when requests are taken: the address with its real port, and the apps."""
     assert served.line == f"adk-prism on {served.url} serving broken, flow, helper, slow, written\n"
-    assert httpx.get(served.url + "/health").json() == {"status": "ok"}
+    assert httpx.get(served.url + "/health", timeout=PATIENCE).json() == {"status": "ok"}
 
 
 def test_the_data_is_below_the_working_folder(served: Served) -> None:
     """The defaults: one file for the log, one for the sessions."""
-    httpx.post(served.url + "/apps/helper/users/u/sessions/s", json={"a": 1}).raise_for_status()
+    httpx.post(
+        served.url + "/apps/helper/users/u/sessions/s", json={"a": 1}, timeout=PATIENCE
+    ).raise_for_status()
     kept = {path.name for path in (served.folder / ".adk-prism").iterdir()}
     assert {"runs.db", "sessions.db"} <= kept
 
 
 def test_headers_say_nothing_of_the_server(served: Served) -> None:
     """No version of any part."""
-    assert "server" not in httpx.get(served.url + "/health").headers
+    assert "server" not in httpx.get(served.url + "/health", timeout=PATIENCE).headers
 
 
 def test_a_rebound_host_is_refused(served: Served) -> None:
     """A page that points its own name at this machine."""
-    answer = httpx.get(served.url + "/list-apps", headers={"host": "evil.example"})
+    answer = httpx.get(
+        served.url + "/list-apps", headers={"host": "evil.example"}, timeout=PATIENCE
+    )
     assert answer.status_code == 403
 
 
 def test_a_foreign_origin_is_refused(served: Served) -> None:
     """A form or script of another page, also without a preflight, also for a WebSocket."""
     headers = {"origin": "https://evil.example", "content-type": "text/plain"}
-    posted = httpx.post(served.url + "/apps/helper/users/u/sessions", headers=headers)
+    posted = httpx.post(
+        served.url + "/apps/helper/users/u/sessions", headers=headers, timeout=PATIENCE
+    )
     assert posted.status_code == 403
     for origin in ("https://evil.example", "null"):
         with pytest.raises(InvalidStatus) as caught:
@@ -138,11 +143,11 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
     """Exit 0, nothing else on stderr, and the next one finds what this one kept."""
     path = "/apps/flow/users/u/sessions/s"
     with serving(tmp_path) as first:
-        httpx.post(first.url + path, json={"a": 1}).raise_for_status()
+        httpx.post(first.url + path, json={"a": 1}, timeout=PATIENCE).raise_for_status()
         assert first.stop() == (0, "")
     with serving(tmp_path, "--log-format", "json") as second:
-        assert httpx.get(second.url + path).json()["state"] == {"a": 1}
-        assert httpx.get(second.url + "/apps/broken/app-info").status_code == 500
+        assert httpx.get(second.url + path, timeout=PATIENCE).json()["state"] == {"a": 1}
+        assert httpx.get(second.url + "/apps/broken/app-info", timeout=PATIENCE).status_code == 500
         code, err = second.stop()
     assert code == 0
     told = [json.loads(line) for line in err.splitlines()]
@@ -153,7 +158,10 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
 def test_sigterm_during_a_run_drains_first(tmp_path: Path) -> None:
     """Health says so at once, new runs are refused, the stream breaks off, the run is ended."""
     sessions = "/apps/slow/users/u/sessions/"
-    with serving(tmp_path, "--grace", "2s") as served, httpx.Client(base_url=served.url) as client:
+    with (
+        serving(tmp_path, "--grace", "10s") as served,
+        httpx.Client(base_url=served.url, timeout=PATIENCE) as client,
+    ):
         for name in ("one", "two"):
             client.post(sessions + name).raise_for_status()
         with client.stream("POST", "/run_sse", json=asked("one")) as stream:
@@ -167,12 +175,12 @@ def test_sigterm_during_a_run_drains_first(tmp_path: Path) -> None:
         refused = client.post("/run_sse", json=asked("two"))
         assert refused.status_code == 503
         assert refused.headers["retry-after"]
-        assert served.process.wait(timeout=4) == 0
+        assert served.process.wait(PATIENCE) == 0
         assert served.process.stderr is not None
         (told,) = served.process.stderr.read().splitlines()
         assert re.search(r"run stopped .* app=slow .*: server_stopped$", told)
     with serving(tmp_path) as again:
-        [run] = httpx.get(again.url + "/api/runs?app=slow").json()
+        [run] = httpx.get(again.url + "/api/runs?app=slow", timeout=PATIENCE).json()
         assert run["outcome"] == "failed"
 
 

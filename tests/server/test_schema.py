@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from tests.patience import PATIENCE
 
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
@@ -34,8 +35,6 @@ CHECKS = [
     response_schema_conformance,
 ]
 
-PATIENCE = 10
-"""Seconds between two bytes of an answer; nothing here takes one."""
 
 IN_MEMORY = Settings(log="memory:", sessions="memory://", artifacts="memory://")
 schema = schemathesis.openapi.from_dict(create_app(AGENTS, IN_MEMORY).openapi())

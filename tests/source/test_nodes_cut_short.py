@@ -14,6 +14,7 @@ from google.adk.runners import Runner
 from google.adk.tools import ToolContext
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, Workflow
+from tests.patience import PATIENCE
 from tests.recordings.shapes import agent, calling
 from tests.source.runs import ORIGIN, Reports, drain, new_runner, say
 from tests.source.watching import Watched, entries, recorder, watch
@@ -43,7 +44,7 @@ async def _stopped(runner: Runner, after: str) -> Watched:
     running = asyncio.create_task(recording.record())
     await _until(log, after)
     recording.stop()
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, PATIENCE)
     return Watched(await entries(log), reports)
 
 
@@ -330,7 +331,7 @@ async def test_a_log_that_fails_reaches_the_recorder(refused: type, make: Any) -
     runner = await new_runner(make() if refused is NodeStarted else _humming())
     recording, _ = recorder(runner, log, reports, message=say("go"))
     with pytest.raises(LogError, match="full"):
-        await asyncio.wait_for(recording.record(), 10)
+        await asyncio.wait_for(recording.record(), PATIENCE)
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 

@@ -1,9 +1,10 @@
 // A real Chromium for the tests of the page, and the rules that every page keeps: nothing thrown, no error in the
 // console, no request to any other origin, no breach of the policy.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 
 // The packages lie beside the other npm packages of the tests.
 const require = createRequire(path.join(import.meta.dirname, '..', 'node', 'package.json'));
@@ -11,20 +12,39 @@ const { chromium } = require('playwright-core');
 const { default: packed } = await import(require.resolve('@sparticuz/chromium'));
 const AXE = require.resolve('axe-core/axe.min.js');
 
+const CODE = path.join(import.meta.dirname, '..', '..', 'src', 'adk_prism', 'web', 'dist', 'assets');
 const FOLDER = path.join(import.meta.dirname, '..', 'node', 'node_modules', '.browser');
 
 export const SERVER = process.env.PRISM_URL;
 assert.ok(SERVER, 'PRISM_URL names no server: run these tests through pytest');
 
+/** Milliseconds that anything may take before a test gives up. Never part of what is tested: a machine may be slow. */
+export const PATIENCE = 180_000;
+
+/** Wait until `wanted` returns something true, and return it; fail with `missing` if it never does. */
+export async function until(wanted, missing) {
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await delay(50)) {
+    const found = await wanted();
+    if (found) return found;
+  }
+  return assert.fail(missing);
+}
+
 /** What makes a file the microphone: its sound comes again and again. Without a file, the person refuses. */
 const microphone = (file) => ['--use-fake-device-for-media-stream', ...(file ? ['--use-fake-ui-for-media-stream', `--use-file-for-fake-audio-capture=${file}`] : ['--use-fake-ui-for-media-stream=deny'])];
+
+/**
+ * What the packed browser is usually started with, and is not here. One process for all would die with the first page
+ * that closes. A graphics card in software costs more than the page itself: on a busy machine its queue of pictures
+ * grows to a minute, and the page, which waits for it, stands still.
+ */
+const UNWANTED = /single-process|no-zygote|gpu|use-gl|use-angle|swiftshader/;
 
 /** Start the browser; `close` it in the end. With `hears`, it has a microphone that hears that file. */
 export async function launch({ hears } = {}) {
   return chromium.launch({
     executablePath: path.join(FOLDER, 'chromium'),
-    // One process for all would die with the first page that closes.
-    args: [...packed.args.filter((word) => !/single-process|no-zygote/.test(word)), '--enable-precise-memory-info', ...(hears === undefined ? [] : microphone(hears))],
+    args: [...packed.args.filter((word) => !UNWANTED.test(word)), '--disable-gpu', '--enable-precise-memory-info', ...(hears === undefined ? [] : microphone(hears))],
     headless: true,
     env: {
       ...process.env,
@@ -58,9 +78,15 @@ export async function open(browser, address = '', { width = 1440, height = 900, 
     const { protocol, origin } = new URL(request.url());
     if (protocol.startsWith('http') && origin !== new URL(url).origin) note(`request to ${request.url()}`);
   });
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   await page.goto(`${url}/${address}`);
   return page;
+}
+
+/** Let a browser load all code of the page, which it keeps: from now on no part of it is missing while the server is away. */
+export async function loadCode(page) {
+  const addresses = (await readdir(CODE)).map((name) => `assets/${name}`);
+  await page.evaluate((all) => Promise.all(all.map(async (one) => (await fetch(one)).arrayBuffer())), addresses);
 }
 
 /** Fail if anything went wrong on a page so far. */

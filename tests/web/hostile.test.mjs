@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { launch, newChat, say, settled } from './browser.mjs';
+import { launch, newChat, PATIENCE, say, settled } from './browser.mjs';
 import { CAPTURE, PAYLOADS } from './hostile.mjs';
 import { proxy } from './proxy.mjs';
 
@@ -61,7 +61,7 @@ async function listen(address, options = {}) {
   page.on('framenavigated', (frame) => frame.url().split('#')[0] !== address.split('#')[0] && noted.push(`went to ${frame.url()}`));
   page.on('frameattached', () => noted.push('made a frame'));
   page.noted = noted;
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   await page.goto(address);
   return page;
 }
@@ -100,7 +100,7 @@ async function walk(page) {
     const panel = page.locator(`section.panel[aria-label="${name}"]`);
     const tab = inspector.getByRole('button', { name });
     if (await tab.count()) await tab.click();
-    else if (!(await panel.count())) await page.getByRole('button', { name, exact: true }).first().click();
+    else if (await page.getByRole('button', { name, exact: true, pressed: false }).count()) await page.getByRole('button', { name, exact: true }).first().click();
     await panel.waitFor();
     await unharmed(page, name);
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, SERVER, settled } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, SERVER, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -14,6 +14,8 @@ const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
 
 const slider = (page) => page.getByRole('slider', { name: 'Playhead' });
 const cursor = async (page) => Number(await slider(page).inputValue());
+/** Wait until the playhead stands at an event. */
+const stands = (page, at) => until(async () => (await cursor(page)) === at, `the playhead is not at event ${at}`);
 const panel = (page, name) => page.locator(`section.panel[aria-label="${name}"]`);
 
 async function inspect(page, name) {
@@ -51,9 +53,9 @@ test('the playhead moves by events, nodes, failures and peers, and says where it
   const last = await cursor(page);
   await rest(page);
   await page.keyboard.press('ArrowLeft');
-  assert.equal(await cursor(page), last - 1);
+  await stands(page, last - 1);
   await page.keyboard.press('ArrowRight');
-  assert.equal(await cursor(page), last);
+  await stands(page, last);
   assert.match(await slider(page).getAttribute('aria-valuetext'), new RegExp(`^event ${last}, run \\w+, \\d`));
   await seek(page, 1);
   await rest(page);
@@ -91,7 +93,7 @@ test('the strip opens into a waterfall with a lane per node, and into a table', 
   const row = page.getByRole('region', { name: 'Nodes as a table' }).getByRole('row', { name: /^food_specialist agent/ });
   assert.match(await row.innerText(), /finished/);
   await row.getByRole('button', { name: /^event/ }).click();
-  assert.ok((await cursor(page)) > 1);
+  await until(async () => (await cursor(page)) > 1, 'the playhead stays');
   await checkAccess(page);
   await close(page);
 });
@@ -101,7 +103,7 @@ test('every panel travels with the playhead', async () => {
   const state = await inspect(page, 'State');
   await seek(page, 5);
   await state.getByText('No state here').waitFor();
-  assert.equal(await page.getByRole('log').getByText('note_trip').count(), 0);
+  await page.getByRole('log').getByText('note_trip').waitFor({ state: 'detached' });
   await seek(page, 12);
   await state.getByRole('button', { name: 'trip', exact: true }).waitFor();
   await page.getByRole('log').getByText('note_trip').waitFor();
@@ -127,7 +129,7 @@ test('an answer that spans two runs travels through both, and says which it show
   await page.getByText('You are looking at event 2').getByText('run 2 of 2').waitFor();
   const log = page.getByRole('log');
   await log.getByText('I need your approval').waitFor(); // what the first run said
-  assert.equal(await log.getByText('The invoice was sent.').count(), 0);
+  await log.getByText('The invoice was sent.').waitFor({ state: 'detached' });
   await runs.selectOption({ label: 'run 1 of 2' });
   await page.getByText('run 1 of 2 of this answer').waitFor();
   await log.locator('.tool[data-state="approval-requested"]').waitFor();
@@ -162,10 +164,10 @@ test('state: what changed since when, who wrote it, and every write of a key', a
   await state.getByRole('button', { name: 'trip', exact: true }).click();
   await state.getByText('2 writes').waitFor();
   await state.getByRole('button', { name: 'event 10' }).click();
-  assert.equal(await cursor(page), 10);
+  await stands(page, 10);
   await state.getByRole('searchbox', { name: 'Filter keys' }).fill('zzz');
   await state.getByText('No key has “zzz” in its name').waitFor();
-  assert.ok(await state.getByRole('button', { name: 'Fork from here' }).isDisabled());
+  await until(() => state.getByRole('button', { name: 'Fork from here' }).isDisabled(), 'it can be forked');
   await checkAccess(page);
   await close(page);
 });
@@ -196,18 +198,18 @@ test('graph: what ran beside what is declared, keys only where they were seen, a
   const graph = panel(page, 'Graph');
   const edges = page.locator('.react-flow__edge');
   await graph.locator('.vertex', { hasText: 'route_planner' }).waitFor();
-  const seen = await edges.count();
-  assert.ok(seen > 5);
+  await until(async () => (await edges.count()) > 5, 'edges are missing');
   const path = edges.first().locator('path').first();
-  assert.ok((await path.boundingBox()).height + (await path.boundingBox()).width > 5, 'the edge is not drawn');
+  const size = async () => (await path.boundingBox()) ?? { height: 0, width: 0 };
+  await until(async () => (await size()).height + (await size()).width > 5, 'the edge is not drawn');
   const key = graph.locator('.carried').getByRole('button', { name: 'planned_trip' }).first();
   await key.hover();
-  assert.ok((await page.locator('.react-flow__edge.lit').count()) > 1);
+  await until(async () => (await page.locator('.react-flow__edge.lit').count()) > 1, 'the edges are not lit');
   await key.click();
   await page.waitForFunction(() => location.hash.includes('sel=key%3Aplanned_trip'));
   await graph.getByRole('button', { name: 'Declared' }).click();
   await graph.locator('.vertex[data-status="did not run"]').first().waitFor();
-  assert.ok((await page.locator('.react-flow__edge.declared').count()) > 0);
+  await page.locator('.react-flow__edge.declared').first().waitFor({ state: 'attached' });
   await graph.getByRole('button', { name: 'As it ran' }).click();
   await graph.getByRole('button', { name: 'Table' }).click();
   await graph.getByRole('table', { name: 'Edges' }).getByRole('row', { name: /brief.*planned_trip/ }).first().waitFor();
@@ -229,8 +231,8 @@ test('graph: it is drawn smaller, dragged, scrolled, and left alone by a double 
   await page.mouse.down();
   await page.mouse.move(x - 60, y, { steps: 4 });
   await page.mouse.up();
-  assert.notEqual((await place())[1], left);
-  const moved = await place();
+  await until(async () => (await place())[1] !== left, 'it is not dragged');
+  const moved = await until(async () => { const now = await place(); return `${now}` === `${await place()}` && now; }, 'it goes on moving');
   await page.mouse.dblclick(x, y);
   assert.deepEqual(await place(), moved);
   await page.mouse.wheel(0, 60);
@@ -247,7 +249,7 @@ test('proof: how sure, from where, and what nobody cites', async () => {
   await proof.getByText('Cedar Creek timber plot data').first().waitFor();
   await proof.locator('summary', { hasText: 'nepa_advisor' }).click();
   await proof.getByRole('button', { name: 'event 3' }).first().click();
-  assert.equal(await cursor(page), 3);
+  await stands(page, 3);
   await proof.getByText('The run is not over here').waitFor();
   await close(page);
 });

@@ -1,7 +1,7 @@
 // What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, close, launch, newChat, open, quiet, say, SERVER, settled } from './browser.mjs';
+import { ask, close, launch, loadCode, newChat, open, quiet, say, SERVER, settled, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const NETWORK = [/Failed to load resource/, /ERR_/];
@@ -13,6 +13,7 @@ before(async () => {
   browser = await launch();
   between = await proxy(SERVER);
   page = await open(browser, '', { url: between.url, allow: NETWORK, width: 1280 });
+  await loadCode(page);
 });
 afterEach(() => quiet(page));
 after(async () => {
@@ -23,7 +24,7 @@ after(async () => {
 const answer = () => page.locator('.message[data-role="assistant"]').last().locator('.part').allInnerTexts();
 
 test('a reload in mid-answer goes on where it was', async () => {
-  await ask(page, 'slow 2', { wait: false });
+  await ask(page, 'slow 5', { wait: false });
   await page.getByText('I keep silent').waitFor();
   await page.reload();
   await page.getByText('The silence is over.').waitFor();
@@ -33,7 +34,7 @@ test('a reload in mid-answer goes on where it was', async () => {
 });
 
 test('a cut connection leaves no seam', async () => {
-  await ask(page, 'slow 2', { wait: false });
+  await ask(page, 'slow 5', { wait: false });
   await page.getByText('I keep silent').waitFor();
   between.cut();
   await page.getByText('The silence is over.').waitFor();
@@ -46,11 +47,13 @@ test('a cut connection leaves no seam', async () => {
 });
 
 test('a run that ended while the page was away is shown whole', async () => {
-  await ask(page, 'slow 1', { wait: false });
+  await ask(page, 'slow 5', { wait: false });
   await page.getByText('I keep silent').waitFor();
   between.leave();
   await page.getByText('The connection is lost.').waitFor();
-  await new Promise((done) => setTimeout(done, 1500)); // the run ends meanwhile
+  const [, session] = /#\/app\/tour\/([^?]+)/.exec(page.url());
+  const query = new URLSearchParams({ app: 'tour', user: 'user', session });
+  await until(async () => (await (await fetch(`${SERVER}/api/runs?${query}`)).json()).every((run) => run.outcome === 'finished'), 'the run does not end');
   between.comeBack();
   await page.getByText('The silence is over.').waitFor();
   await settled(page);

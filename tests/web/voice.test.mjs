@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { checkAccess, close, launch, newChat, open, quiet, say, SERVER } from './browser.mjs';
+import { checkAccess, close, launch, loadCode, newChat, open, quiet, say, SERVER, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const HEARD_RATE = 16_000;
@@ -73,18 +73,21 @@ const pitch = () =>
     return bins[loudest] > -60 ? (loudest * played.context.sampleRate) / played.fftSize : 0;
   });
 
-/** Wait for something about the page that is not in its document. */
-async function until(wanted, told) {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await wanted()) return;
-    await page.waitForTimeout(50);
-  }
-  assert.fail(told);
-}
-
 const voice = () => page.getByRole('region', { name: 'Voice' });
 const stands = (words) => voice().locator('strong', { hasText: words }).waitFor();
 const lastAnswer = () => page.locator('.message[data-role="assistant"]').last();
+const cut = () => lastAnswer().locator('[data-part="data-interrupted"]');
+const count = (type) => page.evaluate((wanted) => globalThis.told.filter((one) => one === wanted).length, type);
+/** Words that nobody hears to their end: they take minutes. */
+const SPEECH = 'speech 10000';
+
+/** Let the agent speak; return when it is this speech that is heard, and not an earlier one. */
+async function listenTo(text = SPEECH) {
+  await say(page, text);
+  await lastAnswer().getByText('word1').waitFor();
+  await stands('Speaking');
+  await until(async () => (await pitch()) > 200, 'nothing is played');
+}
 
 async function talk(app = 'ear') {
   await newChat(page, app);
@@ -129,11 +132,9 @@ test('what the microphone hears arrives at the model, byte by byte, and is capti
 });
 
 test('the agent is heard, and what was said is kept when the voice ends', async () => {
-  await say(page, 'speech 1000');
-  await stands('Speaking');
-  await until(async () => (await pitch()) > 200, 'nothing is played');
+  await listenTo();
   await page.keyboard.press('Escape');
-  await page.locator('[data-part="data-interrupted"]').waitFor();
+  await cut().waitFor();
   await until(async () => (await pitch()) === 0, 'it goes on playing');
   const ids = () => page.locator('.message').evaluateAll((all) => all.map((one) => one.dataset.message));
   const said = await ids();
@@ -149,15 +150,64 @@ test('the agent is heard, and what was said is kept when the voice ends', async 
 
 test('whoever speaks up is listened to: holding the button silences the agent', async () => {
   await talk();
-  await say(page, 'speech 1000');
-  await stands('Speaking');
+  await listenTo();
   await voice().getByRole('button', { name: 'Hold to talk' }).hover();
   await page.mouse.down();
   await stands('Listening');
   await until(async () => (await pitch()) === 0, 'it goes on playing');
-  await page.locator('[data-part="data-interrupted"]').waitFor();
+  await cut().waitFor();
   await page.mouse.up();
   await lastAnswer().getByText('You said: voice').waitFor();
+});
+
+/** Where the focus may be when somebody presses Escape, and how it comes there. */
+const PLACES = {
+  'the log': () => page.locator('.log').focus(),
+  'the message that is being typed': () => page.getByRole('textbox', { name: 'Message' }).focus(),
+  'the voice itself': () => voice().focus(),
+  'a list of choices': () => voice().getByRole('combobox', { name: 'When you are heard' }).focus(),
+  'the button that is held': () => voice().getByRole('button', { name: 'Hold to talk' }).focus(),
+  'the button of the same name': () => voice().getByRole('button', { name: 'Interrupt' }).focus(),
+  'nothing at all': () => page.evaluate(() => document.activeElement.blur()),
+  'a button that was taken away': () => focusOnOne((button) => button.remove()),
+  'a button that was switched off': () => focusOnOne((button) => (button.disabled = true)),
+};
+
+/** Put the focus on a button in the log, and then do something with the button. */
+async function focusOnOne(act) {
+  await page.evaluate(() => {
+    const button = document.createElement('button');
+    document.querySelector('.log').append(button);
+    button.focus();
+    globalThis.button = button;
+  });
+  await page.evaluate(`(${act})(globalThis.button)`);
+}
+
+for (const [place, focus] of Object.entries(PLACES)) {
+  test(`Escape cuts the agent off when the focus is on ${place}`, async (t) => {
+    await listenTo();
+    t.after(() => page.evaluate(() => globalThis.button?.remove()));
+    await focus();
+    await page.keyboard.press('Escape');
+    await cut().waitFor();
+    await stands('Ready');
+    await until(async () => (await pitch()) === 0, 'it goes on playing');
+  });
+}
+
+test('Escape before the first word is heard too, also of an answer to what was said while it spoke', async () => {
+  await listenTo();
+  await say(page, 'ponder'); // Cuts the speech off, and is not answered.
+  await cut().waitFor();
+  await stands('Working…');
+  const before = await count('interrupt');
+  await page.keyboard.press('Escape');
+  await stands('Ready');
+  assert.equal(await count('interrupt'), before + 1);
+  await say(page, 'still there?');
+  await lastAnswer().getByText('You said: still there?').waitFor();
+  await stands('Ready');
 });
 
 test('one call is approved and another denied, while it speaks', async () => {
@@ -188,10 +238,10 @@ test('an open microphone finds by itself where speech ends', async () => {
   await lastAnswer().getByText('You said: voice').waitFor();
   await voice().getByRole('button', { name: 'Mute', exact: true }).click();
   await voice().getByRole('button', { name: 'Unmute' }).waitFor();
-  const count = await page.evaluate(() => globalThis.sent.length);
+  const pieces = await page.evaluate(() => globalThis.sent.length);
   await say(page, 'quiet now');
   await lastAnswer().getByText('You said: quiet now').waitFor();
-  assert.equal(await page.evaluate(() => globalThis.sent.length), count, 'muted, it is still heard');
+  assert.equal(await page.evaluate(() => globalThis.sent.length), pieces, 'muted, it is still heard');
   await voice().getByRole('combobox', { name: 'When you are heard' }).selectOption('hold');
   await stands('Ready');
   await end();
@@ -217,9 +267,8 @@ test('a lost line is taken up again, the same run goes on, and it ends with its 
   const between = await proxy(SERVER);
   t.after(() => between.close());
   await elsewhere(browser, { url: between.url, allow: [/WebSocket|ERR_|Failed to load/] }, async () => {
+    await loadCode(page);
     await talk();
-    await say(page, 'hello');
-    await lastAnswer().locator('.prose').waitFor(); // The page has all of itself that it needs.
     await say(page, 'speech 200');
     await lastAnswer().getByText('word1').waitFor();
     between.leave();
@@ -237,6 +286,22 @@ test('a lost line is taken up again, the same run goes on, and it ends with its 
     assert.equal((await runsOf(session)).length, 1);
     await page.goto('about:blank');
     await until(async () => (await runsOf(session))[0].outcome === 'finished', 'the run goes on without its page');
+  });
+});
+
+test('Escape while the line is lost is heard when it is back', async (t) => {
+  const between = await proxy(SERVER);
+  t.after(() => between.close());
+  await elsewhere(browser, { url: between.url, allow: [/WebSocket|ERR_|Failed to load/] }, async () => {
+    await loadCode(page);
+    await talk();
+    await listenTo();
+    between.leave();
+    await stands('The connection is lost; coming back…');
+    await page.keyboard.press('Escape');
+    between.comeBack();
+    await cut().waitFor();
+    await stands('Ready');
   });
 });
 

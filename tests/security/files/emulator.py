@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from tests.patience import PATIENCE
 
 TOKEN = "token-of-the-servers-account"
 PATH = re.compile(r"/storage/v1/b/([^/]+)/o/([^/]+)")
@@ -129,7 +130,7 @@ def _answer(handler: BaseHTTPRequestHandler, store: Emulator, stored: Stored) ->
         handler.send_header(name, value)
     handler.end_headers()
     if stored.silent:
-        store.done.wait(30)
+        store.done.wait(PATIENCE)
         handler.close_connection = True
     elif stored.endless:
         _flood(handler, store)

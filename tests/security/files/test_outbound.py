@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.patience import PATIENCE
 from tests.security.files.emulator import Stored, emulating, service_account
 from tests.security.files.references import REFUSED
 
@@ -26,7 +27,7 @@ def outbound(emulator: str, allowed: str, **environ: str) -> Any:
         | environ,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -16,6 +16,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 from tests.live.served import Served, served
+from tests.patience import PATIENCE
 from tests.security.files.emulator import (
     TOKEN,
     Emulator,
@@ -176,7 +177,7 @@ async def really_served(
     more = {"files_from": (FOLDER,), "files_emulator": store.url, **settings}
     async with (
         served(runner, **more) as server,
-        httpx.AsyncClient(base_url=server.url) as client,
+        httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as client,
     ):
         await client.post(f"/apps/{APP}/users/{USER}/sessions/chat")
         run = (await client.post("/run_sse", json=said(USER, "show me"))).headers["x-prism-run"]
@@ -203,7 +204,7 @@ async def test_a_file_comes_as_fast_as_it_is_taken(store: Emulator) -> None:
                 before = store.sent
                 await asyncio.sleep(0.3)
             assert store.sent < 32 * 1024 * 1024
-        assert await asyncio.to_thread(store.stopped.wait, 20), "the store still sends"
+        assert await asyncio.to_thread(store.stopped.wait, PATIENCE), "the store still sends"
 
 
 async def _take(client: httpx.AsyncClient, path: str, taken: list[int]) -> None:
@@ -219,7 +220,7 @@ async def test_a_file_that_does_not_end_is_cut(store: Emulator) -> None:
     taken, told = await cut_off(store, files_limit=1024 * 1024)
     assert 0 < taken <= 1024 * 1024
     assert "longer than" in told
-    assert store.stopped.wait(10), "the store still sends"
+    assert store.stopped.wait(PATIENCE), "the store still sends"
 
 
 async def test_a_silent_store_is_given_up(store: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:

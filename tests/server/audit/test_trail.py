@@ -15,6 +15,7 @@ from google.adk.tools import FunctionTool
 from tests.live.agent import TOOLS, script
 from tests.live.served import served
 from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, SECRET, headers, house, token_file
 from tests.server.staged import APP, Stage, agent, staging
 from tests.source.scripted import Scripted, call
@@ -138,7 +139,7 @@ async def test_approvals_are_written_down(
 
 
 async def client_recording(url: str, run: str) -> str:
-    async with httpx.AsyncClient(base_url=url, headers=headers(ANN)) as client:
+    async with httpx.AsyncClient(base_url=url, headers=headers(ANN), timeout=PATIENCE) as client:
         return (await client.get(f"/api/runs/{run}/recording")).raise_for_status().text
 
 

@@ -17,6 +17,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.live.served import Served, served
 from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from tests.security.people import ANN, headers, token_file
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
@@ -25,7 +26,6 @@ from adk_prism.models import say
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
-PATIENCE = 20
 CODE = "run_time_limit"
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ async def test_every_protocol_names_the_limit() -> None:
         chat = await client.post("/api/chat/app", json={"id": "chat", "messages": [MESSAGE]})
         studio = payloads(await client.post("/api/studio/app/stream", json={"input": "hello"}))[-1]
         url = server.url.replace("http", "ws") + "/api/chat/app/socket"
-        async with connect(url) as socket:
+        async with connect(url, open_timeout=PATIENCE) as socket:
             frame = {"type": "send", "requestId": "r", "id": "two", "messages": [MESSAGE]}
             await socket.send(json.dumps(frame))
             told = ""
@@ -114,7 +114,9 @@ async def test_too_many_runs_are_refused_over_sockets(tmp_path: Path) -> None:
         body = {"id": "one", "messages": [MESSAGE]}
         async with client.stream("POST", "/api/chat/app", json=body, headers=headers(ANN)):
             url = server.url.replace("http", "ws") + "/api/chat/app/socket"
-            async with connect(url, additional_headers=headers(ANN)) as socket:
+            async with connect(
+                url, additional_headers=headers(ANN), open_timeout=PATIENCE
+            ) as socket:
                 frame = {"type": "send", "requestId": "r", "id": "two", "messages": [MESSAGE]}
                 await socket.send(json.dumps(frame))
                 refused = json.loads(await socket.recv())

@@ -16,6 +16,7 @@ from google.adk.agents import LlmAgent
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.live.served import Served, served
+from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, headers, token_file
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import connect
@@ -23,10 +24,10 @@ from websockets.exceptions import InvalidStatus
 
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.app import create_app
+from adk_prism.server.limits.account import BURST
 from adk_prism.server.limits.limit import Limit
 from adk_prism.server.settings import Settings
 
-PATIENCE = 10
 JSON = {"accept": "application/json"}
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
@@ -103,28 +104,31 @@ async def test_sockets_are_limited(tmp_path: Path) -> None:
     """The handshake is answered 429."""
     async with serving(tmp_path, limit_sockets=1) as (server, _):
         url = server.url.replace("http", "ws") + "/api/chat/app/socket"
-        async with connect(url, additional_headers=headers(ANN)):
+        async with connect(url, additional_headers=headers(ANN), open_timeout=PATIENCE):
             with pytest.raises(InvalidStatus) as refused:
-                await connect(url, additional_headers=headers(ANN))
+                await connect(url, additional_headers=headers(ANN), open_timeout=PATIENCE)
             assert refused.value.response.status_code == 429
             assert int(refused.value.response.headers["retry-after"]) >= 1
-            async with connect(url, additional_headers=headers(BOB)):
+            async with connect(url, additional_headers=headers(BOB), open_timeout=PATIENCE):
                 pass
 
 
 async def test_a_flood_is_refused_and_others_are_served(tmp_path: Path) -> None:
-    """Ten times as often as allowed: what is beyond gets 429, and Bob gets all his answers."""
-    async with serving(tmp_path, limit_rate=5) as (_, client):
+    """Far more often than allowed: what is beyond gets 429, and Bob gets all his answers."""
+    async with serving(tmp_path, limit_rate=1) as (_, client):
 
         async def ask(user: str) -> httpx.Response:
             return await client.get("/list-apps", headers=headers(user))
 
+        began = time.monotonic()
         flood = await asyncio.gather(*(ask(ANN) for _ in range(50)))
+        allowed = BURST + (time.monotonic() - began)
         refused = [answer for answer in flood if answer.status_code != 200]
-        assert len(refused) >= 30
+        assert len(flood) - len(refused) <= allowed
+        assert refused
         for answer in refused:
             check_refused(answer)
-        assert [(await ask(BOB)).status_code for _ in range(5)] == [200] * 5
+        assert [(await ask(BOB)).status_code for _ in range(BURST)] == [200] * BURST
 
 
 async def test_bytes_are_limited(tmp_path: Path) -> None:
@@ -143,8 +147,8 @@ async def test_a_socket_that_sends_too_much_waits(tmp_path: Path) -> None:
         url = server.url.replace("http", "ws") + "/api/live/app?audio=binary"
         ping = json.dumps({"type": "ping", "version": "1.0"})
         async with (
-            connect(url, additional_headers=headers(ANN)) as greedy,
-            connect(url, additional_headers=headers(BOB)) as other,
+            connect(url, additional_headers=headers(ANN), open_timeout=PATIENCE) as greedy,
+            connect(url, additional_headers=headers(BOB), open_timeout=PATIENCE) as other,
         ):
             began = time.monotonic()
             await greedy.send("x" * 6000)  # no frame, and half a second too much
@@ -207,7 +211,7 @@ async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
                 return found
 
         runs = [await vanish(number) for number in range(many)]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             for run in runs:
                 await server.context.runs.wait(RunId(run))
         listed = (await client.get("/api/runs", headers=headers(ANN))).json()

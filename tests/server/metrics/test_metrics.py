@@ -15,6 +15,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from prometheus_client.parser import text_string_to_metric_families
 from tests.live.served import Served, served
+from tests.patience import PATIENCE
 from tests.security.people import ANN, BOB, ROOT, headers, token_file
 from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
@@ -25,7 +26,6 @@ from adk_prism.runlog.memory import MemoryLog
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
-PATIENCE = 10
 CHAT = "/api/chat/{app_name}"
 Numbers = dict[tuple[str, ...], float]
 
@@ -95,7 +95,10 @@ async def test_what_goes_on_is_seen_while_it_does(tmp_path: Path) -> None:
     async with serving(tmp_path, asyncio.Event()) as (server, client):
         url = server.url.replace("http", "ws") + "/api/chat/app/socket"
         asking = client.stream("POST", "/api/chat/app", json=chat("one"), headers=headers(ANN))
-        async with asking as running, connect(url, additional_headers=headers(BOB)):
+        async with (
+            asking as running,
+            connect(url, additional_headers=headers(BOB), open_timeout=PATIENCE),
+        ):
             path = f"/api/runs/{running.headers['x-prism-run']}/stream?as=studio"
             async with client.stream("GET", path, headers=headers(ANN)) as watching:
                 reading = [shown.aiter_bytes() for shown in (running, watching)]

@@ -177,12 +177,16 @@ export class Conversation {
     else await this.chat.regenerate();
   }
 
-  /** End the run, or cut off who speaks. The server says its last words; if it does not, we stop listening. */
+  /**
+   * End the run, or cut off who speaks; nothing, if nobody does. The server says its last words; if it does not, we stop
+   * listening. What goes on is asked of the chat itself: the page may not have drawn it yet.
+   */
   async stop(): Promise<void> {
     if (this.live) {
       this.live.interrupt();
       return;
     }
+    if (!this.isBusy) return;
     try {
       await send(chatAddress(this.where, 'stop'), { method: 'POST' });
     } catch {
@@ -190,7 +194,11 @@ export class Conversation {
       return;
     }
     await delay(LAST_WORDS);
-    if (this.chat.status === 'streaming' || this.chat.status === 'submitted') await this.chat.stop();
+    if (this.isBusy) await this.chat.stop();
+  }
+
+  private get isBusy(): boolean {
+    return this.chat.status === 'streaming' || this.chat.status === 'submitted';
   }
 
   async decide(approval: string, approved: boolean, reason?: string): Promise<void> {

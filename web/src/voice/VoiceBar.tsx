@@ -78,7 +78,8 @@ function Actions({ voice, status }: { voice: Voice; status: Status }) {
           <Icon name={mic.kind === 'off' ? 'mic' : 'pause'} /> {mic.kind === 'off' ? 'Unmute' : 'Mute'}
         </button>
       )}
-      <button type="button" className="button" disabled={line.kind !== 'open' || !(isSpeaking || isBusy)} title="Interrupt (Esc)" onClick={voice.interrupt}>
+      {/* Never disabled: the focus would be lost with the press, and Firefox gives a disabled button no keys. */}
+      <button type="button" className="button" aria-disabled={!(isSpeaking || isBusy)} title="Interrupt (Esc)" onClick={voice.interrupt}>
         <Icon name="stop" /> Interrupt
       </button>
     </div>

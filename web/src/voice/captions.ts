@@ -63,6 +63,7 @@ export class Captions {
         chunks.enqueue(start);
       },
     });
+    this.shown.onSaying(id, 0);
     void this.tell(id, stream);
   }
 
@@ -70,9 +71,14 @@ export class Captions {
     // What a chunk does wrong is the message's to bear: the rest of it is shown.
     for await (const message of readUIMessageStream<Message>({ stream, onError: (error) => console.warn(error) })) {
       this.shown.show(message);
-      this.shown.onSaying(id, waitsIn(message));
+      if (this.isLast(id)) this.shown.onSaying(id, waitsIn(message));
     }
-    if (this.saying === null || this.saying.id === id) this.shown.onSaying('', 0);
+    if (this.isLast(id)) this.shown.onSaying('', 0);
+  }
+
+  /** Whether no other message has begun: the SDK's reader is behind, and the next one is being said already. */
+  private isLast(id: string): boolean {
+    return this.saying === null || this.saying.id === id;
   }
 }
 

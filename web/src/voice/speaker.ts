@@ -15,6 +15,8 @@ export class Speaker {
   private node: AudioWorkletNode | null = null;
   private waiting: ArrayBuffer[] = [];
   private rate = 0;
+  /** How often it was flushed. A report from before the last time is of sound that is no longer played. */
+  private flushes = 0;
 
   constructor(
     private readonly onHeard: (heard: Heard) => void,
@@ -37,7 +39,9 @@ export class Speaker {
   /** Throw away what has not been heard yet. */
   flush(): void {
     this.waiting = [];
-    this.node?.port.postMessage(null);
+    this.flushes += 1;
+    this.node?.port.postMessage(this.flushes);
+    this.onHeard({ isPlaying: false, level: 0 });
   }
 
   /** Browsers keep a page silent until the person does something with it. */
@@ -65,9 +69,10 @@ export class Speaker {
     await context.audioWorklet.addModule(workletUrl);
     if (context !== this.context) return; // Closed meanwhile.
     const node = new AudioWorkletNode(context, 'speaker', { numberOfInputs: 0, outputChannelCount: [1] });
-    node.port.onmessage = ({ data }: MessageEvent<Heard>) => this.onHeard(data);
+    node.port.onmessage = ({ data }: MessageEvent<Heard & { flushes: number }>) => node === this.node && data.flushes === this.flushes && this.onHeard(data);
     node.connect(context.destination);
     this.node = node;
+    node.port.postMessage(this.flushes);
     for (const pcm of this.waiting.splice(0)) node.port.postMessage(pcm, [pcm]);
     this.wake();
   }

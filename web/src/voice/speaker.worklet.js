@@ -1,5 +1,6 @@
 // Plays raw sound in the order it comes, and stops at once when told. Before it begins it waits for a little more than
-// the first piece: the next one may be late.
+// the first piece: the next one may be late. Its reports name the last flush that it has seen, so that the page can tell
+// those that were on their way from those that came after.
 const AHEAD = sampleRate / 10; // Samples to begin with, or the time to wait for them.
 const MOST = sampleRate * 300; // Models speak faster than they are heard, but nobody listens for longer.
 const REPORT = 8; // Blocks of 128 samples between two reports: some twenty a second.
@@ -9,13 +10,14 @@ registerProcessor(
   class extends AudioWorkletProcessor {
     constructor() {
       super();
-      this.flush();
+      this.flush(0);
       this.isPlaying = false;
       this.peak = this.blocks = 0;
-      this.port.onmessage = ({ data }) => (data === null ? this.flush() : this.take(new Int16Array(data)));
+      this.port.onmessage = ({ data }) => (typeof data === 'number' ? this.flush(data) : this.take(new Int16Array(data)));
     }
 
-    flush() {
+    flush(count) {
+      this.flushes = count;
       this.pieces = [];
       this.at = this.left = this.waited = 0;
     }
@@ -56,7 +58,7 @@ registerProcessor(
 
     report() {
       if (++this.blocks % REPORT !== 0) return;
-      this.port.postMessage({ isPlaying: this.isPlaying, level: this.peak });
+      this.port.postMessage({ isPlaying: this.isPlaying, level: this.peak, flushes: this.flushes });
       this.peak = 0;
     }
   },

@@ -19,6 +19,9 @@ const TAIL = 120;
 /** After these, sound is no longer that of the speech which was cut off. */
 const FRESH: ReadonlySet<string> = new Set(['data-interrupted', 'start', 'text-start', 'finish']);
 
+/** What the person has said that is not being answered yet. */
+type Asked = 'nothing' | 'aloud' | 'in writing';
+
 export class Voice implements Live {
   saying = '';
   private status: Status = begun(readMode());
@@ -38,6 +41,9 @@ export class Voice implements Live {
   /** Whether sound that still comes belongs to what was interrupted. */
   private isDeaf = false;
   private lastHeard = '';
+  private asked: Asked = 'nothing';
+  /** The agent was cut off while the line was lost; the server is told when it is back. */
+  private isCut = false;
   /** The model was told that the person speaks. */
   private isHeard = false;
   private releasing = 0;
@@ -190,8 +196,8 @@ export class Voice implements Live {
     await old.end();
     this.captions.close();
     this.position = '';
-    this.isHeard = false;
-    this.set({ isBusy: false, waits: 0 });
+    this.isHeard = this.isCut = false;
+    this.rest();
     if (this.isClosed) return;
     void this.line.open();
     if (mode === 'open') this.press();
@@ -223,7 +229,8 @@ export class Voice implements Live {
     this.microphone?.close();
     this.microphone = null;
     this.captions.close();
-    this.set({ mic: { kind: 'off' }, isBusy: false, waits: 0 });
+    this.set({ mic: { kind: 'off' } });
+    this.rest();
     void this.conversation.part(this);
   }
 
@@ -237,7 +244,8 @@ export class Voice implements Live {
         this.onChunk(told.chunk);
         break;
       case 'error':
-        this.set({ problem: told.errorText, isBusy: this.saying !== '' });
+        this.set({ problem: told.errorText });
+        this.ask('nothing');
         break;
       case 'pong':
         if (this.run && !this.isJoined) this.forget();
@@ -251,15 +259,19 @@ export class Voice implements Live {
   private forget(): void {
     this.run = this.position = '';
     this.captions.close();
-    this.set({ isBusy: false, waits: 0 });
+    this.isCut = false;
+    this.rest();
     void this.conversation.catchUp();
   }
 
   private onSession(run: string): void {
+    const { isCut } = this;
     if (this.run && run !== this.run) this.forget();
     this.captions.follow(run);
     this.run = run;
     this.isJoined = true;
+    this.isCut = false;
+    if (isCut) this.line.send({ type: 'interrupt' });
     this.set({ isNew: false });
   }
 
@@ -270,16 +282,34 @@ export class Voice implements Live {
       // Who is spoken to falls silent, also while it only plays what it has said before.
       if (chunk.id !== this.lastHeard) this.speaker.flush();
       this.lastHeard = chunk.id ?? '';
-      this.set({ isBusy: true });
+      this.ask('aloud');
     }
+    // A transcript may be late: the message that ends is its answer. What was typed is answered by one that begins.
+    if (chunk.type === 'start' || (chunk.type === 'finish' && this.asked === 'aloud')) this.asked = 'nothing';
     if (chunk.type === 'error') this.set({ problem: chunk.errorText });
     this.captions.take(chunk);
   }
 
   private onSaying(id: string, waits: number): void {
     this.saying = id;
-    this.set({ isBusy: id !== '', waits });
+    this.set({ isBusy: this.isAwaited, waits });
     this.conversation.notify();
+  }
+
+  /** Whether the agent says something, or is about to. */
+  private get isAwaited(): boolean {
+    return this.saying !== '' || this.asked !== 'nothing';
+  }
+
+  private ask(asked: Asked): void {
+    this.asked = asked;
+    this.set({ isBusy: this.isAwaited });
+  }
+
+  /** Nothing more is to come. */
+  private rest(): void {
+    this.asked = 'nothing';
+    this.set({ isBusy: false, waits: 0 });
   }
 
   private onSound(pcm: ArrayBuffer, rate: number): void {
@@ -296,8 +326,8 @@ export class Voice implements Live {
   }
 
   private hush(): void {
+    this.isDeaf ||= this.saying !== '' && this.status.isSpeaking;
     this.speaker.flush();
-    this.isDeaf = this.saying !== '' && this.status.isSpeaking;
   }
 
   // --- what the person does
@@ -307,14 +337,20 @@ export class Voice implements Live {
     this.hush();
     this.speaker.wake();
     const isTaken = this.tell({ type: 'message', id: this.conversation.where.session, messages: [message], trigger: 'submit-message' });
-    if (isTaken) this.set({ isBusy: true });
+    if (isTaken) {
+      this.isCut = false; // A message cuts off by itself what was said before it.
+      this.ask('in writing');
+    }
     return isTaken;
   }
 
-  /** Cut the agent off. If only its echo is left here, there is nobody to tell. */
+  /** Cut the agent off, also before its first word. If only its echo is left here, there is nobody to tell. */
   readonly interrupt = (): void => {
     this.hush();
-    if (this.run && this.status.isBusy) this.line.send({ type: 'interrupt' });
+    if (!this.isAwaited) return;
+    if (this.line.isOpen) this.line.send({ type: 'interrupt' });
+    else this.isCut = true;
+    this.ask('nothing');
   };
 
   decide(approval: string, approved: boolean, reason?: string): void {

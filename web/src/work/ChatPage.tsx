@@ -141,7 +141,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
   const follow = useCallback((next: string) => setChanged({ after: spoken, run: next }), [spoken]);
   useKeys({
     write: () => document.getElementById('composer')?.focus(),
-    stop: () => void ((isBusy || isTalking) && conversation.stop()),
+    stop: () => void conversation.stop(),
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
   const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');

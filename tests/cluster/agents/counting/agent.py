@@ -60,9 +60,12 @@ async def pay(number: int, dying: bool, tool_context: ToolContext) -> dict[str, 
     return {"paid": number}
 
 
-async def stamp(number: int, dying: bool) -> dict[str, Any]:
+async def stamp(number: int, dying: bool, held: bool = False) -> dict[str, Any]:
     """Stamp, each time anew."""
     trace("stamp", str(number))
+    while held:
+        held = not (FOLDER / f"go-{number}").exists()
+        await asyncio.sleep(0.01)  # between two looks at what the test says
     if dying:
         die_once(f"stamp-{number}")
     await asyncio.sleep(WORK)
@@ -81,11 +84,15 @@ class Steps(BaseLlm):
         parts = [part for content in llm_request.contents for part in content.parts or []]
         asked = next(part.text for part in parts if part.text).split()
         tool, times, dying = asked[0], int(asked[1]), "dying" in asked
+        held = asked[asked.index("held") :] if "held" in asked else []
         done = sum(part.function_response is not None for part in parts)
         if dying and tool == "pay" and done == times:
             die_once("answered")
         if done < times:
-            call = types.FunctionCall(name=tool, args={"number": done + 1, "dying": dying})
+            args: dict[str, Any] = {"number": done + 1, "dying": dying}
+            if str(done + 1) in held:
+                args["held"] = True
+            call = types.FunctionCall(name=tool, args=args)
             said = types.Part(function_call=call)
         else:
             said = types.Part(text=f"Done {done} times.")

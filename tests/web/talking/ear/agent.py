@@ -15,10 +15,24 @@ from google.adk.tools import FunctionTool
 from google.genai import types
 
 from adk_prism import client_tool
-from adk_prism.models import Call, Say, ScriptedModel, Turn, read_conversation, say
+from adk_prism.models import (
+    Call,
+    Pause,
+    Say,
+    ScriptedModel,
+    Show,
+    Turn,
+    read_conversation,
+    say,
+)
+from adk_prism.models.sound import SPOKEN_RATE, tone
 
 BEAT = 0.01
 """Seconds between two pieces: a long speech lasts long enough to be interrupted."""
+
+
+HUM = 60
+"""Seconds of a sound that comes in one piece: it is still heard when what follows it has arrived."""
 
 
 class _Heard:
@@ -82,6 +96,11 @@ def pay(amount: int) -> dict[str, Any]:
     return {"paid": amount}
 
 
+def _hum() -> Show:
+    blob = types.Blob(mime_type=f"audio/pcm;rate={SPOKEN_RATE}", data=tone(440, 1000) * HUM)
+    return Show(types.Part(inline_data=blob))
+
+
 def _script(request: LlmRequest) -> Turn:
     conversation = read_conversation(request)
     prompt = conversation.prompt
@@ -91,9 +110,11 @@ def _script(request: LlmRequest) -> Turn:
         return say(str(HEARD))
     if prompt.startswith("speech "):
         return say(" ".join(f"word{n}" for n in range(int(prompt.split()[1]))))
+    if prompt == "ponder":
+        return Turn((Pause(3600), Say("At last.")))
     if prompt == "pay twice":
         calls = (Call("pay", {"amount": 1}), Call("pay", {"amount": 2}))
-        return Turn((Say(" ".join(["Let me see."] * 12)), *calls))
+        return Turn((Say("Let me see."), _hum(), *calls))
     if prompt == "place":
         return Turn((Say("Where are you? "), Call("get_location", {"accuracy": "city"})))
     return say(f"You said: {prompt}")
