@@ -30,9 +30,9 @@ def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> It
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         settings = (
-            Settings(errors="full")  # whoever runs this is at this terminal
+            Settings()
             if kept
-            else Settings(errors="full", log="memory:", sessions="memory://", artifacts="memory://")
+            else Settings(log="memory:", sessions="memory://", artifacts="memory://")
         )
         app = create_app(agents_dir or None, settings, report=Teller(tell))
         server = _Server(
