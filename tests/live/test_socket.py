@@ -355,7 +355,7 @@ async def test_a_flood_of_pings(server: Served) -> None:
 
 REFUSED = {
     "/api/live/nobody": 404,
-    "/api/live/app?dialect=5": 400,
+    "/api/live/app?dialect=4": 400,
     "/api/live/app?after=x": 400,
     "/api/live/app?session=a/b": 400,
     "/api/live/app?modality=video": 403,

@@ -82,7 +82,7 @@ def test_no_events_are_no_run() -> None:
     [
         ({"as_": "nonsense"}, UsageError, "'nonsense' is not known"),
         ({"as_": "ag-ui"}, NotBuilt, "not in this version"),
-        ({"dialect": "5"}, UsageError, "Dialect '5' is not known"),
+        ({"dialect": "4"}, UsageError, "Dialect '4' is not known"),
         ({"as_": "adk", "dialect": "6"}, UsageError, "no dialects"),
     ],
 )
