@@ -144,12 +144,12 @@ async def test_an_upload_is_no_turn_of_a_chat() -> None:
         assert (head.digest, head.replaces) == ("", "")
 
 
-async def test_a_recording_without_an_end_gets_one() -> None:
-    """Downloaded while the run went on: how it ended is folded from what was said."""
+async def test_a_recording_without_an_end_is_incomplete() -> None:
+    """It was cut, or downloaded while the run went on: nobody knows how that ended."""
     lines = (RECORDINGS / "approval.jsonl").read_bytes().splitlines(keepends=True)
     async with stage_of() as stage:
         found = await upload(stage, b"".join(lines[:-1]))
-        assert found["outcome"] == "waiting"
+        assert found["outcome"] == "incomplete"
 
 
 async def test_an_old_recording_is_not_trimmed_at_once() -> None:
