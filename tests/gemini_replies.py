@@ -32,6 +32,17 @@ PARTIAL_ARGUMENTS: Reply = [
     chunk(_piece("$.city", "is", more=False)),
     chunk({"functionCall": {}}, finish="STOP"),
 ]
+MIXED_CALLS: Reply = [
+    chunk({"text": "Let me look."}),
+    chunk({"functionCall": {"name": "get_weather", "willContinue": True}}),
+    chunk(_piece("$.city", "Paris", more=False)),
+    chunk({"functionCall": {}}),
+    chunk({"functionCall": {"name": "get_weather", "args": {"city": "Rome"}}}),
+    chunk({"functionCall": {"name": "get_weather", "willContinue": True}}),
+    chunk(_piece("$.city", "Oslo", more=False)),
+    chunk({"functionCall": {}}, finish="STOP"),
+]
+"""A call that comes whole, between two whose arguments are streamed."""
 MAX_TOKENS: Reply = [chunk({"text": "cut off te"}), chunk({"text": "xt"}, finish="MAX_TOKENS")]
 SAFETY: Reply = [
     chunk({"text": "hm "}),
@@ -43,6 +54,7 @@ QUOTA = Refusal(429, "RESOURCE_EXHAUSTED")
 STREAMS: dict[str, tuple[Reply, ...]] = {
     "thought_and_tool": (THOUGHT_AND_TOOL, ANSWER),
     "partial_arguments": (PARTIAL_ARGUMENTS, ANSWER),
+    "mixed_calls": (MIXED_CALLS, ANSWER),
     "max_tokens": (MAX_TOKENS,),
     "safety": (SAFETY,),
     "quota": (QUOTA,),

@@ -52,7 +52,11 @@ def _flags(**flags: Any) -> str:
 _WORDS: dict[type[Any], Callable[[Any], str]] = {
     fact.BlockBegan: lambda f: f"begin {f.block}{_flags(by=f.speaker.author, signed=f.signature)}",
     fact.BlockGrew: lambda f: f"grow {f.block} {f.text!r}",
-    fact.BlockEnded: lambda f: f"end {f.block}{_flags(signed=f.signature)}",
+    fact.BlockEnded: lambda f: (
+        f"end {f.block}{_flags(signed=f.signature, trimmed=f.trimmed)}"
+        + (" replaced" if f.replaced else "")
+    ),
+    fact.BlocksReplaced: lambda f: f"replaced {' '.join(f.blocks)}",
     fact.InputTranscribed: lambda f: f"heard {f.utterance} {f.text!r}{_flags(final=f.final)}",
     fact.UserSpoke: lambda f: f"user {f.text!r}",
     fact.CallInputGrew: lambda f: f"input {f.call} {f.name} {f.json_fragment}".strip(),
@@ -71,7 +75,10 @@ _WORDS: dict[type[Any], Callable[[Any], str]] = {
     ),
     fact.CallFailed: lambda f: f"fail {f.call} {f.error}",
     fact.CallDenied: lambda f: f"deny {f.call}{_flags(reason=f.reason)}",
-    fact.CallAbandoned: lambda f: f"abandon {f.call}" + ("" if f.input_known else " unmade"),
+    fact.CallAbandoned: lambda f: (
+        f"{'withdraw' if f.withdrawn else 'abandon'} {f.call}"
+        + ("" if f.input_known else " unmade")
+    ),
     fact.CallPending: lambda f: f"pending {f.call}",
     fact.ApprovalRequested: lambda f: (
         f"approve? {f.approval} {f.call}" + _flags(hint=f.hint, payload=_json(f.payload))

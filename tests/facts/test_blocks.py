@@ -48,12 +48,13 @@ CASES = [
         ["begin text-2.0 by=agent", "grow text-2.0 'Hel'", "grow text-2.0 'lo'", "end text-2.0"],
     ),
     Case(
-        "one that contradicts is a block of its own",
+        "one that contradicts takes its place",
         [piece("Hel"), event(text("Bye"), partial=False)],
         [
             "begin text-2.0 by=agent",
             "grow text-2.0 'Hel'",
-            "end text-2.0",
+            "end text-2.0 replaced",
+            "replaced text-2.0",
             "begin text-3.0 by=agent",
             "grow text-3.0 'Bye'",
             "end text-3.0",
@@ -298,6 +299,187 @@ CASES = [
         ],
     ),
 ]
+
+
+def shown(*names: str) -> list[str]:
+    """A block of that id for each, with its kind for a text; `!` before it: ended as replaced."""
+    out = []
+    for name in names:
+        block = name.removeprefix("!")
+        out += [f"begin {block} by=agent", f"grow {block} '{block}'"]
+        out.append(f"end {block}" + (" replaced" if name.startswith("!") else ""))
+    return out
+
+
+def say(block: str, **more: object) -> Json:
+    """A piece whose text is the id of the block that it begins."""
+    return mused(block, **more) if block.startswith("reasoning") else piece(block, **more)
+
+
+A, B, C = "text-2.0", "text-4.0", "reasoning-2.0"
+PREVIEW = event(call("search", "c1", {}), partial=True)
+CALL = ["input c1 search {}"]
+MADE = ["call c1 search {}"]
+
+REPLACED = [
+    Case(
+        "an aggregate of the same call without text withdraws what was streamed",
+        [say(A), event(call("search", "c1", {}), partial=False)],
+        [*shown(f"!{A}"), f"replaced {A}", *MADE],
+    ),
+    Case(
+        "so does one without any part",
+        [say(A), {**event(partial=False), "content": {"role": "model", "parts": []}}],
+        [*shown(f"!{A}"), f"replaced {A}"],
+    ),
+    Case(
+        "and one that is only an error",
+        [say(A), event(partial=False, errorCode="BLOCKED")],
+        [*shown(f"!{A}"), f"replaced {A}", "error BLOCKED"],
+    ),
+    Case(
+        "an event of another id without text does not: the text may be stored elsewhere",
+        [say(A), event(call("search", "c1", {}), partial=False, id="other")],
+        [*shown(A), *MADE],
+    ),
+    Case(
+        "nor does the end of a live turn",
+        [say(A), event(partial=False, turnComplete=True)],
+        shown(A),
+    ),
+    Case(
+        "code that an executor took out of the text withdraws it",
+        [
+            piece("```print(1)```"),
+            event({"executableCode": {"code": "print(1)", "language": "PYTHON"}}, id="other"),
+        ],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 '```print(1)```'",
+            "end text-2.0 replaced",
+            "replaced text-2.0",
+            'code {"code": "print(1)", "language": "PYTHON"}',
+        ],
+    ),
+    Case(
+        "thoughts are withdrawn with the text",
+        [say(C), say("text-3.0"), event(text("No."), partial=False)],
+        [
+            *shown(C, "!text-3.0"),
+            f"replaced {C} text-3.0",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'No.'",
+            "end text-4.0",
+        ],
+    ),
+    Case(
+        "thoughts that are stored stay",
+        [say(C), say("text-3.0"), event(thought(C), text("No."), partial=False)],
+        [
+            *shown(C, "!text-3.0"),
+            "replaced text-3.0",
+            "begin text-4.1 by=agent",
+            "grow text-4.1 'No.'",
+            "end text-4.1",
+        ],
+    ),
+    Case(
+        "a block that a call ended is replaced all the same",
+        [say(A), PREVIEW, event(text("No."), call("search", "c1", {}), partial=False)],
+        [
+            *shown(A),
+            *CALL,
+            f"replaced {A}",
+            "begin text-4.0 by=agent",
+            "grow text-4.0 'No.'",
+            "end text-4.0",
+            *MADE,
+        ],
+    ),
+    Case(
+        "of several blocks those that are stored stay",
+        [
+            say(A),
+            PREVIEW,
+            say(B),
+            event(text(A), call("search", "c1", {}), text("No."), partial=False),
+        ],
+        [
+            *shown(A),
+            *CALL,
+            *shown(f"!{B}"),
+            f"replaced {B}",
+            "call c1 search {}",
+            "begin text-5.2 by=agent",
+            "grow text-5.2 'No.'",
+            "end text-5.2",
+        ],
+    ),
+    Case(
+        "a stored text that runs through a call stays",
+        [say(A), PREVIEW, say(B), event(text(A + B), call("search", "c1", {}), partial=False)],
+        [*shown(A), *CALL, *shown(B), *MADE],
+    ),
+    Case(
+        "white space at the end that is not stored is cut off",
+        [piece("Hi \n"), event(text("Hi"), partial=False)],
+        ["begin text-2.0 by=agent", "grow text-2.0 'Hi \\n'", "end text-2.0 trimmed=2"],
+    ),
+    Case(
+        "white space at the beginning is a difference",
+        [piece(" Hi"), event(text("Hi"), partial=False)],
+        [
+            "begin text-2.0 by=agent",
+            "grow text-2.0 ' Hi'",
+            "end text-2.0 replaced",
+            "replaced text-2.0",
+            "begin text-3.0 by=agent",
+            "grow text-3.0 'Hi'",
+            "end text-3.0",
+        ],
+    ),
+    Case(
+        "text that becomes a thought is told as one",
+        [say(A), event(thought(A), text("Yes."), partial=False)],
+        [
+            *shown(f"!{A}"),
+            f"replaced {A}",
+            "begin reasoning-3.0 by=agent",
+            f"grow reasoning-3.0 '{A}'",
+            "end reasoning-3.0",
+            "begin text-3.1 by=agent",
+            "grow text-3.1 'Yes.'",
+            "end text-3.1",
+        ],
+    ),
+    Case(
+        "another lane keeps what it says",
+        [
+            piece("A", **LEFT),
+            piece("B", **RIGHT),
+            event(text("No."), partial=False, **LEFT),
+            event(text("B"), partial=False, **RIGHT),
+        ],
+        [
+            "begin text-2.0 by=left",
+            "grow text-2.0 'A'",
+            "begin text-3.0 by=right",
+            "grow text-3.0 'B'",
+            "end text-2.0 replaced",
+            "replaced text-2.0",
+            "begin text-4.0 by=left",
+            "grow text-4.0 'No.'",
+            "end text-4.0",
+            "end text-3.0",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", REPLACED, ids=lambda case: case.id)
+def test_what_adk_stored_is_the_answer(case: Case) -> None:
+    """Blocks that the stored event contradicts are replaced by what it says."""
+    assert told(*case.events) == case.told
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)

@@ -62,13 +62,107 @@ CASES = [
         ],
     ),
     Case(
-        "a preview of a whole call is passed over",
+        "a call that comes whole in a partial event is shown when it comes, once",
         [
+            event(call("search", "c1", ROME), partial=True),
             event(call("search", "c1", ROME), partial=True),
             whole(call("search", "c1", ROME)),
             event(answer("search", "c1", {})),
         ],
-        ['call c1 search {"city": "Rome"}', "answer c1 {}"],
+        [
+            'input c1 search {"city": "Rome"}',
+            'call c1 search {"city": "Rome"}',
+            "answer c1 {}",
+        ],
+    ),
+    Case(
+        "in the order of arrival, between calls whose arguments are streamed",
+        [
+            *streamed(CITY_END, name="search", id="c1"),
+            event(call("look", "c2", {"x": 1}), partial=True),
+            *streamed(CITY_END, name="search", id="c3"),
+            whole(
+                call("search", "c1", ROME), call("look", "c2", {"x": 1}), call("search", "c3", ROME)
+            ),
+        ],
+        [
+            "input c1 search",
+            'input c1 search {"city":"me"',
+            'input c2 look {"x": 1}',
+            "input c3 search",
+            'input c3 search {"city":"me"',
+            'call c1 search {"city": "Rome"}',
+            'call c2 look {"x": 1}',
+            'call c3 search {"city": "Rome"}',
+        ],
+    ),
+    Case(
+        "two whole ones of one tool, confirmed under other ids, in order",
+        [
+            event(call("search", "p1", {"n": 1}), partial=True),
+            event(call("search", "p2", {"n": 2}), partial=True),
+            whole(call("search", "f1", {"n": 1}), call("search", "f2", {"n": 2})),
+            event(answer("search", "f2", 2), answer("search", "f1", 1)),
+        ],
+        [
+            'input p1 search {"n": 1}',
+            'input p2 search {"n": 2}',
+            'call p1 search {"n": 1} adk=f1',
+            'call p2 search {"n": 2} adk=f2',
+            "answer p2 2",
+            "answer p1 1",
+        ],
+    ),
+    Case(
+        "a whole one that its model call does not confirm is withdrawn",
+        [event(call("search", "c1", ROME), partial=True), whole(text("No."))],
+        [
+            'input c1 search {"city": "Rome"}',
+            "begin text-3.0 by=agent",
+            "grow text-3.0 'No.'",
+            "end text-3.0",
+            "withdraw c1 unmade",
+        ],
+    ),
+    Case(
+        "a whole call while another one streams without an id is a call of its own",
+        [
+            event(call("search", None, None, willContinue=True), partial=True),
+            event(call("search", None, {"n": 2}), partial=True),
+        ],
+        [
+            "input call-2.0 search",
+            'input call-3.0 search {"n": 2}',
+            "abandon call-2.0 unmade",
+            "abandon call-3.0 unmade",
+        ],
+    ),
+    Case(
+        "pieces that are plain JSON, each under an id of its own, belong to the last call",
+        [
+            event(call("search", "c1", None, partialArgs=[]), partial=True),
+            *(
+                event(call("search", name, None, partialArgs=[{"stringValue": said}]), partial=True)
+                for name, said in {"x1": '{"city"', "x2": ': "Rome"}'}.items()
+            ),
+            whole(call("search", "c1", ROME)),
+            event(answer("search", "c1", {})),
+        ],
+        [
+            "input c1 search",
+            'input c1 search {"city"',
+            'input c1 search : "Rome"}',
+            'call c1 search {"city": "Rome"}',
+            "answer c1 {}",
+        ],
+    ),
+    Case(
+        "what only looks like a call is nothing",
+        [
+            event(call("", "c1", ROME), partial=True),
+            event(call("adk_request_input", "c2", {}), partial=True),
+        ],
+        [],
     ),
     Case(
         "a call that is confirmed under another id keeps the first; ADK is answered with the second",
@@ -164,7 +258,7 @@ CASES = [
             "begin text-5.0 by=agent",
             "grow text-5.0 'Never mind.'",
             "end text-5.0",
-            "abandon c1 unmade",
+            "withdraw c1 unmade",
         ],
     ),
     Case(
@@ -179,7 +273,7 @@ CASES = [
             "begin text-3.0 by=agent",
             "grow text-3.0 'No.'",
             "end text-3.0",
-            "abandon c1 unmade",
+            "withdraw c1 unmade",
             "answer c1 1",
         ],
     ),

@@ -11,7 +11,7 @@ import pytest
 from adk_prism.facts import model as fact
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.ai_sdk.dialects import dialect
-from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -58,7 +58,14 @@ class Case:
     after: list[Record]
     shown: list[tuple[str, str]]
     """Blocks: kind and text."""
-    abandoned: int = 0
+    replaced: int = 0
+    """Of them, those that were open when they were replaced."""
+    gone: int = -1
+    """The first ones that do not stand; as many as were replaced, unless said."""
+
+    @property
+    def stands(self) -> list[tuple[str, str]]:
+        return self.shown[self.replaced if self.gone < 0 else self.gone :]
 
 
 CASES = [
@@ -120,6 +127,7 @@ CASES = [
         [*said("Well", thought=True), *said("Once more")],
         [("reasoning", "Hmm"), ("text", "Once"), ("reasoning", "Well"), ("text", "Once more")],
         1,
+        2,
     ),
     Case(
         "a thought that was not there",
@@ -159,12 +167,12 @@ def blocks(facts: list[fact.Fact]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_is_said_again(case: Case) -> None:
-    """Equal words go on in their block; others close it as abandoned. Every block ends once."""
+    """Equal words go on in their block; others replace it. Every block ends once."""
     facts = read(START, *case.before, TAKEN, *case.after, END)
     assert blocks(facts) == case.shown
     ends = [item for item in facts if isinstance(item, fact.BlockEnded)]
     assert len(ends) == len(case.shown)
-    assert sum(item.abandoned for item in ends) == case.abandoned
+    assert sum(item.replaced for item in ends) == case.replaced
 
 
 def test_a_takeover_is_told() -> None:
@@ -212,19 +220,17 @@ def test_a_node_that_is_told_again() -> None:
 @pytest.mark.parametrize("name", ["6", "7"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_a_client_holds(case: Case, name: str) -> None:
-    """Dialect 7 takes back a step that held the abandoned text alone; dialect 6 marks it."""
+    """Dialect 7 takes back what was replaced; dialect 6 marks it, and a page that loads later omits it."""
     projection = AiSdkProjection(dialect(name))
     records = (START, *case.before, TAKEN, *case.after, END)
     entries = [Entry(number, 0.0, record) for number, record in enumerate(records, 1)]
     message = rebuild(frame for entry in entries for frame in projection.feed(entry))
     told = [part for part in message["parts"] if part["type"] == "data-prism-takeover"]
     assert told[0]["data"] == {"epoch": 1, "superseded": []}
-    spoken = [p for p in message["parts"] if p["type"] in ("text", "reasoning")]
-    marked = [p for p in spoken if p.get("providerMetadata", {}).get("prism")]
-    single = len([kind for kind, _ in case.shown]) == 2 and case.abandoned
-    if name == "7" and single:
-        assert [(p["type"], p["text"]) for p in spoken] == case.shown[1:]
-        assert not marked
-    elif not (name == "7" and case.abandoned):
-        assert [(p["type"], p["text"]) for p in spoken] == case.shown
-        assert len(marked) == case.abandoned
+    assert _spoken(message) == (case.shown if name == "6" else case.stands)
+    assert _spoken(settled(message)) == case.stands
+
+
+def _spoken(message: Json) -> list[tuple[str, str]]:
+    parts = message["parts"]
+    return [(p["type"], p["text"]) for p in parts if p["type"] in ("text", "reasoning")]

@@ -86,14 +86,18 @@ def speeches(draw: Draw, lane: Json) -> list[Json]:
     if draw(st.booleans()):
         parts[-1]["thoughtSignature"] = "c2ln"
     streamed = [event(part, partial=True, **lane) for part in parts if draw(st.booleans()) or True]
-    closing = draw(st.sampled_from(["equal", "longer", "other", "unary", "silent", "cut"]))
+    closing = draw(
+        st.sampled_from(["equal", "longer", "other", "trimmed", "unary", "silent", "cut"])
+    )
     if closing == "cut":
         return streamed
     whole = _joined(said)
     if closing == "longer":
         whole.append(text(draw(words)))
     elif closing == "other":
-        whole = [text(draw(words))]
+        whole = [*(whole[:1] if draw(st.booleans()) else ()), text(draw(words))]
+    elif closing == "trimmed":
+        whole[-1]["text"] = whole[-1]["text"].rstrip()
     elif closing == "silent":
         whole = []
     fields = {"finishReason": draw(finish_reasons), "usageMetadata": draw(usages)}
@@ -189,10 +193,14 @@ def batches(draw: Draw, lane: Json, ids: _Ids) -> list[Json]:
     for _ in range(draw(st.integers(1, 3))):
         call_id = ids.next("c") if draw(st.booleans()) else None
         made = call(draw(st.sampled_from(TOOLS)), call_id, draw(objects))
-        streamed += draw(st.just([]) | _streamed_arguments(made, lane))
+        whole = [event(made, partial=True, **lane)]
+        streamed += draw(st.sampled_from([[], whole]) | _streamed_arguments(made, lane))
+        if draw(st.booleans()):
+            streamed.append(event(text(draw(words)), partial=True, **lane))
         if call_id and draw(st.integers(0, 4)) == 0:
             long_running.append(call_id)
         calls.append(made)
+    calls = calls[draw(st.sampled_from([0, 0, 0, 1])) :] or calls  # one may not be stored
     final = event(
         *calls, partial=False, **lane, longRunningToolIds=long_running, finishReason="STOP"
     )

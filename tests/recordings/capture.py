@@ -23,6 +23,7 @@ from tests.recordings.gemini_shapes import GEMINI_SHAPES
 from tests.recordings.live_shape import live
 from tests.recordings.recovery_capture import recovery_capture
 from tests.recordings.shapes import SHAPES, Shape, Takes
+from tests.recordings.stored_shapes import STORED_SHAPES
 from tests.recordings.workflow_shapes import WORKFLOW_SHAPES
 from tests.stage import Stage, Take
 
@@ -98,6 +99,7 @@ def _scenario(scenario: Scenario) -> Shape:
 
 _OTHERS: dict[str, Shape] = {
     **SHAPES,
+    **STORED_SHAPES,
     **WORKFLOW_SHAPES,
     **GEMINI_SHAPES,
     "live": live,

@@ -33,6 +33,7 @@ KEPT = (
     "workflow",
     "x_retried_node",
     "x_state_scopes",
+    "x_withheld_text_of_a_thought",
     "made-grounding",
 )
 MADE = "made-grounding"

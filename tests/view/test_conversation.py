@@ -7,6 +7,7 @@ from typing import Any
 from tests.recordings.library import load
 from tests.view.making import Log
 
+from adk_prism.view.document import encode
 from adk_prism.view.film import fold
 
 
@@ -31,6 +32,29 @@ def test_a_playhead_inside_a_sentence_shows_what_had_been_streamed() -> None:
     ]
     done = [said(log, cursor)[-1].get("complete") for cursor in range(2, whole + 1)]
     assert done == [False, False, False, True]
+
+
+def test_what_was_replaced_is_shown_at_no_cursor() -> None:
+    """Neither afterwards nor before; a film that was written before the replacement forgets it, too."""
+    log = Log("Hi")
+    log.event("agent", text="The secret", partial=True)
+    shown = said(log)
+    log.event("agent", text="[withheld]", finishReason="STOP")
+    assert [item["text"] for item in shown] == ["Hi", "The secret"]
+    assert [item["text"] for item in said(log, 2)] == ["Hi"]
+    assert [item["text"] for item in said(log)] == ["Hi", "[withheld]"]
+    assert b"secret" not in encode(fold(log.entries))
+
+
+def test_white_space_that_was_not_stored_is_cut_off() -> None:
+    """From the text's end on: before, it was there."""
+    log = Log("Hi")
+    log.event("agent", text="Good morning.\n\n", partial=True)
+    log.event("agent", text="Good morning.", finishReason="STOP")
+    assert [said(log, cursor)[-1]["text"] for cursor in (2, 3)] == [
+        "Good morning.\n\n",
+        "Good morning.",
+    ]
 
 
 def test_thoughts_and_voices_are_told_apart() -> None:

@@ -30,7 +30,8 @@ def grown(whole: Json, growth: Json) -> Json:
         for item in news:
             if item["index"] < len(items[kind]):
                 known = items[kind][item["index"]]
-                known["marks"] = known["marks"] + item["marks"]
+                replaced = item["marks"] and item["marks"][-1][1] == {"replaced": True}
+                known["marks"] = item["marks"] if replaced else known["marks"] + item["marks"]
             else:
                 items[kind].append(item)
     return growth | {"after": 0, "times": whole["times"] + growth["times"], "items": items}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import read_run
+from adk_prism.view.conversation import _counts
 from adk_prism.view.film import Film, fold
 
 RECORDINGS = sorted((Path(__file__).parent.parent / "recordings").glob("*.jsonl"))
@@ -28,22 +30,30 @@ def entries_of(recording: Path) -> list[Entry]:
     return list(read_run(recording, end=CaptureEnding()))
 
 
-def shown(film: Film, cursor: int) -> bytes:
-    """Return everything that is seen at a cursor, but for how far the film goes."""
+def shown(film: Film, cursor: int, gone: Collection[int]) -> bytes:
+    """Return everything that is seen at a cursor, but for how far the film goes, and what is withdrawn."""
     seen = film.at(cursor)
+    said = seen["conversation"]
+    seen["conversation"] = [
+        item for item in said if item["since"] not in gone or "text" not in item
+    ]
     return msgspec.json.encode({key: value for key, value in seen.items() if key != "last"})
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 def test_a_live_film_shows_what_the_recording_s_shows(recording: Path) -> None:
-    """At every cursor: later entries never change what was seen, so a link to a moment stays true."""
+    """At every cursor: later entries never change what was seen, so a link to a moment stays true.
+
+    But for what ADK did not store, which later entries withdraw.
+    """
     entries = entries_of(recording)
     whole, live = fold(entries), Film()
+    gone = {item.since for item in whole.conversation._items if not _counts(item)}
     looks = set(range(1, len(entries) + 1, max(1, len(entries) // LOOKS))) | {len(entries)}
     for entry in entries:
         live.feed(entry)
         if entry.cursor in looks:
-            assert shown(live, entry.cursor) == shown(whole, entry.cursor)
+            assert shown(live, entry.cursor, gone) == shown(whole, entry.cursor, gone)
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)

@@ -26,6 +26,7 @@ from adk_prism.console.token import Token
 from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop, Wish
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
+from adk_prism.facts.stored import StoredFacts
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 WIDTH = 100
@@ -50,6 +51,7 @@ class _Pipe:
         self._session = session
         self._readable = self._new_readable()
         self._reader = Reader()
+        self._stored = StoredFacts()
         self._failed = False
 
     @staticmethod
@@ -121,7 +123,9 @@ class _Pipe:
         record = entry.record
         if isinstance(record, RunStarted):
             self._reader, self._readable = Reader(), self._new_readable()
-        _write("".join(map(self._readable.show, self._reader.feed(entry))))
+            self._stored = StoredFacts()
+        facts = self._stored.feed(self._reader.feed(entry))
+        _write("".join(map(self._readable.show, facts)))
         if isinstance(record, RunEnded) and record.outcome == "failed":
             self._failed = True
 

@@ -120,6 +120,13 @@ class Readable:
             self._lines.clear()
             yield from self._turn_of_next()
 
+    def _blocks_replaced(self, item: fact.BlocksReplaced) -> Iterator[str]:
+        """Say that what a terminal shows already does not count; a pipe never sees it."""
+        for name in item.blocks:
+            if name in self._blocks:
+                self._blocks[name].held.clear()
+        yield from self._line("(replaced: what follows is the answer)", _DIM)
+
     def _turn_of_next(self) -> Iterator[str]:
         block = next(iter(self._blocks.values()), None)
         if block is not None:
@@ -265,6 +272,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.BlockBegan: _R._block_began,
     fact.BlockGrew: _R._block_grew,
     fact.BlockEnded: _R._block_ended,
+    fact.BlocksReplaced: _R._blocks_replaced,
     fact.InputTranscribed: _R._input_transcribed,
     fact.UserSpoke: _R._user_spoke,
     fact.CallRequested: _R._call_requested,

@@ -25,6 +25,7 @@ from adk_prism.cli.readable import Readable
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
 from adk_prism.facts.reader import Reader
+from adk_prism.facts.stored import StoredFacts
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
@@ -93,6 +94,8 @@ class _Output:
         self._reader = Reader()
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self._readable = Readable(colour=colour)
+        # A terminal is written to as words come; a pipe gets what ADK stored.
+        self._stored = None if sys.stdout.isatty() else StoredFacts()
 
     def write(self, entry: Entry) -> None:
         if self._spec is not None and self._projection is not None:
@@ -100,7 +103,9 @@ class _Output:
             self._prefix = self._prefix or self._spec.prefix(entry)
             data = encode(self._prefix, entry.cursor, payloads)
         else:
-            text = "".join(map(self._readable.show, self._reader.feed(entry)))
+            facts = self._reader.feed(entry)
+            sure = self._stored.feed(facts) if self._stored is not None else facts
+            text = "".join(map(self._readable.show, sure))
             data = text.encode(sys.stdout.encoding, "replace")
         if data:
             sys.stdout.buffer.write(data)

@@ -214,7 +214,14 @@ const JSON_REDUCERS: Record<string, JsonReducer> = {
     toolCalls: [...state.toolCalls, { ...data, status: 'running' }],
   }),
   tool_result: (state, data) => ({ ...state, toolCalls: answered(state.toolCalls, data) }),
-  log: (state, data) => ({ ...state, logs: [...state.logs, data].slice(-MAX_LOGS) }),
+  // Text that the agent did not stand by is taken back: the log then has all that stands.
+  log: (state, data) => ({
+    ...state,
+    text: data.text ?? state.text,
+    thinking: data.thinking ?? state.thinking,
+    paragraph: state.paragraph || data.text !== undefined,
+    logs: [...state.logs, data].slice(-MAX_LOGS),
+  }),
   interrupt: (state, data) => ({ ...state, interrupts: [...state.interrupts, data] }),
   resume: (state, data) => ({
     ...state,

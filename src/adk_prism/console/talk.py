@@ -46,6 +46,8 @@ class Words(Struct):
     """It is not the first piece of a long text."""
     goes_on: bool = False
     """Another piece follows."""
+    replaced: bool = False
+    """It is not what ADK stored, and is not shown."""
     version: int = 0
 
     def cut(self) -> Words | None:
@@ -120,7 +122,8 @@ class Talk:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self._blocks: dict[str, Words] = {}
+        self._blocks: dict[str, list[Words]] = {}
+        """The pieces of blocks that grow, or may still be replaced."""
         self._calls: dict[str, Call] = {}
         self._tells_state = False
         """Nothing but the state changes; otherwise that is the panels' to show."""
@@ -160,21 +163,31 @@ class Talk:
     # -------------------------------------------------------------- what is said
 
     def _block_began(self, item: fact.BlockBegan) -> None:
-        words = self._blocks[item.block] = Words(item.speaker.author, item.kind)
+        words = Words(item.speaker.author, item.kind)
+        self._blocks[item.block] = [words]
         self._add(words)
 
     def _block_grew(self, item: fact.BlockGrew) -> None:
-        words = self._blocks[item.block]
+        words = self._blocks[item.block][-1]
         words.text += item.text
         words.version += 1
         while (rest := words.cut()) is not None:
-            self._blocks[item.block] = words = rest
+            self._blocks[item.block].append(rest)
+            words = rest
             self._add(rest)
 
     def _block_ended(self, item: fact.BlockEnded) -> None:
-        words = self._blocks.pop(item.block)
+        words = self._blocks[item.block][-1]
         words.done = True
         words.version += 1
+        if not (item.provisional or item.replaced):
+            del self._blocks[item.block]
+
+    def _blocks_replaced(self, item: fact.BlocksReplaced) -> None:
+        for block in item.blocks:
+            for words in self._blocks.pop(block):
+                words.text, words.replaced = "", True
+                words.version += 1
 
     # -------------------------------------------------------------- calls
 
@@ -289,6 +302,7 @@ _SHOW: dict[type[Any], Callable[[Talk, Any], None]] = {
     fact.BlockBegan: Talk._block_began,
     fact.BlockGrew: Talk._block_grew,
     fact.BlockEnded: Talk._block_ended,
+    fact.BlocksReplaced: Talk._blocks_replaced,
     fact.CallRequested: Talk._call_requested,
     fact.CallAnswered: Talk._answered,
     fact.CallFailed: Talk._failed,

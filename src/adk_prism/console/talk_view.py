@@ -33,6 +33,7 @@ class TalkView(VerticalScroll):
                 self._versions[id(item)] = item.version
                 widget.update(drawn(item))
                 widget.set_class(_is_joined(item), "-goes-on")
+                widget.display = not _is_replaced(item)
         self._add(self._talk.items[len(self._shown) :])
 
     def keep_up(self) -> None:
@@ -59,7 +60,13 @@ class TalkView(VerticalScroll):
 
 
 def _widget(item: Item) -> Static:
-    return Static(drawn(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
+    widget = Static(drawn(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
+    widget.display = not _is_replaced(item)
+    return widget
+
+
+def _is_replaced(item: Item) -> bool:
+    return isinstance(item, Words) and item.replaced
 
 
 def _is_joined(item: Item) -> bool:

@@ -17,6 +17,7 @@ from adk_prism.facts import media
 from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
 from adk_prism.facts.call_reader import Batch, CallReader
 from adk_prism.facts.calls import Calls
+from adk_prism.facts.json_value import is_given
 from adk_prism.facts.lanes import (
     Lane,
     ModelCall,
@@ -24,10 +25,11 @@ from adk_prism.facts.lanes import (
     Remainder,
     heard_text,
     lane_of,
+    stored_texts,
     text_kind,
-    whole_text,
 )
 from adk_prism.facts.model import (
+    BlockKind,
     CallDelegated,
     Fact,
     Interrupted,
@@ -187,12 +189,13 @@ class EventReader:
         parts = event.content.parts if event.content is not None else None
         if parts:
             call = self._model_call(cursor, speaker)
+            call.event = event.id
             for index, part in enumerate(parts):
                 self._stream(part, (cursor, index), call, out)
         if event.output_transcription is not None:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.interrupted:
-            self._model_call(cursor, speaker).end_block(out)
+            self._model_call(cursor, speaker).end_block(out, provisional=True)
             self._voices.hush(speaker, out)
             out.append(Interrupted(speaker))
 
@@ -202,7 +205,7 @@ class EventReader:
         elif part.function_call is not None:
             grown = self._calls.streamed.grow(part.function_call, call, place)
             if grown is not None:
-                call.end_block(out)
+                call.end_block(out, provisional=True)
                 out.append(grown)
         elif part.text is not None:
             if part.thought_signature:
@@ -212,7 +215,7 @@ class EventReader:
             shown = media.show(part, str(place[1]), call.speaker, call.name)
             if kind is not None and shown is not None and not call.is_shown_again(kind):
                 call.preview(kind)
-                call.end_block(out)
+                call.end_block(out, provisional=True)
                 out.append(shown)
             if heard_text(part):
                 call.stream("transcript", heard_text(part), "", place, out)
@@ -224,8 +227,11 @@ class EventReader:
     ) -> None:
         call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
         tell_error(event, speaker, out)
+        remainder = Remainder({})
+        if call.streamed:
+            remainder = call.remainder(_stored(event), out, is_all=_is_all(event, call))
         if event.content is not None and event.content.parts:
-            self._show(cursor, raw, event, call, out)
+            self._show(cursor, raw, event, call, remainder, out)
         if event.output_transcription is not None:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if _ends_model_call(event):
@@ -253,13 +259,18 @@ class EventReader:
             self.said = Utterance(speaker, text, True)
 
     def _show(
-        self, cursor: int, raw: bytes, event: AdkEvent, call: ModelCall, out: list[Fact]
+        self,
+        cursor: int,
+        raw: bytes,
+        event: AdkEvent,
+        call: ModelCall,
+        remainder: Remainder,
+        out: list[Fact],
     ) -> None:
         assert event.content is not None
         parts = event.content.parts or []
         batch = Batch.of(event)
         self.said = utterance_of(parts, call.speaker)
-        remainder = call.remainder(whole_text(parts), out) if call.streamed else Remainder({})
         for index, part in enumerate(parts):
             place = (cursor, index)
             signature = part.thought_signature or ""
@@ -342,6 +353,32 @@ def _caption(
     news = remainder.of("transcript", heard_text(part))
     if news:
         call.say("transcript", news, "", place, out)
+
+
+def _stored(event: AdkEvent) -> dict[BlockKind, list[str]]:
+    parts = event.content.parts if event.content is not None else None
+    return stored_texts(parts) if parts else {}
+
+
+def _is_all(event: AdkEvent, call: ModelCall) -> bool:
+    """Tell whether an event is all that ADK stores of a model call whose text was streamed.
+
+    It is the aggregate if it has the id of what was streamed: the messages of a live run, where sound and
+    text end one another, have others, and so has the error of a crash, which is no aggregate (`partial` is
+    not false there). A code executor replaces the aggregate by an event of its own, which shows the code.
+    """
+    if not _ends_model_call(event) or event.interrupted or event.turn_complete:
+        return False
+    if _is_of_a_crash(event):
+        return False
+    if call.is_made_again or (event.id and event.id == call.event):
+        return True
+    parts = (event.content.parts if event.content is not None else None) or ()
+    return any(is_given(part.executable_code) for part in parts)
+
+
+def _is_of_a_crash(event: AdkEvent) -> bool:
+    return bool(event.error_code or event.error_message) and event.partial is not False
 
 
 def _ends_model_call(event: AdkEvent) -> bool:

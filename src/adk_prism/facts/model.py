@@ -124,8 +124,18 @@ class BlockEnded(_Fact):
     speaker: Speaker
     signature: str
     """A signature that came after the block began."""
-    abandoned: bool = False
-    """It is not the end of what was to be said: that is said anew, and otherwise."""
+    provisional: bool = False
+    """Its model call is not stored yet: the block may still be replaced."""
+    replaced: bool = False
+    """ADK stored something else, or nothing: `BlocksReplaced` follows."""
+    trimmed: int = 0
+    """Characters of white space at its end that ADK did not store."""
+
+
+class BlocksReplaced(_Fact):
+    """What these blocks said is not what ADK stored: it no longer counts. What was stored follows."""
+
+    blocks: list[str]
 
 
 class InputTranscribed(_Fact):
@@ -203,6 +213,8 @@ class CallAbandoned(_Fact):
     call: str
     name: str
     input_known: bool
+    withdrawn: bool = False
+    """It was streamed, and the model call that ADK stored does not make it."""
 
 
 class CallPending(_Fact):
@@ -414,6 +426,7 @@ Fact = (
     | BlockBegan
     | BlockGrew
     | BlockEnded
+    | BlocksReplaced
     | InputTranscribed
     | UserSpoke
     | CallInputGrew

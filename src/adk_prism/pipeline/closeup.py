@@ -67,6 +67,13 @@ class Lens:
         ]
 
 
+def emptied(row: bytes, why: str) -> bytes:
+    """Return a row that says of its entry only when it was, and why there is no more."""
+    known = msgspec.json.decode(row)
+    frames: dict[str, list[Any]] = {name: [] for name in known["frames"]}
+    return _encode(known | {"record": {"left out": why}, "facts": [], "frames": frames})
+
+
 class Closeups:
     """The entries of a server's runs, seen closely."""
 

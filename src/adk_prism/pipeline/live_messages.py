@@ -13,7 +13,7 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Abort, Data, Error, Finish, Frame, Start
-from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.entry import RunId, to_raw
@@ -93,7 +93,7 @@ class _Messages:
         if self._frames is not None:
             self._frames.append(frame)
             if isinstance(frame, Finish | Error | Abort):
-                self.messages[self._place] = rebuild(self._frames)
+                self.messages[self._place] = settled(rebuild(self._frames))
                 self._frames = None
         elif isinstance(frame, Data) and frame.type == "data-usage":
             self._amend(frame.data)

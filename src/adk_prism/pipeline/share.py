@@ -2,7 +2,8 @@
 
 The file is the built page (`web/`, built as one script and one style sheet), and a block of data. Its
 policy names the script and the style by their hashes and lets nothing else in: no request leaves it, and
-nothing that an agent said can run.
+nothing that an agent said can run. What was streamed and then replaced, by a callback for instance, is not
+in it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import NotBuilt
 from adk_prism.facts.media import UNKNOWN_TYPE
-from adk_prism.facts.model import FileShown, Nested
+from adk_prism.facts.model import Fact, FileShown, Nested
 from adk_prism.facts.reader import Reader
-from adk_prism.pipeline.closeup import Lens
+from adk_prism.facts.replaced import Replaced
+from adk_prism.pipeline.closeup import Lens, emptied
 from adk_prism.runlog.entry import Entry
 from adk_prism.version import VERSION
 from adk_prism.view.document import encode
@@ -32,6 +34,8 @@ PAGE = Path(__file__).parent.parent / "web" / "dist" / "share"
 CLOSEUPS = 8 * 1024**2
 """Bytes of entries with their facts and frames in one file. A few thousand entries; of a longer run the
 rest are left out, and the page says so. The film itself is always whole."""
+
+NOT_STORED = "ADK did not store what this entry streamed, so it is not in this file."
 
 FILES = 16 * 1024**2
 """Characters of files in one file, so that it can still be sent to somebody. Others are only named."""
@@ -64,11 +68,15 @@ def read_page(folder: Path = PAGE) -> Page:
 
 def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
     """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
-    film, closeups, files = Film(), _Closeups(), _Files()
+    film, closeups, files, replaced = Film(), _Closeups(), _Files(), Replaced()
+    reader = Reader()
     for entry in entries:
         film.feed(entry)
         closeups.feed(entry)
-        files.feed(entry)
+        facts = reader.feed(entry)
+        files.feed(entry.cursor, facts)
+        replaced.feed(entry.cursor, facts)
+    closeups.leave_out(replaced.cursors)
     data = {
         "writer": VERSION,
         "film": Raw(encode(film)),
@@ -93,21 +101,27 @@ class _Closeups:
             self._room -= len(row)
             self.kept[str(entry.cursor)] = Raw(row)
 
+    def leave_out(self, cursors: Iterable[int]) -> None:
+        """Forget what entries say that only streamed what ADK did not store."""
+        for cursor in cursors:
+            row = self.kept.get(str(cursor))
+            if row is not None:
+                self.kept[str(cursor)] = Raw(emptied(row, NOT_STORED))
+
 
 class _Files:
     """The files that a run shows, by cursor and part; those for which there is room."""
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
-        self._reader = Reader()
         self._room = FILES
 
-    def feed(self, entry: Entry) -> None:
-        for found in self._reader.feed(entry):
+    def feed(self, cursor: int, facts: Iterable[Fact]) -> None:
+        for found in facts:
             fact = found.fact if isinstance(found, Nested) else found
             if isinstance(fact, FileShown) and fact.data and len(fact.data) <= self._room:
                 self._room -= len(fact.data)
-                self.kept[f"{entry.cursor}/{fact.part}"] = _data_url(fact)
+                self.kept[f"{cursor}/{fact.part}"] = _data_url(fact)
 
 
 def _data_url(file: FileShown) -> str:

@@ -182,6 +182,9 @@ class _Message:
         return self._open_blocks()
 
     def _reset_step(self, _: Chunk) -> str:
+        # Calls whose input was still growing are taken back, and may begin again.
+        self._calls -= self._streaming.keys()
+        self._streaming.clear()
         return self._open_blocks() if self._step else "outside a step"
 
     def _open_blocks(self) -> str:

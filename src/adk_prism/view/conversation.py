@@ -1,8 +1,9 @@
 """What was said: the turns of a run as a person reads them, at any cursor.
 
 Text is kept once, with marks of how long it was at which cursor, so a playhead inside a sentence shows
-exactly what a viewer had seen by then. What an agent says and calls inside a tool (`AgentTool`) is marked
-with that tool's call, `within`: no word of the answer, but of how it came about.
+exactly what a viewer had seen by then. What ADK did not store is in no view, at no cursor: a block that was
+replaced loses its text, also where it was shown before. What an agent says and calls inside a tool
+(`AgentTool`) is marked with that tool's call, `within`: no word of the answer, but of how it came about.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.runlog.entry import Entry, RunStarted
 from adk_prism.view.items import Item, Mark, written
 
+_REPLACED: dict[str, Any] = {"replaced": True}
+
 
 class _Text:
     """A growing text, and the cursor of each growth."""
@@ -27,6 +30,18 @@ class _Text:
         self._about = about
         self._pieces: list[str] = []
         self._cursors: list[int] = []
+        self.is_replaced = False
+        self._trimmed = 0
+
+    def replace(self, cursor: int) -> None:
+        """Forget what was said: it does not count."""
+        self._pieces.clear()
+        self._cursors.clear()
+        self.until, self.is_replaced = cursor, True
+
+    def end(self, cursor: int, trimmed: int) -> None:
+        """Take the end; that many characters before it do not count."""
+        self.until, self._trimmed = cursor, trimmed
 
     def grow(self, cursor: int, text: str) -> None:
         self._pieces.append(text)
@@ -42,14 +57,18 @@ class _Text:
         return self._about
 
     def marks(self) -> list[Mark]:
-        """Return each piece; None: it is complete."""
+        """Return each piece. None: it is complete; a number: without so many characters at its end."""
         marks: list[Mark] = list(zip(self._cursors, self._pieces, strict=True))
-        return marks if self.until is None else [*marks, (self.until, None)]
+        if self.until is None:
+            return marks
+        return [*marks, (self.until, _REPLACED if self.is_replaced else self._trimmed or None)]
 
     def at(self, cursor: int) -> dict[str, Any]:
         index = bisect_right(self._cursors, cursor)
         over = self.until is not None and self.until <= cursor
         text = "".join(self._pieces[:index])
+        if over:
+            text = text[: len(text) - self._trimmed]
         return self._about | {"text": text, "complete": over, "since": self.since}
 
 
@@ -112,6 +131,7 @@ class ConversationFilm:
     def __init__(self) -> None:
         self._items: list[_Text | _Call | _Note] = []
         self._blocks: dict[str, _Text] = {}
+        """Those that grow, or may still be replaced."""
         self._calls: dict[str, _Call] = {}
         self._within: dict[str, str] = {}
         """While something inside a tool is taken: the tool's call. Ids count anew in there."""
@@ -137,7 +157,10 @@ class ConversationFilm:
             case fact.BlockGrew():
                 self._blocks[self._id(item.block)].grow(cursor, item.text)
             case fact.BlockEnded():
-                self._blocks.pop(self._id(item.block)).until = cursor
+                self._end(cursor, item)
+            case fact.BlocksReplaced():
+                for name in item.blocks:
+                    self._blocks.pop(self._id(name)).replace(cursor)
             case fact.CallRequested():
                 asked = {"speaker": item.speaker.author, "call": item.call, "name": item.name}
                 self._open(cursor, item.call, asked | {"input": _plain(item.input)})
@@ -145,6 +168,12 @@ class ConversationFilm:
                 self._feed_nested(cursor, item)
             case _:
                 self._feed_answers(cursor, item)
+
+    def _end(self, cursor: int, item: fact.BlockEnded) -> None:
+        name = self._id(item.block)
+        self._blocks[name].end(cursor, item.trimmed)
+        if not (item.provisional or item.replaced):
+            del self._blocks[name]
 
     def _feed_nested(self, cursor: int, item: fact.Nested) -> None:
         if not isinstance(item.fact, fact.UserSpoke):  # The call's input says what it was asked.
@@ -215,7 +244,11 @@ class ConversationFilm:
 
     def at(self, cursor: int) -> list[dict[str, Any]]:
         """Return what had been said at a cursor."""
-        return [item.at(cursor) for item in self._items if item.since <= cursor]
+        return [item.at(cursor) for item in self._items if item.since <= cursor and _counts(item)]
+
+
+def _counts(item: _Text | _Call | _Note) -> bool:
+    return not (isinstance(item, _Text) and item.is_replaced)
 
 
 def _file(item: fact.FileShown) -> dict[str, Any]:

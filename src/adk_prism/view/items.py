@@ -2,7 +2,9 @@
 
 An item is there from a cursor on; what becomes of it later is a mark at a later cursor. Nothing that was
 written ever changes, so a film grows by what came after a cursor: whole items where they are new, else
-their new marks. A reader at a cursor takes the items and the marks that are not past it.
+their new marks. A reader at a cursor takes the items and the marks that are not past it. The one exception
+is a text that ADK did not store: its mark `{"replaced": true}` takes the place of all its marks, and the
+item is shown at no cursor.
 """
 
 from __future__ import annotations

@@ -54,6 +54,18 @@ FAILED = {"type": "tool-output-error", "toolCallId": "c1"}
 DENIED = {"type": "tool-output-denied", "toolCallId": "c1"}
 
 
+BY_B = {"adk": {"author": "b", "branch": "b"}}
+HM: list[Json] = [
+    {"type": "reasoning-start", "id": "reasoning-2.0", "providerMetadata": BY_AGENT},
+    {"type": "reasoning-delta", "id": "reasoning-2.0", "delta": "Hm."},
+    {
+        "type": "reasoning-end",
+        "id": "reasoning-2.0",
+        "providerMetadata": {**BY_AGENT, "prism": {"block": "reasoning-2.0"}},
+    },
+]
+
+
 def decided(approved: bool) -> Json:
     return {"type": "tool-approval-response", "approvalId": "a1", "approved": approved}
 
@@ -124,7 +136,7 @@ CASES = [
                     {
                         "type": "text-end",
                         "id": "text-2.0",
-                        "providerMetadata": {**BY_AGENT, "prism": {"abandoned": True}},
+                        "providerMetadata": {**BY_AGENT, "prism": {"replaced": True}},
                     },
                     *taken_back,
                     *text("No.", block="text-4.0"),
@@ -133,7 +145,10 @@ CASES = [
             ],
             {"dialect": name},
         )
-        for name, taken_back in {"6": [], "7": [{"type": "reset-step"}, TOLD]}.items()
+        for name, taken_back in {
+            "6": [data("prism-replaced", {"blocks": ["text-2.0"]}, id="replaced-4")],
+            "7": [{"type": "reset-step"}, TOLD],
+        }.items()
     ),
     Case(
         "a takeover in a step that holds more than the text takes nothing back",
@@ -155,8 +170,9 @@ CASES = [
                 {
                     "type": "text-end",
                     "id": "text-2.0",
-                    "providerMetadata": {**BY_AGENT, "prism": {"abandoned": True}},
+                    "providerMetadata": {**BY_AGENT, "prism": {"replaced": True}},
                 },
+                data("prism-replaced", {"blocks": ["text-2.0"]}, id="replaced-6"),
                 *text("No.", block="text-6.0"),
             ),
             *stepped(),
@@ -264,15 +280,154 @@ CASES = [
                     "toolCallId": "c1",
                     "toolName": "pay",
                     "input": {},
+                    "providerExecuted": True,
                 },
                 {
                     "type": "tool-output-error",
                     "toolCallId": "c1",
                     "errorText": "The run ended before this call was answered.",
+                    "providerExecuted": True,
                 },
             ),
             *stepped(),
             *broken("The recording ends before the run did."),
+        ],
+    ),
+    Case(
+        "a call that comes whole is sent when it comes, and made when ADK has stored it",
+        [
+            event(said("Look."), partial=True),
+            event(PAY, partial=True),
+            event(said("Look."), PAY, partial=False),
+            event(answer("pay", "c1", {})),
+        ],
+        [
+            START,
+            *stepped(
+                *text("Look.")[:2],
+                {
+                    "type": "text-end",
+                    "id": "text-2.0",
+                    "providerMetadata": {**BY_AGENT, "prism": {"block": "text-2.0"}},
+                },
+                {"type": "tool-input-start", "toolCallId": "c1", "toolName": "pay"},
+                {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": '{"amount": 5}'},
+                MADE,
+                {"type": "tool-output-available", "toolCallId": "c1", "output": {}},
+            ),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    Case(
+        "one that ADK did not store is marked, and not for the client to run",
+        [event(PAY, partial=True), event(said("No."), partial=False)],
+        [
+            START,
+            *stepped(
+                {"type": "tool-input-start", "toolCallId": "c1", "toolName": "pay"},
+                {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": '{"amount": 5}'},
+                *text("No.", block="text-3.0"),
+                {
+                    "type": "tool-input-available",
+                    "toolCallId": "c1",
+                    "toolName": "pay",
+                    "input": {},
+                    "providerExecuted": True,
+                    "providerMetadata": {"prism": {"replaced": True}},
+                },
+                {
+                    "type": "tool-output-error",
+                    "toolCallId": "c1",
+                    "errorText": "The model did not make this call.",
+                    "providerExecuted": True,
+                },
+            ),
+            *stepped(),
+            *finish(),
+        ],
+    ),
+    *(
+        Case(
+            f"text that ADK did not store, beside a thought and another agent, in dialect {name}",
+            [
+                event(thought("Hm."), partial=True),
+                event(said("Hel"), partial=True),
+                event(said("Other"), partial=True, author="b", branch="b"),
+                event(thought("Hm."), said("No."), partial=False),
+                event(said("Others"), partial=False, author="b", branch="b"),
+            ],
+            [
+                START,
+                *stepped(
+                    *HM,
+                    *text("Hel", block="text-3.0")[:2],
+                    *text("Other", block="text-4.0", about=BY_B)[:2],
+                    {
+                        "type": "text-end",
+                        "id": "text-3.0",
+                        "providerMetadata": {**BY_AGENT, "prism": {"replaced": True}},
+                    },
+                    *replaced,
+                    *text("No.", block="text-5.1"),
+                    {"type": "text-delta", "id": "text-4.0", "delta": "s"},
+                    {"type": "text-end", "id": "text-4.0"},
+                ),
+                *finish(),
+            ],
+            {"dialect": name},
+        )
+        for name, replaced in {
+            "6": [data("prism-replaced", {"blocks": ["text-3.0"]}, id="replaced-5")],
+            "7": [
+                {"type": "text-end", "id": "text-4.0"},
+                {"type": "reset-step"},
+                *HM,
+                *text("Other", block="text-4.0", about=BY_B)[:2],
+            ],
+        }.items()
+    ),
+    Case(
+        "a step that holds a call that was made is not taken back",
+        [
+            event(PAY, partial=False, author="b", branch="b"),
+            event(said("Hel"), partial=True),
+            event(said("No."), partial=False),
+            event(answer("pay", "c1", {"ok": 1}), author="b", branch="b"),
+        ],
+        [
+            START,
+            *stepped(
+                MADE | {"providerMetadata": BY_B},
+                *text("Hel", block="text-3.0")[:2],
+                {
+                    "type": "text-end",
+                    "id": "text-3.0",
+                    "providerMetadata": {**BY_AGENT, "prism": {"replaced": True}},
+                },
+                data("prism-replaced", {"blocks": ["text-3.0"]}, id="replaced-4"),
+                *text("No.", block="text-4.0"),
+                OUTPUT,
+            ),
+            *stepped(),
+            *finish(),
+        ],
+        {"dialect": "7"},
+    ),
+    Case(
+        "white space at the end that ADK did not store",
+        [event(said("Hi\n"), partial=True), event(said("Hi"), partial=False)],
+        [
+            START,
+            *stepped(
+                *text("Hi\n")[:2],
+                {
+                    "type": "text-end",
+                    "id": "text-2.0",
+                    "providerMetadata": {**BY_AGENT, "prism": {"trimmed": 1}},
+                },
+            ),
+            *finish(),
         ],
     ),
     Case(

@@ -62,7 +62,10 @@ def test_a_chunk_is_a_delta_as_raw_text() -> None:
 
 
 def test_agents_that_speak_at_once_are_heard_one_after_the_other() -> None:
-    """A chunk does not say who speaks: each text stays in one piece, and none is lost or doubled."""
+    """A chunk does not say who speaks: each text stays in one piece, and none is lost or doubled.
+
+    What is replaced before its turn has come is never said.
+    """
 
     def says(author: str, text: str, partial: bool = True) -> Record:
         return event({"text": text}, author=author, branch=author, partial=partial)
@@ -82,8 +85,24 @@ def test_agents_that_speak_at_once_are_heard_one_after_the_other() -> None:
         ("chunk", "two"),
         ("chunk", "uno dos"),
         ("chunk", " tres"),
-        ("chunk", "eins "),
         ("chunk", "zwei"),
+    ]
+
+
+def test_text_that_was_replaced_is_taken_back_by_a_log() -> None:
+    """It has all that stands; what ADK stored follows."""
+    kept = event({"text": "Let me see.", "thought": True}, {"text": "First."})
+    pieces = (
+        event({"text": "Hm.", "thought": True}, partial=True),
+        event({"text": "The secret"}, partial=True),
+        event({"text": "Hm.", "thought": True}, {"text": "[withheld]"}, partial=False),
+    )
+    message = "What was said is replaced by what follows."
+    assert said(kept, *pieces)[2:] == [
+        ("thinking", {"content": "Hm."}),
+        ("chunk", "The secret"),
+        ("log", {"message": message, "text": "First.", "thinking": "Let me see.Hm."}),
+        ("chunk", "[withheld]"),
     ]
 
 

@@ -11,7 +11,7 @@ import { markdownOf } from './export';
 import { finishWords } from './finish';
 import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
-import { authorOf, notesOnCalls, textOf, type Message, type Part } from './message';
+import { authorOf, notesOnCalls, standing, textOf, type Message, type Part } from './message';
 import { MemoPart } from './PartView';
 import { depthOf } from './past';
 import { Sound } from './parts/Notes';
@@ -79,7 +79,7 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
   const sound = conversation?.sounds.of(message.id) ?? [];
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
-      <Parts parts={message.parts} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
+      <Parts parts={standing(message)} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
       {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./soundOf')).fetchSound(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
       {!live && <Footer message={message} last={last} />}

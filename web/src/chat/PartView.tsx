@@ -43,6 +43,7 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-long-running':
     case 'data-pcm': // with the message's sound
     case 'data-usage': // told by the message itself
+    case 'data-prism-replaced': // the parts that it names are not there
       return null;
     case 'data-state':
       return <Notes.StateNote data={part.data} />;

@@ -2,7 +2,7 @@
 import { address } from '../app/base';
 import { hasToken } from '../app/identity';
 import { safeLink } from '../panels/safeLink';
-import { isTool, toolName, type Message, type Part } from './message';
+import { isTool, standing, toolName, type Message, type Part } from './message';
 import { sendAddress, sendBody, type Where } from './requests';
 
 export function markdownOf(messages: readonly Message[]): string {
@@ -10,7 +10,7 @@ export function markdownOf(messages: readonly Message[]): string {
 }
 
 function messageMarkdown(message: Message): string {
-  const parts = message.parts.map(partMarkdown).filter(Boolean);
+  const parts = standing(message).map(partMarkdown).filter(Boolean);
   return [`**${message.role === 'user' ? 'You' : 'Agent'}**`, ...parts].join('\n\n');
 }
 

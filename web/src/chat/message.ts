@@ -69,7 +69,24 @@ export function authorOf(part: Part): string {
 
 type Meta = { adk?: { author?: unknown } };
 
+type Marks = { replaced?: unknown; block?: unknown; trimmed?: unknown };
+
+function marksOf(part: Part): Marks | undefined {
+  const about = part as { providerMetadata?: { prism?: Marks }; callProviderMetadata?: { prism?: Marks } };
+  return (about.providerMetadata ?? about.callProviderMetadata)?.prism;
+}
+
+/** The parts of a message that stand: what was streamed and is not what ADK stored is left out. The same array where all of them do. */
+export function standing(message: Message): readonly Part[] {
+  if (!message.parts.some((part) => part.type === 'data-prism-replaced' || marksOf(part)?.replaced === true)) return message.parts;
+  const gone = new Set<unknown>(message.parts.flatMap((part) => (part.type === 'data-prism-replaced' ? part.data.blocks : [])));
+  return message.parts.filter((part) => {
+    const marks = marksOf(part);
+    return part.type !== 'data-prism-replaced' && marks?.replaced !== true && !(marks?.block !== undefined && gone.has(marks.block));
+  });
+}
+
 /** All of a message's own text. */
 export function textOf(message: Message): string {
-  return message.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
+  return standing(message).flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 }

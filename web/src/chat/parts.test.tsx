@@ -2,7 +2,8 @@
 import { prerender } from 'react-dom/static';
 import { expect, test } from 'vitest';
 import { ChatContext, type ChatActions } from './ChatContext';
-import type { Message, Part } from './message';
+import { textOf, type Message, type Part } from './message';
+import { markdownOf } from './export';
 import { MessageView } from './MessageView';
 import type { PrismDataParts } from './prism';
 
@@ -37,6 +38,7 @@ const DATA: PrismDataParts = {
   'prism-takeover': { epoch: 1, superseded: [], inDoubt: ['c1'] },
   rewound: { messageIds: ['m1'] },
   warning: { code: 'tools-ignored', message: 'the tools were ignored' },
+  'prism-replaced': { blocks: [] },
   interrupted: { author: 'tour' },
   error: { code: 'E42', author: 'tour', path: '', message: 'a step failed' },
   unrecognised: { kind: 'novelty', raw: { b: 2 } },
@@ -67,6 +69,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   'prism-takeover': 'may have run before',
   rewound: '',
   warning: 'tools were ignored',
+  'prism-replaced': '',
   interrupted: 'cut off',
   error: 'a step failed',
   unrecognised: 'novelty',
@@ -156,4 +159,20 @@ test('a part that nobody knows is shown as it came', async () => {
 test('usage, model and why it stopped', async () => {
   const html = await shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
   for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Sound']) expect(html).toContain(words);
+});
+
+const WITHHELD: Part[] = [
+  { type: 'reasoning', text: 'the secret thought', providerMetadata: { prism: { block: 'reasoning-1' } } },
+  { type: 'text', text: 'the secret word', providerMetadata: { prism: { replaced: true } } },
+  { type: 'tool-tell', toolCallId: 'c', state: 'output-error', input: {}, errorText: 'the secret call', callProviderMetadata: { prism: { replaced: true } } } as Part,
+  { type: 'data-prism-replaced', data: { blocks: ['reasoning-1', 'text-2'] } },
+  { type: 'text', text: 'what was stored', providerMetadata: { prism: { block: 'text-3' } } },
+];
+
+test('what was replaced is not shown, and not copied', async () => {
+  const message: Message = { id: 'm', role: 'assistant', parts: WITHHELD };
+  for (const text of [await shown(WITHHELD), markdownOf([message]), textOf(message)]) {
+    expect(text).toContain('what was stored');
+    expect(text).not.toContain('secret');
+  }
 });

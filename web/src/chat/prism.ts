@@ -276,6 +276,8 @@ export type PrismDataParts = {
   'rewound': { messageIds: string[] };
   /** Something of the request was ignored: its tools (`tools-ignored`), or its system message (`system-ignored`). */
   'warning': { code: string; message: string };
+  /** What these text and reasoning blocks said is not what ADK stored: hide them; what was stored follows. A part that was still open says so itself (`providerMetadata.prism.replaced`), one that had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 takes the parts back instead (`reset-step`), unless their step holds a call that was made. */
+  'prism-replaced': { blocks: string[] };
   /** The speaker was cut off. */
   'interrupted': { author: string };
   /** A node or agent failed; the run may have survived it. */

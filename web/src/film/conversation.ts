@@ -1,7 +1,7 @@
 /** What had been said at a cursor, as a person reads it. */
 import type { Item, Json, SaidAbout, SaidNews } from './document';
 import { once, type Film } from './film';
-import { countUpTo, present, upTo } from './marks';
+import { countUpTo, isReplaced, present, upTo } from './marks';
 
 export type SaidItem = Item<SaidAbout, SaidNews>;
 export type Said = { kind: string; since: number; [more: string]: Json | undefined };
@@ -31,8 +31,10 @@ const pieces = once((item: SaidItem): Pieces => {
 function textAt(item: SaidItem, at: number): Said {
   const count = countUpTo(item.marks, at);
   const { whole, ends } = pieces(item);
-  const complete = count > 0 && item.marks[count - 1]![1] === null;
-  return { ...item.is, text: whole.slice(0, ends[count - 1] ?? 0), complete, since: item.since };
+  const last = count > 0 ? item.marks[count - 1]![1] : '';
+  const complete = last === null || typeof last === 'number';
+  const length = (ends[count - 1] ?? 0) - (typeof last === 'number' ? last : 0);
+  return { ...item.is, text: whole.slice(0, length), complete, since: item.since };
 }
 
 function callAt(item: SaidItem, at: number): Said {
@@ -54,5 +56,7 @@ function read(item: SaidItem, at: number): Said {
 }
 
 export function conversationAt(film: Film, at: number): Said[] {
-  return present(film.items.said, at).map((item) => saidAt(item, at));
+  return present(film.items.said, at)
+    .filter((item) => !isReplaced(item.marks))
+    .map((item) => saidAt(item, at));
 }

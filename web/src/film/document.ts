@@ -49,8 +49,8 @@ export type KeyNews = { writer: string; value?: Json };
 
 export type TextKind = 'text' | 'reasoning' | 'transcript';
 export type SaidAbout = { kind: string; speaker?: string; [more: string]: Json | undefined };
-/** A piece of text; null: the text is complete; an object: what became of a call. */
-export type SaidNews = string | null | { [key: string]: Json };
+/** A piece of text; null: the text is complete; a number: complete without so many characters at its end; an object: what became of a call, or that a text was replaced. */
+export type SaidNews = string | null | number | { [key: string]: Json };
 
 export type ProofAbout = { id: string };
 export type SourceAbout = { source: string; title: string; uri: string };

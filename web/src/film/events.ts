@@ -64,7 +64,7 @@ const ENDS: Record<string, string> = { finished: 'ended', waiting: 'waits' };
 function noteText({ is, marks }: SaidItem, note: Note): void {
   const reasoning = is.kind === 'reasoning';
   const what = `${is.speaker ?? 'someone'} ${reasoning ? 'thinks' : 'speaks'}`;
-  for (const [cursor, piece] of marks) if (piece !== null) note(cursor, reasoning ? 'reasoning' : 'text', what);
+  for (const [cursor, piece] of marks) if (typeof piece === 'string') note(cursor, reasoning ? 'reasoning' : 'text', what);
 }
 
 const CALLS: Record<string, { kind: Kind; verb: string }> = {

@@ -1,4 +1,5 @@
 /** A film in the page: a whole document, and how it grows while its run goes on. */
+import { isReplaced } from './marks';
 import { VERSION, type Document, type DocumentGrowth, type Growth, type Item, type Items } from './document';
 
 export type Film = Document;
@@ -35,7 +36,7 @@ function merge(known: readonly Item<unknown, unknown>[], news: readonly Growth[]
   for (const item of news) {
     const before = items[item.index];
     items[item.index] = before
-      ? { ...before, marks: before.marks.concat(item.marks) }
+      ? { ...before, marks: isReplaced(item.marks) ? item.marks : before.marks.concat(item.marks) }
       : (item as Item<unknown, unknown>);
   }
   return items;

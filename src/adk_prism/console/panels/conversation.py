@@ -40,6 +40,8 @@ def rows(item: Item) -> Iterator[Row]:
 
 
 def _words(item: Words) -> Iterator[Row]:
+    if item.replaced:
+        return
     thinks = item.kind == "reasoning"
     if not item.follows:
         yield Row(f"{one_line(item.speaker)}{' (thinking)' if thinks else ''}:", "title")

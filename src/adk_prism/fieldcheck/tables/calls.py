@@ -20,7 +20,9 @@ CALL: Rows = {
     "args": at(f"{_ASK}.input", fact.CallRequested),
     "partial_args": at(_PIECE, fact.CallInputGrew, _WRITTEN),
     "will_continue": at(
-        "tool-input-start.toolName", fact.CallInputGrew, "arguments follow; without it, a preview"
+        "tool-input-start.toolName",
+        fact.CallInputGrew,
+        "arguments follow; without it, they are all here",
     ),
 }
 

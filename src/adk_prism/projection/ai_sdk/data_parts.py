@@ -114,6 +114,14 @@ SENT = {
         "Something of the request was ignored: its tools (`tools-ignored`), or its system message "
         "(`system-ignored`).",
     ),
+    "prism-replaced": DataPart(
+        "{ blocks: string[] }",
+        "What these text and reasoning blocks said is not what ADK stored: hide them; what was stored "
+        "follows. A part that was still open says so itself (`providerMetadata.prism.replaced`), one that "
+        "had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 takes the parts back "
+        "instead (`reset-step`), unless their step holds a call that was made.",
+        keyed=True,
+    ),
     "interrupted": DataPart("{ author: string }", "The speaker was cut off."),
     "error": DataPart(
         "{ code: string; author: string; path: string; message?: string }",

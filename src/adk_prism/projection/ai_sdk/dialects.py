@@ -2,8 +2,8 @@
 
 Dialect 6 uses only what ai 6.0.0 knows, which every v6 and v7 client accepts. Dialect 7 adds what
 ai 7.0.0 brought: the reason of an approval request, approval answers in a replayed message, and taking back
-a step whose text is said anew and otherwise, after a takeover. Dialect 5 does without what ai 5.0.0 lacks:
-finish reasons and approvals, which are data parts there.
+text that ADK did not store. Dialect 5 does without what ai 5.0.0 lacks: finish reasons and approvals, which
+are data parts there.
 """
 
 from __future__ import annotations

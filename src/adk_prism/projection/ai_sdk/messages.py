@@ -1,12 +1,13 @@
 """UI messages rebuilt from frames: what a client holds after it has read the stream.
 
 A reducer in the manner of the SDK's own reader (ai 6 and 7), over the same frames that were streamed, so
-a page that is loaded later shows what the open one shows. Used for the messages route.
+a page that is loaded later shows what the open one shows. Used for the messages route. What was streamed and
+then replaced is in the frames, and in a client that read them: `settled` leaves it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ import msgspec
 from adk_prism.projection.ai_sdk.frames import Done, Frame
 
 Json = dict[str, Any]
+
+REPLACED = "data-prism-replaced"
 
 
 def rebuild(frames: Iterable[Frame]) -> Json:
@@ -23,6 +26,42 @@ def rebuild(frames: Iterable[Frame]) -> Json:
         if not isinstance(frame, Done):
             builder.take(msgspec.json.decode(msgspec.json.encode(frame)))
     return builder.message()
+
+
+def settled(message: Json) -> Json:
+    """Return a message as it stands: without what was replaced, and what was cut off.
+
+    A page that is loaded later has no use for what ADK did not store.
+    """
+    gone = {
+        block
+        for part in message["parts"]
+        if part["type"] == REPLACED
+        for block in part["data"]["blocks"]
+    }
+    parts = [_settled(part) for part in message["parts"] if not _is_replaced(part, gone)]
+    return message | {"parts": parts}
+
+
+def _about(part: Json) -> Json:
+    told = part.get("providerMetadata") or part.get("callProviderMetadata") or {}
+    found: Json = told.get("prism") or {}
+    return found
+
+
+def _is_replaced(part: Json, gone: Collection[str]) -> bool:
+    about = _about(part)
+    return part["type"] == REPLACED or "replaced" in about or about.get("block") in gone
+
+
+def _settled(part: Json) -> Json:
+    """Return a part without what was only for the stream."""
+    about = _about(part)
+    if not about:
+        return part
+    told = {name: value for name, value in part["providerMetadata"].items() if name != "prism"}
+    text = part["text"][: len(part["text"]) - about.get("trimmed", 0)]
+    return part | {"text": text, "providerMetadata": told}
 
 
 class _Builder:
@@ -65,6 +104,8 @@ class _Builder:
         """Take back every part of the last step."""
         steps = [at for at, part in enumerate(self._parts) if part["type"] == "step-start"]
         del self._parts[steps[-1] + 1 :]
+        kept = {part["toolCallId"] for part in self._parts if "toolCallId" in part}
+        self._tools = {call: part for call, part in self._tools.items() if call in kept}
 
     def _data(self, chunk: Json) -> None:
         if chunk.get("transient"):

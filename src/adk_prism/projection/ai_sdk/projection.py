@@ -62,10 +62,12 @@ from adk_prism.projection.ai_sdk.user_message import milliseconds
 from adk_prism.runlog.entry import Entry, RunEnded
 
 _NULL = Raw(b"null")
-_DELTAS = (TextDelta, ReasoningDelta)
 _EMPTY_OBJECT = Raw(b"{}")
 UNANSWERED = "The run ended before this call was answered."
 EXPIRED = "Expired: the conversation went on before this was answered."
+WITHDRAWN = "The model did not make this call."
+REPLACED: ProviderMetadata = {"prism": {"replaced": True}}
+"""Marks a part that ADK did not store: what it stored is told besides."""
 
 
 class AiSdkProjection:
@@ -105,10 +107,14 @@ class AiSdkProjection:
         self._is_end = False
         """What is told is the run's end."""
         self._parts = StepParts()
+        self._kept = 0
+        """Frames of this entry that `_parts` has taken."""
+        self._spoken: dict[str, ProviderMetadata] = {}
+        """Blocks that are open, and what their start said of them."""
 
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
-        self._cursor = entry.cursor
+        self._cursor, self._kept = entry.cursor, 0
         self._time = entry.time
         out: list[Frame] = []
         for item in self._reader.feed(entry):
@@ -120,17 +126,16 @@ class AiSdkProjection:
                 self._show_live(item, out)
             else:
                 _SHOW[type(item)](self, item, out)
-        if self._dialect.resets and not (len(out) == 1 and type(out[0]) in _DELTAS):
-            self._parts.feed(out)
+        if self._dialect.resets:
+            self._parts.feed(out[self._kept :] if self._kept else out)
         return out
 
     def _show_live(self, item: fact.Fact, out: list[Frame]) -> None:
         """Show a fact of a live run; parts of no message are for the moment only."""
-        shown: list[Frame] = []
-        _SHOW[type(item)](self, item, shown)
+        before = len(out)
+        _SHOW[type(item)](self, item, out)
         if not self._is_told or type(item) is fact.InputTranscribed:
-            shown = [_passing(frame) for frame in shown]
-        out.extend(shown)
+            out[before:] = [_passing(frame) for frame in out[before:]]
 
     # -------------------------------------------------------------- runs and messages
 
@@ -225,20 +230,34 @@ class AiSdkProjection:
         self._steps.output(item.model_call, out)
         self._steps.block_began()
         start = ReasoningStart if item.kind == "reasoning" else TextStart
-        out.append(start(item.block, _spoken_by(item.speaker, item.signature)))
+        about = self._spoken[item.block] = _spoken_by(item.speaker, item.signature)
+        out.append(start(item.block, about))
 
     def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
         self._steps.block_ended()
         end = ReasoningEnd if item.kind == "reasoning" else TextEnd
+        about = self._spoken.pop(item.block, None) or _spoken_by(item.speaker, "")
+        prism: dict[str, Any] = {"trimmed": item.trimmed} if item.trimmed else {}
+        if item.replaced:
+            prism |= REPLACED["prism"]
+        elif item.provisional:
+            # A part of a message has no id: by this one `data-prism-replaced` can name it later.
+            prism["block"] = item.block
         # What an end carries replaces what the start did, so it is said whole or not at all.
-        if item.abandoned:
-            prism: ProviderMetadata = {"prism": {"abandoned": True}}
-            out.append(end(item.block, _spoken_by(item.speaker, item.signature) | prism))
-            if self._dialect.resets:
-                out.extend(self._parts.taken_back(item.block))
-            return
-        about = _spoken_by(item.speaker, item.signature) if item.signature else UNSET
-        out.append(end(item.block, about))
+        signed: ProviderMetadata = (
+            {"google": {"thoughtSignature": item.signature}} if item.signature else {}
+        )
+        told: ProviderMetadata = signed | ({"prism": prism} if prism else {})
+        out.append(end(item.block, about | told if told else UNSET))
+
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+        back: list[Frame] = []
+        if self._dialect.resets:
+            self._parts.feed(out[self._kept :])
+            self._kept = len(out)
+            back = self._parts.taken_back(item.blocks)
+        name = f"replaced-{self._cursor}"
+        out.extend(back or [_data("prism-replaced", {"blocks": item.blocks}, part=name)])
 
     # -------------------------------------------------------------- calls
 
@@ -308,9 +327,14 @@ class AiSdkProjection:
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
         self._settle(item.call)
-        if not item.input_known:
-            out.append(ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT))
-        out.append(ToolOutputError(item.call, UNANSWERED))
+        if item.input_known:
+            out.append(ToolOutputError(item.call, UNANSWERED))
+            return
+        # Not for the client to run: it hands every call that is made to its own tools, but for a provider's.
+        marked = REPLACED if item.withdrawn else UNSET
+        out.append(ToolInputAvailable(item.call, item.name, _EMPTY_OBJECT, True, marked))
+        why = WITHDRAWN if item.withdrawn else UNANSWERED
+        out.append(ToolOutputError(item.call, why, True))
 
     def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
         out.append(_data("long-running", {"toolCallId": item.call, "toolName": item.name}))
@@ -579,6 +603,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.RunOver: _P._run_over,
     fact.BlockBegan: _P._block_began,
     fact.BlockEnded: _P._block_ended,
+    fact.BlocksReplaced: _P._blocks_replaced,
     fact.CallInputGrew: _P._call_input_grew,
     fact.CallRequested: _P._call_requested,
     fact.CallDelegated: _P._call_delegated,

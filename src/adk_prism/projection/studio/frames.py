@@ -137,6 +137,10 @@ class Log(_Message):
     node: str | UnsetType = UNSET
     level: Level | UnsetType = UNSET
     within: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    """All text that stands, where some of it was replaced."""
+    thinking: str | UnsetType = UNSET
+    """The same of thoughts."""
 
 
 class Interrupt(_Message):

@@ -9,6 +9,7 @@ holds:
 - `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
   an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
 - tools are no nodes, nor is ADK's scaffolding; a composite agent and a workflow are;
+- text that ADK did not store cannot be taken back: a `log` has all that stands, as `text` and `thinking`;
 - "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
 - a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
 - what the protocol has no word for is a `log`, or the call and result of a tool `code_execution`.
@@ -68,10 +69,14 @@ class StudioProjection:
         self._voices = Voices()
         self._thinking: dict[str, str] = {}
         """Open blocks of thought → who thinks."""
+        self._thoughts: dict[str, list[str]] = {}
+        """What was thought, by block."""
         self._calling: dict[fact.Speaker, str] = {}
         """The last model call of each speaker that was told."""
         self._calls: dict[str, fact.CallRequested] = {}
         """Calls without an answer."""
+        self._unmade: set[str] = set()
+        """Calls that were streamed and never made: nothing was shown of them."""
         self._codes = 0
         self._running: dict[fact.Speaker, str] = {}
         """The code whose result is not there yet."""
@@ -87,6 +92,7 @@ class StudioProjection:
             if type(item) is fact.BlockGrew:  # most facts are this one
                 if item.kind == "reasoning":
                     node = self._thinking.get(item.block, UNSET)
+                    self._thoughts.setdefault(item.block, []).append(item.text)
                     out.append(Thinking(content=item.text, node=node))
                 elif text := self._voices.say(item.block, item.text):
                     out.append(Chunk(text))
@@ -166,6 +172,17 @@ class StudioProjection:
         else:
             out.extend(map(Chunk, self._voices.end(item.block)))
 
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+        thought = [self._thoughts.pop(block, None) for block in item.blocks]
+        if self._voices.drop(item.blocks) or any(thought):
+            out.append(
+                Log(
+                    message="What was said is replaced by what follows.",
+                    text=self._voices.text,
+                    thinking="".join(map("".join, self._thoughts.values())),
+                )
+            )
+
     def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
 
@@ -209,6 +226,9 @@ class StudioProjection:
     def _result(self, item: Any, result: Raw, out: list[Frame], **about: Any) -> None:
         call, within = self._id(item.call), self._within or UNSET
         self._calls.pop(call, None)
+        if call in self._unmade:  # answered all the same
+            self._unmade.discard(call)
+            out.append(ToolCall(name=item.name, args=_EMPTY_OBJECT, id=call, within=within))
         out.append(ToolResult(name=item.name, result=result, id=call, within=within, **about))
 
     def _id(self, call: str) -> str:
@@ -225,8 +245,10 @@ class StudioProjection:
         self._result(item, _NULL, out, status="denied", error=item.reason or UNSET)
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
-        if item.input_known:  # else the call was never shown
+        if item.input_known:
             self._result(item, _NULL, out, status="abandoned", error=UNANSWERED)
+        else:
+            self._unmade.add(self._id(item.call))
 
     def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
         self._log(f"{item.name} may take long: its result comes when it is there.", None, out)
@@ -342,6 +364,7 @@ _SHOW: dict[type[Any], _Show] = {
     fact.RunOver: _P._run_over,
     fact.BlockBegan: _P._block_began,
     fact.BlockEnded: _P._block_ended,
+    fact.BlocksReplaced: _P._blocks_replaced,
     fact.InputTranscribed: _P._nothing,
     fact.UserSpoke: _P._nothing,
     fact.CallInputGrew: _P._call_input_grew,

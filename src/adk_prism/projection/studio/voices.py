@@ -7,6 +7,8 @@ far as it is there. A run in which nobody speaks at once is not delayed at all.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class _Waiting:
     """A block whose turn has not come."""
@@ -25,13 +27,15 @@ class Voices:
         self._speaking = ""
         self._waiting: dict[str, _Waiting] = {}
         """In the order in which they began."""
+        self._said: dict[str, list[str]] = {}
+        """What has been said, by block."""
 
     def say(self, block: str, text: str) -> str:
         """Take a piece; return what can be said now."""
-        if self._speaking == block:
-            return text
         if not self._speaking:
             self._speaking = block
+        if self._speaking == block:
+            self._said.setdefault(block, []).append(text)
             return text
         self._waiting.setdefault(block, _Waiting()).pieces.append(text)
         return ""
@@ -48,6 +52,20 @@ class Voices:
             name = next(iter(self._waiting))
             waiting = self._waiting.pop(name)
             said.append("".join(waiting.pieces))
+            self._said[name] = said[-1:]
             if not waiting.ended:
                 self._speaking = name
         return said
+
+    def drop(self, blocks: Iterable[str]) -> bool:
+        """Forget blocks that were replaced; tell whether anything of them had been said."""
+        said = False
+        for block in blocks:
+            self._waiting.pop(block, None)
+            said = bool(self._said.pop(block, None)) or said
+        return said
+
+    @property
+    def text(self) -> str:
+        """What has been said and stands."""
+        return "\n\n".join(map("".join, self._said.values()))

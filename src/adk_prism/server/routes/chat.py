@@ -19,7 +19,7 @@ from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.messages import rebuild
+from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.ai_sdk.requests import (
     ChatRequest,
     Continuation,
@@ -185,7 +185,7 @@ class _ChatRoutes:
                 frames = await message_frames(chats, place, kept(dialect), files)
                 if complete is not None:
                     frames = [completed(frame, complete) for frame in frames]
-                found.append(rebuild(frames))
+                found.append(settled(rebuild(frames)))
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
