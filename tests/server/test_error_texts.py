@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from tests.live.served import Served, served
 from tests.live.stage import runner_of, scripted_agent
 from tests.security.people import ANN, ROOT, headers, token_file
 from tests.source.scripted import Scripted
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import RunId
@@ -337,6 +338,34 @@ async def test_over_the_live_socket(sent: dict[str, str]) -> None:
             await client.say("hello")
             await client.closed()
         assert (CAUSE in json.dumps(client.frames)) is not bool(sent)
+
+
+@pytest.mark.parametrize("sent", [{}, FORWARDED], ids=["here", "forwarded"])
+async def test_over_adks_live_socket(sent: dict[str, str]) -> None:
+    """The same for ADK's own clients."""
+
+    def broken(_: Any) -> Any:
+        raise RuntimeError(CAUSE)
+
+    async with served(runner_of(scripted_agent(broken, [])), errors="full") as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=PATIENCE) as client:
+            await client.post("/apps/app/users/user/sessions/s1")
+        query = "app_name=app&user_id=user&session_id=s1&modalities=TEXT"
+        url = f"{server.url.replace('http', 'ws')}/run_live?{query}"
+        told = ""
+        async with connect(url, additional_headers=sent) as socket:
+            said = {"content": {"role": "user", "parts": [{"text": "hello"}]}}
+            await socket.send(json.dumps(said))
+            async for frame in socket_frames(socket):
+                told += frame
+        assert "RuntimeError" in told
+        assert (CAUSE in told) is not bool(sent)
+
+
+async def socket_frames(socket: ClientConnection) -> AsyncIterator[str]:
+    with suppress(ConnectionClosed):
+        while True:
+            yield str(await socket.recv())
 
 
 async def test_where_callers_are_known_only_administrators_see_it(tmp_path: Path) -> None:

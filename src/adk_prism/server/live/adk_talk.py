@@ -25,6 +25,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from adk_prism.errors import Conflict, PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.live import Line
 from adk_prism.projection.adk.projection import AdkProjection
+from adk_prism.projection.contract import completing
+from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import (
     BEGINNING,
     ApprovalAsked,
@@ -56,6 +58,7 @@ class AdkTalk(Talk):
         super().__init__(socket, wishes, context.live, context.log, context.audit.note)
         self._context = context
         self._events = AdkEvents("", wishes.app)
+        self._payload = completing(protocol("adk"), wishes.complete).payload
 
     # ------------------------------------------------------------------ the connection
 
@@ -107,7 +110,7 @@ class AdkTalk(Talk):
             self._events = AdkEvents(record.invocation, author)
         if isinstance(record, ApprovalAsked):
             return [self._events.question(record)]
-        frames = [bytes(frame.event) for frame in projection.feed(entry)]
+        frames = [self._payload(frame).data for frame in projection.feed(entry)]
         return [event.decode() for event in frames if self._events.shown(event)]
 
     def _play(self, sound: Sound) -> None:

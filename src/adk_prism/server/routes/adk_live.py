@@ -51,7 +51,13 @@ def routes(context: Context) -> APIRouter:
             transparent=enable_session_resumption,
             save_sound=save_live_blob,
         )
-        wishes = Wishes(app=app, user=user, session=check_session(session_id), options=options)
+        wishes = Wishes(
+            app=app,
+            user=user,
+            session=check_session(session_id),
+            options=options,
+            complete=context.errors.completion(socket.scope),
+        )
         await adk_talk(socket, wishes, context)
 
     return router
