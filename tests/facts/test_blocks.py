@@ -321,11 +321,15 @@ PREVIEW = event(call("search", "c1", {}), partial=True)
 CALL = ["input c1 search {}"]
 MADE = ["call c1 search {}"]
 
+OWED = "abandon c1"
+"""These events end before the call is answered."""
+
+
 REPLACED = [
     Case(
         "an aggregate of the same call without text withdraws what was streamed",
         [say(A), event(call("search", "c1", {}), partial=False)],
-        [*shown(f"!{A}"), f"replaced {A}", *MADE],
+        [*shown(f"!{A}"), f"replaced {A}", *MADE, OWED],
     ),
     Case(
         "so does one without any part",
@@ -335,12 +339,12 @@ REPLACED = [
     Case(
         "and one that is only an error",
         [say(A), event(partial=False, errorCode="BLOCKED")],
-        [*shown(f"!{A}"), f"replaced {A}", "error BLOCKED"],
+        [*shown(f"!{A}")[:2], "error BLOCKED", *shown(f"!{A}")[2:], f"replaced {A}"],
     ),
     Case(
         "an event of another id without text does not: the text may be stored elsewhere",
         [say(A), event(call("search", "c1", {}), partial=False, id="other")],
-        [*shown(A), *MADE],
+        [*shown(A), *MADE, OWED],
     ),
     Case(
         "nor does the end of a live turn",
@@ -394,6 +398,7 @@ REPLACED = [
             "grow text-4.0 'No.'",
             "end text-4.0",
             *MADE,
+            OWED,
         ],
     ),
     Case(
@@ -413,12 +418,13 @@ REPLACED = [
             "begin text-5.2 by=agent",
             "grow text-5.2 'No.'",
             "end text-5.2",
+            OWED,
         ],
     ),
     Case(
         "a stored text that runs through a call stays",
         [say(A), PREVIEW, say(B), event(text(A + B), call("search", "c1", {}), partial=False)],
-        [*shown(A), *CALL, *shown(B), *MADE],
+        [*shown(A), *CALL, *shown(B), *MADE, OWED],
     ),
     Case(
         "white space at the end that is not stored is cut off",

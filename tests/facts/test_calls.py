@@ -94,6 +94,9 @@ CASES = [
             'call c1 search {"city": "Rome"}',
             'call c2 look {"x": 1}',
             'call c3 search {"city": "Rome"}',
+            "abandon c1",
+            "abandon c2",
+            "abandon c3",
         ],
     ),
     Case(

@@ -24,7 +24,13 @@ from adk_prism.projection.ai_sdk.projection import EXPIRED
 from adk_prism.projection.ai_sdk.scope import Scope
 from adk_prism.runlog.entry import Continues, Decision, Record, RunTakenOver
 
-START = {"type": "start", "messageId": "run-1", "messageMetadata": {"runId": "run-1"}}
+START = {
+    "type": "start",
+    "messageId": "run-1",
+    "messageMetadata": {"runId": "run-1", "derived": True},
+}
+"""Of bare events, which are read as a capture is."""
+RECORDED = {**START, "messageMetadata": {"runId": "run-1"}}
 NO_USAGE: Json = {"usage": {}}
 PAY = call("pay", "c1", {"amount": 5})
 MADE = {
@@ -529,7 +535,7 @@ CASES = [
         "a denial, in the run that goes on",
         [event(answer("pay", "c1", {"error": "rejected"}))],
         [
-            {**START, "messageId": "run-0"},
+            {**RECORDED, "messageId": "run-0"},
             {"type": "tool-output-denied", "toolCallId": "c1"},
             *stepped(),
             *finish(),
@@ -766,7 +772,7 @@ CASES = [
         "a run that failed in the middle of a word",
         [event(said("Hel"), partial=True)],
         [
-            START,
+            RECORDED,
             *stepped(*text("Hel")),
             {
                 "type": "message-metadata",
@@ -781,7 +787,7 @@ CASES = [
         "a run that was cancelled in the middle of a call",
         [event(PAY, partial=False)],
         [
-            START,
+            RECORDED,
             *stepped(
                 MADE,
                 {
