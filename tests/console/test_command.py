@@ -138,7 +138,7 @@ def test_a_denied_call_and_a_failed_run(console_server: Server, tmp_path: Path) 
     assert "send_invoice was denied" in done.stdout
     done = piped(tmp_path, words, "exception\ntext\n/quit\ntool\n")
     assert done.returncode == 1
-    assert "The run failed (RuntimeError)." in done.stdout
+    assert "\nRuntimeError: This tool always fails (synthetic). Reference: " in done.stdout
     assert "get_weather" not in done.stdout, "nothing is read after /quit"
 
 

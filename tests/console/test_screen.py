@@ -112,10 +112,10 @@ async def test_a_line_typed_too_early_is_kept(terminal: Opens) -> None:
 
 
 async def test_a_failed_run_says_so(terminal: Opens) -> None:
-    """With the reference under which the operator finds the cause."""
+    """With what the exception says, on one's own machine, and the reference to the operator's line."""
     async with terminal() as panel:
         await panel.say("exception")
-        assert "! The run failed (RuntimeError). Reference: " in panel.text
+        assert "! RuntimeError: This tool always fails (synthetic). Reference: " in panel.text
         assert "✗" in next(line for line in panel.lines if "nodes" in line)
         await panel.say("text")
         assert "you: text" in panel.text

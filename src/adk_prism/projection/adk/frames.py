@@ -17,6 +17,7 @@ class AdkFrame(Struct, frozen=True, gc=False):
 
 
 class _Failed(Struct, rename="camel"):
+    error_code: str | None = None
     error_message: str = ""
 
 
@@ -24,12 +25,16 @@ _read = msgspec.json.Decoder(_Failed).decode
 
 
 def completed_event(frame: AdkFrame, complete: Complete) -> AdkFrame:
-    """Return an event with its `errorMessage` completed, and the rest of its bytes as they were."""
+    """Return an event with its `errorMessage` completed, and the rest of its bytes as they were.
+
+    The code is in a field of its own, as from ADK's server, and is not said twice.
+    """
     if _KEY not in frame.event:
         return frame
     try:
-        told = _read(frame.event).error_message
+        told = _read(frame.event)
     except msgspec.MsgspecError:  # It was written elsewhere: no reference of ours is in it.
         return frame
-    before, after = (_KEY + msgspec.json.encode(text) for text in (told, complete(told)))
+    full = complete(told.error_message).removeprefix(f"{told.error_code}: ")
+    before, after = (_KEY + msgspec.json.encode(text) for text in (told.error_message, full))
     return AdkFrame(frame.event.replace(before, after, 1))

@@ -38,7 +38,9 @@ def _metadata(frame: MessageMetadata | Finish, complete: Complete) -> Frame:
 def _data(frame: Data, complete: Complete) -> Frame:
     if frame.type != "data-error" or "message" not in frame.data:
         return frame
-    return structs.replace(frame, data={**frame.data, "message": complete(frame.data["message"])})
+    # The code is beside it, and is not said twice.
+    full = complete(frame.data["message"]).removeprefix(f"{frame.data.get('code')}: ")
+    return structs.replace(frame, data={**frame.data, "message": full})
 
 
 _COMPLETED: dict[type[Any], Callable[[Any, Complete], Frame]] = {
