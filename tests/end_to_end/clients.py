@@ -142,8 +142,13 @@ DONE, FAILED, DENIED = "output-available", "output-error", "output-denied"
 
 
 def shown(message: Json, client: Client) -> Json:
-    """Return a message without what a release adds to it or forgets of it."""
-    return {**message, "parts": [_shown_part(part, client) for part in message["parts"]]}
+    """Return a message without what a release adds to it or forgets of it.
+
+    Nor with when a user's message came, which only the server knows.
+    """
+    said = {key: value for key, value in message.items() if key != "metadata"}
+    kept = said if message["role"] == "user" else message
+    return {**kept, "parts": [_shown_part(part, client) for part in message["parts"]]}
 
 
 def _shown_part(part: Json, client: Client) -> Json:

@@ -60,11 +60,13 @@ PAGE = {"type": "file", "mediaType": "application/pdf", "url": "https://example.
 NAMED = [PICTURE | {"filename": "map of Rome.png"}, PAGE | {"filename": "a \u202e.pdf"}]
 
 
-def test_files_of_the_person_are_kept(play: Player) -> None:
+def test_files_of_the_person_are_kept(play: Player, client: Client) -> None:
     """What was attached comes back with the message."""
     files = [PICTURE, PAGE, *NAMED]
     result = play(send("text", files=files), MESSAGES)
-    assert json.loads(result.requests[-1]["text"])[0] == result.messages[0]
+    stored = json.loads(result.requests[-1]["text"])[0]
+    assert isinstance(stored["metadata"]["createdAt"], int)
+    assert shown(stored, client) == shown(result.messages[0], client)
     assert result.messages[0]["parts"][:4] == files
 
 

@@ -73,7 +73,8 @@ class Talk:
         return next((name for name, known in self.ids.items() if known == message), message)
 
     async def shown(self) -> list[str]:
-        return [texts(message) for message in await self.stage.messages()]
+        told = await self.stage.messages()
+        return [texts(message) for message in told if message["role"] != "system"]
 
 
 @dataclass(frozen=True)
