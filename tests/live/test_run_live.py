@@ -19,7 +19,7 @@ from google.adk.agents.live_request_queue import LiveRequest
 from google.adk.cli.fast_api import get_fast_api_app
 from google.adk.events.event import Event
 from google.genai import types
-from tests.live.stage import PATIENCE
+from tests.patience import PATIENCE
 from tests.source.app_folders import restored, write_app
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus

@@ -17,6 +17,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from tests.live.served import Served, served
 from tests.live.stage import runner_of, scripted_agent
+from tests.patience import PATIENCE
 from tests.security.people import ANN, ROOT, headers, token_file
 from tests.source.scripted import Scripted
 from websockets.asyncio.client import ClientConnection, connect
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
 
 CAUSE = "No API key was provided: set GOOGLE_API_KEY"
 SECRET = "a-very-secret-value-of-this-process"
-PATIENCE = 30
 FORWARDED = {"x-forwarded-for": "192.0.2.7"}
 Json = dict[str, Any]
 

@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.server import Server, serving
+from tests.patience import PATIENCE
 from tests.server.proxy import Proxy, Rules, proxying
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 PUBLIC = "https://agents.example"
-PATIENCE = 60.0
 SAME = {"origin": PUBLIC, "host": "agents.example", "sec-fetch-site": "same-origin"}
 """What a browser sends that has opened the page under its public name."""
 

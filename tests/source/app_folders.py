@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 60
-"""Seconds for what happens at once: a limit for a machine that is busy, not a wait."""
+from tests.patience import PATIENCE
 
 GATED = f"""
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 here = Path(__file__).parent
 with (here / "begun").open("a") as log:
     log.write("x")
-for _ in range({PATIENCE * 100}):
+for _ in range({int(PATIENCE * 100)}):
     if (here / "go").exists():
         break
     time.sleep(0.01)
