@@ -31,6 +31,11 @@ START = {
 }
 """Of bare events, which are read as a capture is."""
 RECORDED = {**START, "messageMetadata": {"runId": "run-1"}}
+TOLD_FIRST: list[Json] = [
+    {"type": "data-rewound", "data": {"messageIds": ["m-1", "run-0"]}},
+    {"type": "data-warning", "data": {"code": "tools-ignored", "message": "They were ignored."}},
+]
+"""What every recorded run of these tests has to say of the request that began it."""
 NO_USAGE: Json = {"usage": {}}
 PAY = call("pay", "c1", {"amount": 5})
 MADE = {
@@ -773,6 +778,7 @@ CASES = [
         [event(said("Hel"), partial=True)],
         [
             RECORDED,
+            *TOLD_FIRST,
             *stepped(*text("Hel")),
             {
                 "type": "message-metadata",
@@ -788,6 +794,7 @@ CASES = [
         [event(PAY, partial=False)],
         [
             RECORDED,
+            *TOLD_FIRST,
             *stepped(
                 MADE,
                 {
