@@ -20,6 +20,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import BUNDLED, Apps
+from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.graph import read_graph
 from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import Services, ServiceUris, open_services
@@ -87,6 +88,17 @@ def test_names_are_folders_that_can_be_apps(folder: Path, services: Services) ->
         "prism_test_empty",
         "prism_test_leaves",
     ]
+
+
+@pytest.mark.parametrize("says", ["request", "never"])
+async def test_a_module_lets_clients_bring_tools(
+    folder: Path, services: Services, says: str
+) -> None:
+    """A bare agent has no place for plugins, so its module says it."""
+    module = folder / "prism_test_agent" / "agent.py"
+    module.write_text(f'{module.read_text()}\nclient_tools = "{says}"\n')
+    runner = await Apps.of_folder(folder, services).load("prism_test_agent")
+    assert (declared_tools(runner) is not None) == (says == "request")
 
 
 async def test_an_agent_is_wrapped_and_an_app_is_taken(folder: Path, services: Services) -> None:

@@ -4,6 +4,8 @@
 
     app = App(name="support", root_agent=agent, plugins=[client_tools("request")])
 
+An app of a folder that is a bare `root_agent` says it in a variable of its module: `client_tools = "request"`.
+
 Chat front ends such as assistant-ui post the tools of the page with every message. An app that declares the
 plugin gives them to the model of each of its agents, for that run, as `client_tool`s; the agents' code has
 no toolset for it. Without the plugin they are ignored. Agents inside an `AgentTool` do not get them: their
@@ -16,7 +18,8 @@ those that ADK reserves are refused. Where a toolset turns out to have a tool of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -82,6 +85,18 @@ def declared_tools(runner: Runner) -> ClientTools | None:
     """Return the declaration of the Runner's app; None if it has none."""
     plugins = runner.plugin_manager.plugins
     return next((each for each in plugins if isinstance(each, ClientTools)), None)
+
+
+def is_declared(plugins: Iterable[BasePlugin]) -> bool:
+    """Tell whether the plugin is among an app's own."""
+    return any(isinstance(each, ClientTools) for each in plugins)
+
+
+def module_declaration(app: str) -> list[BasePlugin]:
+    """Return the plugin for an app of a folder whose module has `client_tools = "request"`."""
+    modules = (sys.modules.get(name) for name in (f"{app}.agent", app))
+    declared = any(getattr(module, "client_tools", None) == "request" for module in modules)
+    return [ClientTools()] if declared else []
 
 
 def read_tools(runner: Runner, given: Any) -> list[BroughtTool]:

@@ -15,6 +15,7 @@ from google.adk.runners import Runner
 
 from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolder, Stamp
+from adk_prism.source.client_tools import is_declared, module_declaration
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.services import Services
 
@@ -34,7 +35,13 @@ class ServedFolder:
         place = (found.path if found is not None else None) or self.apps.path
         with self._environments.loading(name, place):
             app = self._as_app(name)
-        plugins = [*app.plugins, DenialPlugin(), AppEnvironment(name, self._environments)]
+        declared = [] if is_declared(app.plugins) else module_declaration(name)
+        plugins = [
+            *app.plugins,
+            *declared,
+            DenialPlugin(),
+            AppEnvironment(name, self._environments),
+        ]
         # On a copy of the app, so that the app's own object stays as it was.
         return Runner(
             app=app.model_copy(update={"plugins": plugins}),
