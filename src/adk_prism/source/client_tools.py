@@ -4,7 +4,7 @@
 
     app = App(name="support", root_agent=agent, plugins=[client_tools("request")])
 
-An app of a folder that is a bare `root_agent` says it in a variable of its module: `client_tools = "request"`.
+A folder's app that is a bare `root_agent` says it in a variable of its module: `client_tools = "request"`.
 
 Chat front ends such as assistant-ui post the tools of the page with every message. An app that declares the
 plugin gives them to the model of each of its agents, for that run, as `client_tool`s; the agents' code has
