@@ -77,7 +77,8 @@ def test_the_example_stream_as_a_state(studio: Worker) -> None:
     assert state["runId"] == "run-1"
     assert state["text"] == "Based on my research..."
     assert (state["status"], state["error"]) == ("done", None)
-    assert state["stateKeys"] == {"e1": ["query", "results"]}
+    assert state["stateKeys"] == {"e1": ["query", "results", "response"], "e2": ["query", "result"]}
+    assert state["flows"] == {"e2": {"args": ["query"], "results": ["result"]}}
     assert state["sessionState"] == {"query": "test", "results": "...", "response": "..."}
     assert state["currentSnapshotIndex"] == 0
     assert state["snapshots"] == [
@@ -87,11 +88,17 @@ def test_the_example_stream_as_a_state(studio: Worker) -> None:
             "executionId": "run-1/1",
             "timestamp": 0,
             "inputState": {"query": "test"},
-            "outputState": {"query": "test", "results": "..."},
+            "outputState": {
+                "query": "test",
+                "results": "...",
+                "response": "Based on my research...",
+            },
             "duration": 1500,
             "status": "success",
             "step": 1,
             "iteration": 1,
+            "overlay": {"output": ["response"]},
+            "result": "Based on my research...",
         }
     ]
     [call] = state["toolCalls"]
@@ -166,6 +173,43 @@ def test_nodes_are_found_by_their_path(studio: Worker) -> None:
     state = reduced(studio, stream(started(), *records, ended()), options=graph)["state"]
     assert state["stateKeys"] == {"of b": ["k"]}
     assert state["snapshots"][0]["nodeId"] == "root/b/step"
+
+
+GRAPH = {
+    "nodes": [
+        {"id": "root", "name": "root"},
+        {"id": "root/a", "name": "a"},
+        {"id": "root/a/step", "name": "step"},
+        {"id": "root/b/step", "name": "step"},
+        {"id": "root/shared", "name": "shared"},
+    ]
+}
+PLACES = (
+    ("step", "root@1/b@1/step@3", "root/b/step"),
+    ("a", "root@1/a@1.2", "root/a"),
+    ("shared", "root@1/a@1/shared@1", "root/shared"),
+    ("helper", "root@1/a@1/helper@2", "root/a"),
+    ("step", "root@1/a@1/x@1/step@1", "root/a"),
+    ("step", None, "root/a/step"),
+    ("elsewhere", None, "elsewhere"),
+)
+
+
+@pytest.mark.parametrize(("name", "path", "place"), PLACES, ids=str)
+def test_where_a_node_is_in_the_graph(
+    studio: Worker, name: str, path: str | None, place: str
+) -> None:
+    """By its path; as the only one of its name; at the node that started it; by its name."""
+    records = (begins("1", name, path=path or "", parent="none"), ends("1"))
+    state = reduced(studio, stream(started(), *records, ended()), options=GRAPH)["state"]
+    assert state["snapshots"][0]["nodeId"] == place
+
+
+def test_what_is_laid_over_is_no_state_of_the_session(studio: Worker) -> None:
+    said = event({"text": "Hi."}, author="a", delta={"k": 1})
+    state = reduced(studio, stream(started(), begins("1", "a"), said, ends("1"), ended()))["state"]
+    assert state["snapshots"][0]["outputState"] == {"k": 1, "response": "Hi."}
+    assert state["sessionState"] == {"k": 1}
 
 
 VERSION_1 = b"""event: session
@@ -297,3 +341,34 @@ def test_the_graph_route_gives_the_edges(studio: Worker, server: Server) -> None
     state = play(studio, server, {"send": "workflow"}, options=graph)["state"]
     known = {node["id"] for node in graph["nodes"]}
     assert {one["nodeId"] for one in state["snapshots"]} <= known
+
+
+FLOWS = (
+    (
+        "parallel specialists",
+        {
+            f"tour->tour/{name}_specialist": {"args": ["request"], "results": ["result"]}
+            for name in ("weather", "food", "budget")
+        }
+        | {
+            "tour/weather_specialist->tour/weather_specialist/get_weather": {
+                "args": ["city"],
+                "results": ["city", "sky", "celsius", "synthetic"],
+            }
+        },
+    ),
+    ("agent tool", {"tour->tour/translator": {"args": ["request"], "results": ["result"]}}),
+)
+
+
+@pytest.mark.parametrize(("prompt", "flows"), FLOWS, ids=lambda each: str(each)[:20])
+def test_what_flowed_along_the_edges_of_calls(
+    studio: Worker, server: Server, prompt: str, flows: Json
+) -> None:
+    """The keys of arguments to tools and called agents, and of their results back."""
+    graph = httpx.get(f"{server.url}/api/studio/tour/graph", timeout=PATIENCE).json()
+    state = play(studio, server, {"send": prompt}, options=graph)["state"]
+    assert state["flows"] == flows
+    for edge, flow in flows.items():
+        keys = list(dict.fromkeys([*flow["args"], *flow["results"]]))
+        assert state["stateKeys"][edge] == keys

@@ -85,5 +85,5 @@ async function hear({ url }) {
 }
 
 function plain(state) {
-  return { ...state, stateKeys: Object.fromEntries(state.stateKeys) };
+  return { ...state, stateKeys: Object.fromEntries(state.stateKeys), flows: Object.fromEntries(state.flows) };
 }

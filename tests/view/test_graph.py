@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.recordings.library import load
 from tests.view.making import Log
 
+from adk_prism.runlog.entry import NodeStarted
 from adk_prism.view.film import fold
 from adk_prism.view.graph import END, START
 
@@ -282,3 +284,43 @@ def test_who_is_handed_over_to_stands_in_the_place_of_the_other() -> None:
         ["asked", "found"],
     ]
     assert passages(graph(log, last)["asItRan"]) == passages(shown["asItRan"])[:-1]
+
+
+Carried = dict[tuple[str, str], list[str]]
+FLOWS: tuple[tuple[str, Carried], ...] = (
+    ("tool", {("tour", "get_weather"): ["city", "sky", "celsius", "synthetic"]}),
+    ("agent_tool", {("tour", "translator"): ["request", "result"]}),
+    (
+        "parallel_specialists",
+        {
+            ("tour", "weather_specialist"): ["request", "result"],
+            ("tour", "food_specialist"): ["request", "result"],
+            ("tour", "budget_specialist"): ["request", "result"],
+            ("weather_specialist", "get_weather"): ["city", "sky", "celsius", "synthetic"],
+        },
+    ),
+    ("x_failed_sub_agent", {("parent", "child"): ["request", "result"]}),
+)
+
+
+@pytest.mark.parametrize(("recording", "carried"), FLOWS, ids=lambda case: str(case)[:20])
+def test_the_edge_of_a_call_carries_its_arguments_and_its_result(
+    recording: str, carried: Carried
+) -> None:
+    """Of tools, of agents behind tools and of called agents; in the sum and as it ran."""
+    shown = fold(load(recording)).at(None, "graph")["graph"]
+    kinds = ("tool", "delegation")
+    edges = [edge for edge in shown["edges"] if edge["kind"] in kinds and edge["keys"]]
+    assert {(edge["from"], edge["to"]): edge["keys"] for edge in edges} == carried
+    ran = [edge["keys"] for edge in shown["asItRan"] if edge["kind"] in kinds and edge["keys"]]
+    assert ran == list(carried.values())
+
+
+def test_a_result_is_carried_from_where_it_was_given() -> None:
+    """Before, the edge has the arguments alone."""
+    entries = load("tool")
+    film = fold(entries)
+    began = next(e.cursor for e in entries if isinstance(e.record, NodeStarted) and e.record.call)
+    before = film.at(began, "graph")["graph"]
+    assert [e["keys"] for e in before["asItRan"] if e["kind"] == "tool"] == [["city"]]
+    assert [e["keys"] for e in before["edges"] if e["kind"] == "tool"] == [["city"]]

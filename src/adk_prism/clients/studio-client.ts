@@ -40,6 +40,16 @@ export interface StateSnapshot {
   error?: string;
   step: number;
   iteration: number;
+  /** The keys of the two states that are not of the session: what the node was asked, and what it answered. */
+  overlay: { input?: readonly string[]; output?: readonly string[] };
+  /** What it gave on or answered, once it has ended. */
+  result?: unknown;
+}
+
+/** What was seen to flow along an edge to a tool or a called agent, and back. */
+export interface Flow {
+  args: readonly string[];
+  results: readonly string[];
 }
 
 export interface ToolCall {
@@ -93,8 +103,10 @@ export interface StudioState {
   thinking: string;
   snapshots: readonly StateSnapshot[];
   currentSnapshotIndex: number;
-  /** Edge id → the state keys that went along it last. */
+  /** Edge id → the keys that went along it: of the state, to the next step; of arguments and results, of a call. */
   stateKeys: ReadonlyMap<string, readonly string[]>;
+  /** Edge id of a tool or a called agent → the keys by direction. */
+  flows: ReadonlyMap<string, Flow>;
   toolCalls: readonly ToolCall[];
   interrupts: readonly Interrupt[];
   logs: readonly { message: string; node?: string; level?: string }[];
@@ -108,8 +120,10 @@ export interface StudioState {
 
 export const MAX_SNAPSHOTS = 100;
 const MAX_LOGS = 500;
-/** Edges along which no state flows from one step to the next. */
-const NO_FLOW = new Set(['tool', 'delegation']);
+/** Edges of calls: arguments and results flow along them, and no state from one step to the next. */
+const CALLS = new Set(['tool', 'delegation']);
+/** What a result that is no object is called, as in ADK's own responses. */
+const RESULT = 'result';
 
 export const INITIAL: StudioState = Object.freeze({
   sessionId: null,
@@ -120,6 +134,7 @@ export const INITIAL: StudioState = Object.freeze({
   snapshots: [],
   currentSnapshotIndex: -1,
   stateKeys: new Map(),
+  flows: new Map(),
   toolCalls: [],
   interrupts: [],
   logs: [],
@@ -208,12 +223,16 @@ type JsonReducer = (state: StudioState, data: any, options: ReduceOptions) => St
 const JSON_REDUCERS: Record<string, JsonReducer> = {
   thinking: (state, data) => ({ ...state, thinking: state.thinking + data.content }),
   trace: (state, data, options) => TRACE_REDUCERS[data.type]?.(state, data, options) ?? state,
-  tool_call: (state, data) => ({
-    ...state,
+  tool_call: (state, data, options) => ({
+    ...carry(state, data, { args: keysOf(data.args), results: [] }, options),
     paragraph: true,
     toolCalls: [...state.toolCalls, { ...data, status: 'running' }],
   }),
-  tool_result: (state, data) => ({ ...state, toolCalls: answered(state.toolCalls, data) }),
+  tool_result: (state, data, options) => {
+    const call = callOf(state.toolCalls, data);
+    const flowed = carry(state, { ...call, name: data.name }, { args: [], results: keysOf(data.result) }, options);
+    return { ...flowed, toolCalls: answered(state.toolCalls, data) };
+  },
   // Text that the agent did not stand by is taken back: the log then has all that stands.
   log: (state, data) => ({
     ...state,
@@ -243,6 +262,7 @@ const TRACE_REDUCERS: Record<string, JsonReducer> = {
       status: 'running',
       step: data.step ?? state.snapshots.length + 1,
       iteration: data.iteration ?? 1,
+      overlay: data.overlay ?? {},
     };
     return keep(state, [...state.snapshots, started], options.maxSnapshots ?? MAX_SNAPSHOTS);
   },
@@ -254,6 +274,8 @@ const TRACE_REDUCERS: Record<string, JsonReducer> = {
       duration: data.duration_ms ?? 0,
       status: data.status ?? 'success',
       ...(data.error === undefined ? {} : { error: data.error }),
+      overlay: data.overlay ?? {},
+      ...(data.result === undefined ? {} : { result: data.result }),
     });
     const execution = executionOf(state, data);
     return {
@@ -261,22 +283,34 @@ const TRACE_REDUCERS: Record<string, JsonReducer> = {
       paragraph: true,
       snapshots: state.snapshots.map((one) => (one.executionId === execution ? ended(one) : one)),
       stateKeys: flow(state.stateKeys, nodeIn(options, data.node, data.path), data, options),
-      sessionState: data.state_snapshot?.output ?? state.sessionState,
+      sessionState: stateAfter(data) ?? state.sessionState,
     };
   },
   state: (state, data) => ({ ...state, sessionState: data.state_snapshot.output }),
   done: (state, data) => ({
     ...state,
-    sessionState: data.state_snapshot?.output ?? state.sessionState,
+    sessionState: stateAfter(data) ?? state.sessionState,
     status: data.status ?? 'done',
   }),
 };
 
-function answered(calls: readonly ToolCall[], data: any): ToolCall[] {
+/** Return the session's state at the end of a trace: the output without what is laid over it. */
+function stateAfter(data: any): JsonObject | undefined {
+  const output: JsonObject | undefined = data.state_snapshot?.output;
+  const laid: readonly string[] = data.overlay?.output ?? [];
+  if (!output || laid.length === 0) return output;
+  return Object.fromEntries(Object.entries(output).filter(([key]) => !laid.includes(key)));
+}
+
+function callOf(calls: readonly ToolCall[], data: any): ToolCall | undefined {
   // Without ids (version 1) a result belongs to the oldest open call of its tool.
-  const known = calls.find((call) =>
+  return calls.find((call) =>
     data.id === undefined ? call.name === data.name && call.status === 'running' : call.id === data.id,
   );
+}
+
+function answered(calls: readonly ToolCall[], data: any): ToolCall[] {
+  const known = callOf(calls, data);
   const result = { ...data, status: data.status ?? 'success' };
   if (!known) return [...calls, { args: {}, ...result }];
   return calls.map((call) => (call === known ? { ...call, ...result } : call));
@@ -300,12 +334,43 @@ function executionOf(state: StudioState, data: any): string {
   return `${state.runId ?? ''}/${data.id ?? `${data.node}#${data.step}`}`;
 }
 
-/** Find a node in the graph: by its path without the numbers of its runs, else by its name. */
+/**
+ * Find a node in the graph: by its path without the numbers of its runs; else, as the only one of its name; else by
+ * the longest beginning of its path, for a node that another started while it ran; else as the first of its name.
+ */
 export function nodeIn(graph: Graph, name: string, path?: string): string {
-  const place = path?.split('/').map((step) => step.split('@')[0]).join('/');
   const nodes = graph.nodes ?? [];
-  const found = nodes.find((node) => node.id === place) ?? nodes.find((node) => node.name === name);
-  return found?.id ?? name;
+  const steps = path?.split('/').map((step) => step.split('@')[0]) ?? [];
+  const places = steps.map((_, index) => steps.slice(0, steps.length - index).join('/'));
+  const exact = nodes.find((node) => node.id === places[0]);
+  const named = nodes.filter((node) => node.name === name);
+  const only = named.length === 1 ? named[0] : undefined;
+  const above = () => places.find((place) => nodes.some((node) => node.id === place));
+  return exact?.id ?? only?.id ?? above() ?? named[0]?.id ?? name;
+}
+
+function keysOf(value: unknown): string[] {
+  if (value === null || value === undefined) return [];
+  return typeof value === 'object' && !Array.isArray(value) ? Object.keys(value) : [RESULT];
+}
+
+function union(before: readonly string[] = [], more: readonly string[]): readonly string[] {
+  return [...new Set([...before, ...more])];
+}
+
+/** Add what flowed to the edge of a call: from the node that makes it to the tool, or agent, of its name. */
+function carry(state: StudioState, call: any, keys: Flow, graph: Graph): StudioState {
+  const caller = state.snapshots.filter((one) => one.nodeLabel === call.node).at(-1)?.nodeId ?? nodeIn(graph, call.node);
+  const nameOf = (id: string) => graph.nodes?.find((node) => node.id === id)?.name ?? id;
+  const edge = graph.edges?.find((one) => one.from === caller && CALLS.has(one.kind ?? '') && nameOf(one.to) === call.name);
+  if (!edge) return state;
+  const before = state.flows.get(edge.id);
+  const flow = { args: union(before?.args, keys.args), results: union(before?.results, keys.results) };
+  return {
+    ...state,
+    flows: new Map(state.flows).set(edge.id, flow),
+    stateKeys: new Map(state.stateKeys).set(edge.id, union(flow.args, flow.results)),
+  };
 }
 
 function flow(
@@ -314,7 +379,7 @@ function flow(
   data: any,
   graph: Graph,
 ): ReadonlyMap<string, readonly string[]> {
-  const leaving = (graph.edges ?? []).filter((edge) => edge.from === nodeId && !NO_FLOW.has(edge.kind ?? ''));
+  const leaving = (graph.edges ?? []).filter((edge) => edge.from === nodeId && !CALLS.has(edge.kind ?? ''));
   if (leaving.length === 0) return before;
   const after = new Map(before);
   for (const edge of leaving) after.set(edge.id, data.state_keys ?? []);
@@ -502,4 +567,46 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(resolve, milliseconds);
     signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
   });
+}
+
+// ------------------------------------------------------------------------------ the hook
+
+/** The three of React's own hooks that `createUseSSE` needs: hand React itself over. */
+export interface Hooks {
+  useState<Value>(initial: () => Value): [Value, (value: Value) => void];
+  useEffect(effect: () => () => void, dependencies: readonly unknown[]): void;
+  useSyncExternalStore<Value>(
+    subscribe: (listener: () => void) => () => void,
+    getSnapshot: () => Value,
+    getServerSnapshot?: () => Value,
+  ): Value;
+}
+
+/** What `useSSE` returns: the state, with the schema's `snapshots`, `currentSnapshotIndex` and `stateKeys`, and what can be done. */
+export interface UseSSEReturn extends StudioState {
+  send(input: string): Promise<StudioState>;
+  answer(answers: Answer[]): Promise<StudioState>;
+  /** Look at another snapshot. */
+  seek(index: number): void;
+  /** Stop watching; the run goes on. */
+  cancel(): void;
+}
+
+/**
+ * Return the schema's `useSSE` hook for a React: `const useSSE = createUseSSE(React)`. The file needs no React itself.
+ * A component keeps the client that it made first; give it another `key` for another app or graph.
+ */
+export function createUseSSE(hooks: Hooks): (base: string, options?: StudioOptions) => UseSSEReturn {
+  return function useSSE(base, options) {
+    const [client] = hooks.useState(() => new StudioClient(base, options));
+    const state = hooks.useSyncExternalStore(client.subscribe, client.getState, client.getState);
+    hooks.useEffect(() => () => client.leave(), [client]);
+    const [actions] = hooks.useState(() => ({
+      send: (input: string) => client.send(input),
+      answer: (answers: Answer[]) => client.answer(answers),
+      seek: (index: number) => client.seek(index),
+      cancel: () => client.leave(),
+    }));
+    return { ...state, ...actions };
+  };
 }

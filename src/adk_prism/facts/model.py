@@ -55,6 +55,8 @@ class RunBegan(_Fact):
     """Read from a capture, which may hold a person's answers among the events."""
     live: bool = False
     """A live connection: messages begin and end inside the run."""
+    query: str = ""
+    """The text of the user's message; empty where the run goes on with an earlier one."""
 
 
 class MessageBegan(_Fact):

@@ -13,6 +13,7 @@ from adk_prism.facts.attempts import Attempts
 from adk_prism.facts.calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
+from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import (
     CallAbandoned,
     CallDelegated,
@@ -133,7 +134,13 @@ class Reader:
         self._captured = record.derived
         self._nodes = DerivedNodes(record.agents)
         began = RunBegan(
-            record.run, record.origin, record.agents, record.state, record.derived, record.live
+            record.run,
+            record.origin,
+            record.agents,
+            record.state,
+            record.derived,
+            record.live,
+            _query(record),
         )
         if record.live:
             self._turns = Turns(record.run, self._events.ending)
@@ -225,6 +232,14 @@ class Reader:
             captured=self._captured,
             owing=calls.owing,
         )
+
+
+def _query(record: RunStarted) -> str:
+    """Return the text of the user's message."""
+    parts = read_object(record.message).get("parts")
+    found = parts if isinstance(parts, list) else []
+    texts = (part.get("text") for part in found if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _resumed(record: RunStarted) -> list[str]:

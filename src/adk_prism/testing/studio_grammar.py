@@ -146,6 +146,9 @@ def _check_snapshot(data: Data, side: str) -> str:
     state = data["state_snapshot"][side]
     if data["state_keys"] != list(state):
         return f"state_keys are not the keys of the {side}"
+    laid = data.get("overlay", {})
+    if any(set(keys) - data["state_snapshot"][of].keys() for of, keys in laid.items()):
+        return "the overlay names a key that is not there"
     return "the state is too deep" if _depth(state) > DEPTH else ""
 
 

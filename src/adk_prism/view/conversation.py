@@ -9,6 +9,7 @@ replaced loses its text, also where it was shown before. What an agent says and 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Raw
@@ -93,6 +94,12 @@ class _Call:
     def marks(self) -> list[Mark]:
         return self._steps
 
+    def flow(self) -> Iterator[tuple[int, str]]:
+        """Yield the keys of its arguments and results, each with the cursor where it was seen."""
+        given = [(self.since, self._about.get("input"))]
+        for cursor, value in given + [(at, news.get("output")) for at, news in self._steps]:
+            yield from ((cursor, key) for key in (value if isinstance(value, dict) else ()))
+
     def at(self, cursor: int) -> dict[str, Any]:
         shown = self.about() | {"status": "requested", "since": self.since}
         for at, news in self._steps:
@@ -133,6 +140,8 @@ class ConversationFilm:
         self._blocks: dict[str, _Text] = {}
         """Those that grow, or may still be replaced."""
         self._calls: dict[str, _Call] = {}
+        self._made: dict[str, list[_Call]] = {}
+        """By the model's own id, which may come again inside a tool."""
         self._within: dict[str, str] = {}
         """While something inside a tool is taken: the tool's call. Ids count anew in there."""
 
@@ -224,6 +233,7 @@ class ConversationFilm:
 
     def _open(self, cursor: int, call: str, about: dict[str, Any]) -> None:
         made = self._calls[self._id(call)] = _Call(cursor, about | self._within)
+        self._made.setdefault(call, []).append(made)
         self._items.append(made)
 
     def _answer(self, cursor: int, item: _Answer, **news: Any) -> None:
@@ -237,6 +247,16 @@ class ConversationFilm:
         known = self._calls.get(self._id(call))
         if known is not None:
             known.step(cursor, **news)
+
+    def flow(self, call: str, since: int) -> list[tuple[int, str]]:
+        """Return the keys that went to and from what a call runs since a cursor, and from where on.
+
+        Of several calls with that id it is the last one that was made by then.
+        """
+        made = self._made.get(call, [])
+        found = next((one for one in reversed(made) if one.since <= since), None)
+        known = found or next(iter(made), None)
+        return [(max(at, since), key) for at, key in known.flow()] if known else []
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return what was said, or what of it after a cursor."""

@@ -130,7 +130,7 @@ def _state_at(film: Film, at: int) -> dict[str, Any]:
 _PANELS: dict[str, Callable[[Film, int], Any]] = {
     "timeline": lambda film, at: film.timeline.at(at),
     "state": _state_at,
-    "graph": lambda film, at: graph_at(film.timeline, film.state, at),
+    "graph": lambda film, at: graph_at(film.timeline, film.state, film.conversation, at),
     "conversation": lambda film, at: film.conversation.at(at),
     "proof": lambda film, at: film.proof.at(at),
     "grounding": lambda film, at: film.grounding.at(at),

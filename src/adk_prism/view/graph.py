@@ -1,10 +1,11 @@
-"""The run as a graph: which node led to which, how often, and which state keys went along.
+"""The run as a graph: which node led to which, how often, and which keys went along.
 
 Edges are read from what ran, never guessed from names: siblings that had finished when a node began lead
 to it (several, where branches joined); a node that began inside another was delegated to by it; one that
 began below a node that had ended was handed over to, and stands in its place; a tool hangs on its agent;
 what finished last leads to the end of a finished run. A tool that only runs an agent is no node: its caller
-delegates to that agent. A sequence and a transfer carry the keys of the state that their finished node left.
+delegates to that agent. A sequence and a transfer carry the keys of the state that their finished node left;
+a delegation and a tool those of the call's arguments and, from where it was answered, of its result.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
 
@@ -108,33 +110,52 @@ def _moments(spans: list[NodeSpan], cursor: int) -> Iterator[tuple[NodeSpan, boo
         yield spans[order], begins
 
 
-def graph_at(timeline: TimelineFilm, state: StateFilm, cursor: int) -> dict[str, Any]:
+_Keys = dict[str, list[tuple[int, str]]]
+"""Keys and from where on they were seen, by node: of a call by the node that it runs, else by that left."""
+
+
+def graph_at(
+    timeline: TimelineFilm, state: StateFilm, said: ConversationFilm, cursor: int
+) -> dict[str, Any]:
     """Return the graph at a cursor, as it ran and summed up by name."""
     spans = timeline.spans(cursor)
     over = timeline.finished is not None and timeline.finished <= cursor
     edges = passages(spans, cursor, over=over)
     names = {span.node: span.name for span in spans} | {START: START, END: END}
     left = _keys_left(spans, edges, state)
+    flows = _flows(spans, said, cursor)
     as_it_ran = [
-        {"from": e.source, "to": e.target, "kind": e.kind, "keys": _carried(e, left)} for e in edges
+        {"from": e.source, "to": e.target, "kind": e.kind, "keys": _named(_carried(e, left, flows))}
+        for e in edges
     ]
     return {
         "nodes": _nodes(spans, timeline.nodes_at(cursor)),
-        "edges": _sum_edges(edges, names, left),
+        "edges": _sum_edges(edges, names, left, flows),
         "asItRan": as_it_ran,
     }
 
 
-def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> dict[str, list[str]]:
+def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _Keys:
     """Return the keys that each node left behind from which it goes on."""
     sources = {edge.source for edge in edges if edge.kind in _CARRYING}
     ends = {s.node: s.until for s in spans if s.node in sources and s.until is not None}
     keys = state.keys_at(ends.values())
-    return {node: keys[until] for node, until in ends.items()}
+    return {node: [(0, key) for key in keys[until]] for node, until in ends.items()}
 
 
-def _carried(edge: Edge, left: dict[str, list[str]]) -> list[str]:
-    return left.get(edge.source, []) if edge.kind in _CARRYING else []
+def _flows(spans: list[NodeSpan], said: ConversationFilm, cursor: int) -> _Keys:
+    """Return the keys that had gone to and from each node that a call runs."""
+    calls = {span.node: said.flow(span.call, span.since) for span in spans if span.call}
+    return {node: [one for one in keys if one[0] <= cursor] for node, keys in calls.items()}
+
+
+def _carried(edge: Edge, left: _Keys, flows: _Keys) -> list[tuple[int, str]]:
+    return left.get(edge.source, []) if edge.kind in _CARRYING else flows.get(edge.target, [])
+
+
+def _named(keys: list[tuple[int, str]]) -> list[str]:
+    """Return each key once, in the order in which they were first seen."""
+    return list(dict.fromkeys(key for _, key in sorted(keys, key=lambda one: one[0])))
 
 
 def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -156,14 +177,14 @@ def _nodes(spans: list[NodeSpan], shown: list[dict[str, Any]]) -> list[dict[str,
 
 
 def _sum_edges(
-    edges: list[Edge], names: dict[str, str], left: dict[str, list[str]]
+    edges: list[Edge], names: dict[str, str], left: _Keys, flows: _Keys
 ) -> list[dict[str, Any]]:
     summed: dict[tuple[str, str, str], dict[str, Any]] = {}
     for edge in edges:
         key = (names[edge.source], names[edge.target], edge.kind)
         known = summed.setdefault(
-            key, {"from": key[0], "to": key[1], "kind": edge.kind, "count": 0, "keys": {}}
+            key, {"from": key[0], "to": key[1], "kind": edge.kind, "count": 0, "keys": []}
         )
         known["count"] += 1
-        known["keys"] |= dict.fromkeys(_carried(edge, left))
-    return [edge | {"keys": list(edge["keys"])} for edge in summed.values()]
+        known["keys"].extend(_carried(edge, left, flows))
+    return [edge | {"keys": _named(edge["keys"])} for edge in summed.values()]

@@ -27,7 +27,9 @@ Said = tuple[str, Any]
 """An event's name and what it says: text, or the JSON."""
 
 ORIGIN = Origin(app="app", user="user", session="abc123")
-EXTRAS = frozenset({"id", "kind", "path", "parent", "timestamp", "iteration", "derived", "node"})
+EXTRAS = frozenset(
+    {"id", "kind", "path", "parent", "call", "timestamp", "iteration", "derived", "node"}
+)
 """Optional fields of ours that most tests are not about; `node` only outside of traces."""
 
 
@@ -110,4 +112,19 @@ def _plain(name: str, data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     hidden = EXTRAS - {"node"} if name == "trace" else EXTRAS
-    return {key: value for key, value in data.items() if key not in hidden}
+    return {key: value for key, value in without_overlay(data).items() if key not in hidden}
+
+
+def without_overlay(data: Json) -> Json:
+    """Return a frame without what was laid over its snapshots: with the state alone."""
+    if "overlay" not in data:
+        return data
+    laid, states = data["overlay"], data["state_snapshot"]
+    bare = {
+        side: {key: value for key, value in state.items() if key not in laid.get(side, ())}
+        for side, state in states.items()
+    }
+    keys = list(bare["input" if data["type"] == "node_start" else "output"])
+    shown = data | {"state_snapshot": bare, "state_keys": keys}
+    del shown["overlay"]
+    return shown

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.adk.agents import LlmAgent, LoopAgent
+from google.adk.agents import Context, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.apps import App
 from google.adk.artifacts import InMemoryArtifactService
 from google.adk.models.llm_request import LlmRequest
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools import ToolContext, exit_loop
-from google.adk.workflow import BaseNode
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.workflow import BaseNode, Workflow, node
 from google.genai import types
-from tests.projection.studio.logs import EXTRAS, Said, frames
+from tests.projection.studio.logs import EXTRAS, Said, frames, without_overlay
+from tests.recordings.shapes import agent, calling
 
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.diagnostics import ignore
@@ -95,7 +98,8 @@ async def test_an_agent_like_the_one_of_the_schema_gives_its_stream() -> None:
     for name, data in frames(entries):
         if isinstance(data, dict):
             hidden = EXTRAS - {"node"} if name == "trace" else EXTRAS
-            data = {key: value for key, value in data.items() if key not in hidden}
+            shown = without_overlay(data)
+            data = {key: value for key, value in shown.items() if key not in hidden}
             data.pop("duration_ms", None)
         said.append((name, data))
     calling = ("log", {"message": "Calling gemini-2.5-flash (tools: 2)"})
@@ -160,19 +164,16 @@ PROMPTS = (
 async def test_the_tour_keeps_the_laws_and_its_nodes_are_in_the_graph(
     prompt: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it shows; each node is found by its path, or by its name where ADK nests no path."""
+    """Whatever it shows; each node is found by its path."""
     monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
     root = tour_app(delay=0).root_agent
     entries = await recorded(root, prompt)
     assert check_laws(entries, {"studio": protocol("studio")}) == []
     graph = read_graph(root)
-    ids, names = {node.id for node in graph.nodes}, {node.name for node in graph.nodes}
+    ids = {each.id for each in graph.nodes}
     for data in traces(entries, "node_start"):
-        place = "/".join(step.partition("@")[0] for step in data["path"].split("/"))
-        assert place in ids or data["node"] in names
+        assert _place(data["path"]) in ids
         assert "derived" not in data
-        if "/" in place:
-            assert place in ids
 
 
 async def test_an_agent_inside_a_tool_shows_in_the_trace_alone(
@@ -192,3 +193,96 @@ async def test_an_agent_inside_a_tool_shows_in_the_trace_alone(
     ]
     assert len(inside) == 1
     assert "Calling tour-offline" in inside[0]
+
+
+# --------------------------------------------------------------------------- paths
+
+
+def pair(node_input: Any) -> list[str]:
+    """Return two items."""
+    return ["a", "b"]
+
+
+def work(node_input: Any) -> str:
+    """Do something with an item."""
+    return f"{node_input}!"
+
+
+@node(rerun_on_resume=True)
+async def lead(ctx: Context, node_input: Any) -> Any:
+    """Start other nodes."""
+    await ctx.run_node(work, "x")
+    return await ctx.run_node(agent("helper", "Done."), "y")
+
+
+def asking() -> LlmAgent:
+    """An agent with agents behind tools: one with a tool agent of its own, and an older composite."""
+    low = agent("low", "Low.")
+    middle = agent(
+        "middle", calling(Call("low", {"request": "q"}), then="M."), tools=[AgentTool(low)]
+    )
+    steps = SequentialAgent(name="steps", sub_agents=[agent("one", "1"), agent("two", "2")])
+    calls = (Call("middle", {"request": "q"}), Call("steps", {"request": "r"}))
+    return agent("root", calling(*calls, then="Ok."), tools=[AgentTool(middle), AgentTool(steps)])
+
+
+def inner() -> Workflow:
+    return Workflow(name="inner", edges=[("START", work)])
+
+
+def flow(*steps: Any) -> Workflow:
+    return Workflow(name="flow", edges=[("START", *steps)])
+
+
+PATHS = (
+    (
+        asking,
+        "root@1 root@1/middle@1 root@1/middle@1/low@1 root@1/steps@1 root@1/steps@1/one@1"
+        " root@1/steps@1/two@1",
+    ),
+    (
+        lambda: flow(pair, node(work, parallel_worker=True)),
+        "flow@1 flow@1/pair@1 flow@1/work@1 flow@1/work@1.1 flow@1/work@1.2",
+    ),
+    (
+        lambda: flow(pair, node(agent("writer", "Hi."), parallel_worker=True)),
+        "flow@1 flow@1/pair@1 flow@1/writer@1 flow@1/writer@1.1 flow@1/writer@1.2",
+    ),
+    (
+        lambda: flow(pair, node(inner(), parallel_worker=True)),
+        "flow@1 flow@1/inner@1 flow@1/inner@1.1 flow@1/inner@1.1/work@1 flow@1/inner@1.2"
+        " flow@1/inner@1.2/work@1 flow@1/pair@1",
+    ),
+    (
+        lambda: ParallelAgent(name="both", sub_agents=[agent("left", "L."), agent("right", "R.")]),
+        "both@1 both@1/left@1 both@1/right@1",
+    ),
+)
+
+
+@pytest.mark.parametrize(("build", "paths"), PATHS, ids=range(len(PATHS)))
+async def test_a_path_without_its_numbers_is_in_the_graph(
+    build: Callable[[], BaseNode], paths: str
+) -> None:
+    """Agents behind tools, items of parallel workers and members of the older composite agents too."""
+    starts = traces(await recorded(build()), "node_start")
+    assert sorted(data["path"] for data in starts) == sorted(paths.split())
+    ids = {each.id for each in read_graph(build()).nodes}
+    assert {_place(data["path"]) for data in starts} <= ids
+
+
+async def test_a_node_that_is_started_by_another_is_below_it() -> None:
+    """No graph has it; the longest beginning of its path that is there is the node that started it."""
+    starts = traces(await recorded(flow(lead)), "node_start")
+    assert [data["path"] for data in starts] == [
+        "flow@1",
+        "flow@1/lead@1",
+        "flow@1/lead@1/work@1",
+        "flow@1/lead@1/helper@1",
+    ]
+    ids = {each.id for each in read_graph(flow(lead)).nodes}
+    assert {_place(data["path"]).removesuffix(f"/{data['node']}") for data in starts[2:]} <= ids
+
+
+def _place(path: str) -> str:
+    return "/".join(step.partition("@")[0] for step in path.split("/"))

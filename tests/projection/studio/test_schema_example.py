@@ -46,8 +46,8 @@ def snapshot(before: dict[str, object], after: dict[str, object]) -> dict[str, o
 def test_the_example_is_reproduced() -> None:
     """Every event of the schema's example, in its order, with every field and no other of its own.
 
-    Beyond it: a call of its own for each model call, and the change of state after the node, which
-    the example only shows in its last snapshot.
+    Beyond it: a call of its own for each model call, the agent's result, and the change of state after
+    the node, which the example only shows in its last snapshot. What is laid over is taken off.
     """
     query = {"query": "test"}
     after_node = {**query, "results": "..."}
@@ -79,6 +79,7 @@ def test_the_example_is_reproduced() -> None:
                 "duration_ms": 1500,
                 "state_snapshot": snapshot(query, after_node),
                 "state_keys": ["query", "results"],
+                "result": "Based on my research...",
             },
         ),
         (

@@ -16,7 +16,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService, Session
 from google.genai import types
-from tests.projection.studio.logs import ORIGIN, Json
+from tests.projection.studio.logs import ORIGIN, Json, without_overlay
 
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
@@ -93,7 +93,8 @@ class Played:
             for entry in self.entries
             for frame in projection.feed(entry)
         )
-        return [(e, msgspec.json.decode(p.data)) for e, p in payloads if p.event == "trace"]
+        traces = ((e, msgspec.json.decode(p.data)) for e, p in payloads if p.event == "trace")
+        return [(entry, without_overlay(data)) for entry, data in traces]
 
 
 async def play(scenario: Scenario) -> Played:

@@ -1,11 +1,11 @@
 /**
- * The run as a graph at a cursor: which node led to which, how often, and which state keys went along.
+ * The run as a graph at a cursor: which node led to which, how often, and which keys went along.
  * The rules are those of `view/graph.py`. All steps of a run are found once; what had added up at a cursor is then
  * bisected, so that a playhead moves through a long run as quickly as through a short one.
  */
 import type { Mark, NodeKind } from './document';
 import { once, type Film } from './film';
-import { countUpTo, lastUpTo } from './marks';
+import { countUpTo, lastUpTo, upTo } from './marks';
 import { keysAt } from './state';
 import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
 
@@ -26,14 +26,19 @@ export function graphAt(film: Film, at: number): GraphView {
 
 /** There from a cursor on, and up to another: a tool is seen until it turns out only to run an agent. */
 type Spell = { order: number; since: number; until: number };
-type Step = Spell & { passage: Passage };
+/** `flow`: the keys of a call's arguments and results, each from where it was seen. */
+type Step = Spell & { passage: Passage; flow: Mark<string>[] };
 
 function isThere({ since, until }: Spell, at: number): boolean {
   return since <= at && at < until;
 }
 
 export function passagesAt(film: Film, at: number): Passage[] {
-  return stepsOf(film).flatMap((step) => (isThere(step, at) ? [step.passage] : []));
+  return stepsOf(film).flatMap((step) => (isThere(step, at) ? [passageAt(step, at)] : []));
+}
+
+function passageAt({ passage, flow }: Step, at: number): Passage {
+  return flow.length ? { ...passage, keys: upTo(flow, at).map(([, key]) => key) } : passage;
 }
 
 /** The children of one node, in waves: those that ran side by side, and those that came before. */
@@ -43,7 +48,9 @@ type Way = Omit<Passage, 'keys'> & { since: number; until: number };
 const stepsOf = once((film: Film): Step[] => {
   const ways = waysOf(film);
   const left = keysLeft(film, ways);
+  const flows = flowsOf(film);
   return ways.map(({ since, until, ...way }, order) => ({
+    flow: CARRYING.has(way.kind) ? [] : (flows.get(way.to) ?? []),
     order,
     since,
     until,
@@ -139,6 +146,40 @@ function keysLeft(film: Film, ways: readonly Way[]): Map<string, string[]> {
   return new Map([...ends].map(([node, cursor]) => [node, keys.get(cursor)!]));
 }
 
+type SaidItem = Film['items']['said'][number];
+
+/** Return the keys that went to and from each node that a call runs, from where on each was seen. */
+function flowsOf(film: Film): Map<string, Mark<string>[]> {
+  const made = new Map<unknown, SaidItem[]>();
+  for (const item of film.items.said) {
+    if (item.is.kind === 'call') made.set(item.is.call, [...(made.get(item.is.call) ?? []), item]);
+  }
+  const flows = new Map<string, Mark<string>[]>();
+  for (const { is, since } of film.items.nodes) {
+    const calls = is.call ? made.get(is.call) : undefined;
+    const call = calls?.findLast((one) => one.since <= since) ?? calls?.[0];
+    if (call) flows.set(is.node, firsts(keysOf(call).map(([cursor, key]) => [Math.max(cursor, since), key])));
+  }
+  return flows;
+}
+
+function keysOf({ is, since, marks }: SaidItem): Mark<string>[] {
+  const answers = marks.map(([cursor, news]): Mark<unknown> => [cursor, isObject(news) ? news.output : null]);
+  const given: Mark<unknown> = [since, is.input];
+  return [given, ...answers].flatMap(([cursor, value]) => (isObject(value) ? Object.keys(value).map((key): Mark<string> => [cursor, key]) : []));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Return each key once, where it was first seen, in that order. */
+function firsts(marks: Mark<string>[]): Mark<string>[] {
+  const seen = new Map<string, Mark<string>>();
+  for (const mark of marks.toSorted((a, b) => a[0] - b[0])) if (!seen.has(mark[1])) seen.set(mark[1], mark);
+  return [...seen.values()];
+}
+
 // --- summed up by name
 
 type Run = Spell & { node: NodeItem };
@@ -232,6 +273,7 @@ const edgeSums = once((film: Film): EdgeSum[] => {
     sum.steps.push(step);
     sum.begins.push([step.since, null]);
     if (step.until !== Infinity) sum.ends.push([step.until, null]);
+    if (step.flow.length) sum.keys.push(...step.flow);
     if (keys === sum.last) continue; // Where the state's keys stayed the same, so did the list.
     sum.last = keys;
     for (const key of keys) {
@@ -240,7 +282,7 @@ const edgeSums = once((film: Film): EdgeSum[] => {
       sum.keys.push([step.since, key]);
     }
   }
-  return [...sums.values()].map((sum) => ({ ...sum, ends: sum.ends.sort((a, b) => a[0] - b[0]) }));
+  return [...sums.values()].map((sum) => ({ ...sum, keys: firsts(sum.keys), ends: sum.ends.sort((a, b) => a[0] - b[0]) }));
 });
 
 function inOrder<Found extends Pick<Spell, 'order'>>(found: Found[]): Omit<Found, 'order'>[] {

@@ -29,6 +29,13 @@ class StateSnapshot(Struct, frozen=True, gc=False):
     output: Raw
 
 
+class Overlay(Struct, omit_defaults=True, frozen=True, gc=False):
+    """The keys of a snapshot that are not of the state: what a node was asked, and what it answered."""
+
+    input: list[str] = []
+    output: list[str] = []
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class _Trace(Struct, tag_field="type", omit_defaults=True, frozen=True, kw_only=True, gc=False):
     """Base of the `trace` frames. `timestamp`: milliseconds since 1970, as in an `interrupt`."""
@@ -51,7 +58,10 @@ class NodeStart(_Trace, tag="node_start"):
     path: str | UnsetType = UNSET
     parent: str | UnsetType = UNSET
     """Id of the execution that it runs in."""
+    call: str | UnsetType = UNSET
+    """Id of the `tool_call` that it answers."""
     iteration: int | UnsetType = UNSET
+    overlay: Overlay | UnsetType = UNSET
     derived: bool | UnsetType = UNSET
     """Inferred, not seen."""
 
@@ -69,9 +79,11 @@ class NodeEnd(_Trace, tag="node_end"):
     kind: str
     path: str | UnsetType = UNSET
     parent: str | UnsetType = UNSET
+    call: str | UnsetType = UNSET
     iteration: int | UnsetType = UNSET
+    overlay: Overlay | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
-    """What a workflow's node gave on to the next."""
+    """What a workflow's node gave on to the next; what an agent answered."""
     status: Status | UnsetType = UNSET
     error: str | UnsetType = UNSET
     derived: bool | UnsetType = UNSET
@@ -93,6 +105,7 @@ class Done(_Trace, tag="done"):
     state_snapshot: StateSnapshot
     state_keys: Raw
     timestamp: int
+    overlay: Overlay | UnsetType = UNSET
     status: Status | UnsetType = UNSET
 
 

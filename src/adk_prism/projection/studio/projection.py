@@ -4,6 +4,8 @@ Where the schema is silent, or the program that it was written for disagrees wit
 holds:
 - a run ends with exactly one of `end` and `error`, last. A failed run has no `done`, nor has a recording
   that was cut; one that was stopped, or waits for a person, has it, with `status`;
+- a snapshot has what was asked and answered as `query` and `response`, where the state has no such keys:
+  `overlay` tells them from the state (`overlay`, `scopes`);
 - `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
   state that the run began with;
 - `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
@@ -26,6 +28,7 @@ from msgspec import UNSET, Raw
 from adk_prism.facts import model as fact
 from adk_prism.facts.ending_text import BROKEN, ending_text
 from adk_prism.facts.reader import Reader
+from adk_prism.projection.studio.answers import Answers
 from adk_prism.projection.studio.frames import (
     Chunk,
     Done,
@@ -42,11 +45,12 @@ from adk_prism.projection.studio.frames import (
     ToolCall,
     ToolResult,
 )
-from adk_prism.projection.studio.nodes import Nodes, status_of
+from adk_prism.projection.studio.nodes import Asked, Nodes, status_of
+from adk_prism.projection.studio.overlay import asked_with, between, lay, said_as_query
 from adk_prism.projection.studio.questions import Moment, ask_approval, ask_input, safe
 from adk_prism.projection.studio.snapshots import NOTHING_YET, Snapshots, cut
 from adk_prism.projection.studio.voices import Voices
-from adk_prism.runlog.entry import Agent, Entry
+from adk_prism.runlog.entry import NOTHING, Agent, Entry
 
 CODE = "code_execution"
 UNANSWERED = "The run ended before this call was answered."
@@ -80,8 +84,13 @@ class StudioProjection:
         self._codes = 0
         self._running: dict[fact.Speaker, str] = {}
         """The code whose result is not there yet."""
+        self._answers = Answers(self._nodes.scopes.find)
+        self._asked: dict[str, Asked] = {}
+        """What open calls ask, by their ids: of the agents that they run."""
         self._within = ""
         """The call inside which all this happens, while a nested fact is shown."""
+        self._tool = ""
+        """The node of that call."""
 
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
@@ -94,8 +103,10 @@ class StudioProjection:
                     node = self._thinking.get(item.block, UNSET)
                     self._thoughts.setdefault(item.block, []).append(item.text)
                     out.append(Thinking(content=item.text, node=node))
-                elif text := self._voices.say(item.block, item.text):
-                    out.append(Chunk(text))
+                else:
+                    self._answers.grow(item.block, item.text)
+                    if text := self._voices.say(item.block, item.text):
+                        out.append(Chunk(text))
             else:
                 _SHOW[type(item)](self, item, out)
         return out
@@ -107,6 +118,7 @@ class StudioProjection:
         self._now = Moment(item.run, item.origin.session, now.cursor, now.time)
         self._agents = {agent.name: agent for agent in reversed(item.agents)}
         self._began = self._snapshots.change(item.state)
+        self._nodes.scopes.run.query = said_as_query(item.query)
         out.append(Session(item.origin.session))
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
@@ -114,28 +126,36 @@ class StudioProjection:
         out.extend(Resume(node_id=node, timestamp=at) for node in item.resumes)
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
-        left = self._snapshots.take()
         if item.outcome in BROKEN:
             code = item.outcome if item.outcome == "incomplete" else item.code or "error"
             correlation = item.correlation or UNSET
             out.append(Error(message=ending_text(item), code=code, correlation=correlation))
             return
+        run = self._nodes.scopes.run
+        left = lay(self._snapshots.take(), run.query, run.answer.text)
+        snapshot, overlay = between(lay(self._began, run.query), left)
         out.append(
             Done(
                 total_steps=self._nodes.steps,
-                state_snapshot=StateSnapshot(self._began.state, left.state),
+                state_snapshot=snapshot,
                 state_keys=left.keys,
                 timestamp=self._now.milliseconds,
+                overlay=overlay,
                 status=status_of(item.outcome),
             )
         )
         out.append(End())
 
+    def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
+        """Note what the agents that begin from here on are asked."""
+        self._nodes.scopes.run.query = said_as_query(item.text)
+
     # -------------------------------------------------------------- nodes and state
 
     def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
         found = self._snapshots.change(item.state, item.gone)
-        frame = self._nodes.begin(item, self._now.time, found)
+        asked = self._asked.get(item.call) or Asked(item.call, NOTHING)
+        frame = self._nodes.begin(item, self._now.time, found, asked)
         if frame is not None:
             out.append(frame)
 
@@ -165,14 +185,21 @@ class StudioProjection:
         self._call_model(item.speaker, item.model_call, out)
         if item.kind == "reasoning":
             self._thinking[item.block] = item.speaker.node
+        else:
+            self._begin_answer(item)
+
+    def _begin_answer(self, item: fact.BlockBegan) -> None:
+        self._answers.begin(self._id(item.block), item.speaker, self._tool, item.model_call)
 
     def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
         if item.kind == "reasoning":
             self._thinking.pop(item.block, None)
         else:
+            self._answers.end(item.block, item.trimmed)
             out.extend(map(Chunk, self._voices.end(item.block)))
 
     def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+        self._answers.drop(item.blocks)
         thought = [self._thoughts.pop(block, None) for block in item.blocks]
         if self._voices.drop(item.blocks) or any(thought):
             out.append(
@@ -212,12 +239,14 @@ class StudioProjection:
 
     def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
-        self._calls[self._id(item.call)] = item
+        call = self._id(item.call)
+        self._calls[call] = item
+        self._asked[item.call] = self._asked[item.adk_id] = Asked(call, asked_with(item.input))
         out.append(
             ToolCall(
                 name=item.name,
                 args=safe(item.input),
-                id=self._id(item.call),
+                id=call,
                 node=item.speaker.node,
                 within=self._within or UNSET,
             )
@@ -225,7 +254,9 @@ class StudioProjection:
 
     def _result(self, item: Any, result: Raw, out: list[Frame], **about: Any) -> None:
         call, within = self._id(item.call), self._within or UNSET
-        self._calls.pop(call, None)
+        if known := self._calls.pop(call, None):
+            self._asked.pop(known.call, None)
+            self._asked.pop(known.adk_id, None)
         if call in self._unmade:  # answered all the same
             self._unmade.discard(call)
             out.append(ToolCall(name=item.name, args=_EMPTY_OBJECT, id=call, within=within))
@@ -318,12 +349,23 @@ class StudioProjection:
         """Show what an agent inside a tool does. Its words are not the answer's, its state is its own."""
         show = _SHOW_NESTED.get(type(item.fact))
         if show is not None:
-            self._within = item.call
+            self._within, self._tool = item.call, item.node
             show(self, item.fact, out)
-            self._within = ""
+            self._within = self._tool = ""
 
     def _nested_block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
         self._call_model(item.speaker, item.model_call, out)
+        if item.kind != "reasoning":
+            self._begin_answer(item)
+
+    def _nested_block_grew(self, item: fact.BlockGrew, out: list[Frame]) -> None:
+        self._answers.grow(self._id(item.block), item.text)
+
+    def _nested_block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+        self._answers.end(self._id(item.block), item.trimmed)
+
+    def _nested_blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+        self._answers.drop([self._id(block) for block in item.blocks])
 
     def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
         """The protocol has no place for it: sound, the user's own words, what a client may look up."""
@@ -346,6 +388,9 @@ _Show = Callable[[Any, Any, list[Frame]], None]
 
 _SHOW_NESTED: dict[type[Any], _Show] = {
     fact.BlockBegan: _P._nested_block_began,
+    fact.BlockGrew: _P._nested_block_grew,
+    fact.BlockEnded: _P._nested_block_ended,
+    fact.BlocksReplaced: _P._nested_blocks_replaced,
     fact.ModelCallEnded: _P._model_call_ended,
     fact.CallRequested: _P._call_requested,
     fact.CallAnswered: _P._call_answered,
@@ -366,7 +411,7 @@ _SHOW: dict[type[Any], _Show] = {
     fact.BlockEnded: _P._block_ended,
     fact.BlocksReplaced: _P._blocks_replaced,
     fact.InputTranscribed: _P._nothing,
-    fact.UserSpoke: _P._nothing,
+    fact.UserSpoke: _P._user_spoke,
     fact.CallInputGrew: _P._call_input_grew,
     fact.CallRequested: _P._call_requested,
     fact.CallDelegated: _P._nothing,

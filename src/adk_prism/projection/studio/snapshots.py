@@ -16,6 +16,9 @@ from adk_prism.facts.strict_json import repair
 
 _encode = msgspec.json.Encoder().encode
 
+QUERY, RESPONSE = "query", "response"
+_RESERVED = frozenset((QUERY, RESPONSE))
+
 
 class Snapshot(Struct, frozen=True, gc=False):
     """A state at one moment."""
@@ -23,6 +26,8 @@ class Snapshot(Struct, frozen=True, gc=False):
     state: Raw
     keys: Raw
     """Its top-level keys, as a JSON list."""
+    reserved: frozenset[str] = frozenset()
+    """Those of its keys that an overlay would use."""
 
 
 NOTHING_YET = Snapshot(Raw(b"{}"), Raw(b"[]"))
@@ -43,7 +48,7 @@ class Snapshots:
         same_keys = not gone and values.keys() <= fold.keys()
         fold.change({key: sound(value) for key, value in values.items()}, gone)
         keys = self._last.keys if same_keys else Raw(_encode(list(fold)))
-        self._last = Snapshot(fold.cut(DEPTH), keys)
+        self._last = Snapshot(fold.cut(DEPTH), keys, _RESERVED & fold.keys())
         return self._last
 
     def take(self) -> Snapshot:

@@ -1,4 +1,4 @@
-/** The run as a graph: who led to whom, how it went, and which keys of the state went along. */
+/** The run as a graph: who led to whom, how it went, and which keys of the state, of arguments and of results went along. */
 import { Background, Controls, ReactFlow, ReactFlowProvider, useReactFlow } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';

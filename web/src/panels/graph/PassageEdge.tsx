@@ -1,4 +1,4 @@
-/** A passage in the graph, and the keys of the state that went along it. */
+/** A passage in the graph, and the keys that went along it. */
 import { BaseEdge, EdgeLabelRenderer, type Edge, type EdgeProps } from '@xyflow/react';
 import { memo } from 'react';
 import type { EdgeKind } from '../../film/graph';
