@@ -42,7 +42,8 @@ class Listening:
     def before_agent(self, callback_context: CallbackContext) -> None:
         """Hear the message, once: when a question of ADK's is answered the agent starts anew with it."""
         state, invocation = callback_context.state.to_dict(), callback_context.invocation_id
-        if was_heard(state, invocation) or _only_answers(callback_context.user_content):
+        known = was_heard(state, invocation) or _has_spoken(callback_context)
+        if known or _only_answers(callback_context.user_content):
             return
         desk = self._desk(callback_context)
         heard = self._hear(_words(callback_context.user_content), desk)
@@ -106,6 +107,15 @@ class Listening:
 
     def _hear(self, text: str, desk: Desk) -> Heard:
         return Hearing(text, desk.situation, desk.answers, self._names, self._clock()).hear()
+
+
+def _has_spoken(context: CallbackContext) -> bool:
+    """Tell whether the agent has answered in this invocation: a late answer goes on with an old one.
+
+    Its message was heard at its time; others have been heard since.
+    """
+    events = reversed(context.session.events)
+    return any(e.invocation_id == context.invocation_id and e.author != "user" for e in events)
 
 
 def _only_answers(content: types.Content | None) -> bool:
