@@ -154,7 +154,7 @@ async def _conversations(
     uris = ServiceUris() if args.session else in_memory
     services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=tell)
-    if args.app not in apps.names():
+    if apps.find(args.app) is None:
         raise UsageError(f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}.")
     gate = Gate()
     conversations = Conversations(apps, Runs(log, gate, tell), gate, Chats(log), tell)

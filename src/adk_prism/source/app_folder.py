@@ -55,8 +55,12 @@ class Found(NamedTuple):
 class AppFolder:
     """The apps of one folder, as they are on disk now."""
 
-    def __init__(self, path: Path) -> None:
-        """`path` is a folder of apps, or the folder of one app."""
+    def __init__(self, path: Path, aliases: Mapping[str, str] | None = None) -> None:
+        """`path` is a folder of apps, or the folder of one app.
+
+        `aliases` are further names of apps; they are found, and not listed.
+        """
+        self._aliases = aliases or {}
         path = path.resolve()
         self._only = path.name if _is_agent_folder(path) else ""
         self.path = path.parent if self._only else path
@@ -71,10 +75,16 @@ class AppFolder:
         """Return the app of this name, if it is there and can be served."""
         if problem_of_name(name) or (self._only and name != self._only):
             return None
-        for path in (self.path / name, self.path / f"{name}.py"):
-            if _is_app(path):
-                return Found(name, path)
+        for module in (name, self._aliases.get(name, "")):
+            for path in (self.path / module, self.path / f"{module}.py"):
+                if module and _is_app(path):
+                    return Found(name, path)
         return None
+
+    def module_of(self, name: str) -> str:
+        """Return the name of the module that an app is imported by."""
+        found = self.find(name)
+        return found.path.stem if found is not None and found.path is not None else name
 
     def stamp(self, name: str) -> Stamp:
         """Return what changes when a file of the app does."""

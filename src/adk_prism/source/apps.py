@@ -40,6 +40,12 @@ from adk_prism.source.sessions import Sessions
 BUNDLED = Path(__file__).parent.parent / "apps"
 """The apps that come with the package; a folder to the loader, never imported from here."""
 
+BUNDLED_ALIASES: Mapping[str, str] = {"research_agent": "research"}
+"""Further names that a bundled app is served under: the name by which its panel's contract calls it.
+
+An alias is not listed. It is the same code with sessions of its own, as if the folder had that name.
+"""
+
 StateAllowances = Mapping[str, frozenset[str]]
 
 
@@ -80,7 +86,8 @@ class Apps:
                 f"There is no folder {str(folder)!r}. Expected a folder with one subfolder per "
                 "app, each with an agent.py that defines root_agent or app."
             )
-        served = ServedFolder(folder, services, Environments(report))
+        aliases = BUNDLED_ALIASES if agents_dir is None else {}
+        served = ServedFolder(folder, services, Environments(report), aliases)
         return cls(served, {}, report=report, allowed_state=allowed_state)
 
     @classmethod
@@ -124,6 +131,12 @@ class Apps:
     def names(self) -> list[str]:
         """Return the names of all apps, sorted, those that fail to load included. Imports nothing."""
         return [found.name for found in self.found() if not found.problem]
+
+    def find(self, name: str) -> Found | None:
+        """Return one app by its name, or by another name that it is served under. Imports nothing."""
+        if self._folder is not None:
+            return self._folder.apps.find(name)
+        return Found(name, None) if name in self._given else None
 
     def check(self, name: str) -> None:
         """Raise `NotFound` for an unknown name. Imports nothing."""

@@ -6,6 +6,7 @@ wraps a bare agent into an App named as its folder.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import invalidate_caches
 from pathlib import Path
 
@@ -23,8 +24,15 @@ from adk_prism.source.services import Services
 class ServedFolder:
     """A folder whose apps become Runners."""
 
-    def __init__(self, path: Path, services: Services, environments: Environments) -> None:
-        self.apps = AppFolder(path)
+    def __init__(
+        self,
+        path: Path,
+        services: Services,
+        environments: Environments,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """`aliases` are further names that apps are served under, each with the app's own."""
+        self.apps = AppFolder(path, aliases)
         self.services = services
         self._environments = environments
         self._loader = AgentLoader(str(path))
@@ -54,7 +62,7 @@ class ServedFolder:
 
     def forget(self, name: str) -> None:
         """Forget the modules of an app that was imported in part."""
-        self._loader.remove_agent_from_cache(name)
+        self._loader.remove_agent_from_cache(self.apps.module_of(name))
         invalidate_caches()
 
     def stamp(self, name: str) -> Stamp:
@@ -67,5 +75,5 @@ class ServedFolder:
         self._environments.compare_files((each.name, each.path) for each in apps if each.path)
 
     def _as_app(self, name: str) -> App:
-        loaded = self._loader.load_agent(name)
+        loaded = self._loader.load_agent(self.apps.module_of(name))
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)

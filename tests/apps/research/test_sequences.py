@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.apps.research.talk import Talk
@@ -178,3 +180,32 @@ async def test_the_rest_of_the_work(talk: Talk) -> None:
     assert "Duplicates removed: 0" in exported.text
     files = [each for e in exported.events for each in (e["actions"].get("artifactDelta") or {})]
     assert files == ["search-strategy.md", "prisma-counts.json"]
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "protocols" / "grounding.md"
+
+
+@pytest.mark.parametrize("by", ["words", "confirmation"])
+async def test_a_turn_is_what_its_document_says(talk: Talk, by: str) -> None:
+    """No event ends the turn; the call that waits comes before its approval; results match by id."""
+    text = " ".join(DOCUMENT.read_text(encoding="utf-8").split())
+    assert "The end of the stream is the end of the turn." in text
+    assert "The call that waits for approval is in the stream before it is approved." in text
+    planned = await talk.say(GOOD)
+    names = [call["name"] for call in planned.parts("functionCall")]
+    assert names == ["propose_search", SEARCH, "adk_request_confirmation"]
+    waiting = planned.parts("functionCall")[1]["id"]
+    unsearched = planned.parts("functionResponse")[-1]
+    assert (unsearched["id"], set(unsearched["response"])) == (waiting, {"error"})
+    found = await (talk.confirm(True) if by == "confirmation" else talk.say("ok"))
+    [result] = [each for each in found.parts("functionResponse") if "papers" in each["response"]]
+    assert (result["id"] == waiting) == (by == "confirmation")
+    assert found.calls == ([] if by == "confirmation" else [SEARCH])
+    for turn in talk.turns:
+        assert not any(event.get("turnComplete") for event in turn.events)
+    assert any(waiting_ids(event) for event in planned.events)
+
+
+def waiting_ids(event: dict[str, Any]) -> list[str]:
+    """Return the ids of calls that an event says are waited for."""
+    return list(event.get("longRunningToolIds") or ())

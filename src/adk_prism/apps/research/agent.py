@@ -58,6 +58,7 @@ def research_app(
         model=model_from_environment(offline),
         tools=[*toolbox.tools()],
         before_agent_callback=listening.before_agent,
+        after_agent_callback=listening.after_agent,
         before_tool_callback=listening.before_tool,
         after_tool_callback=listening.after_tool,
     )

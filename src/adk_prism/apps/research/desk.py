@@ -10,17 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from google.adk.sessions.state import State
+from msgspec import ValidationError, convert, structs
 
 from adk_prism.apps.research.databases.paper import Paper, identity
 from adk_prism.grounding import (
     GroundingBox,
     PanelAnswers,
+    SearchFailure,
     SearchReceipt,
     key,
     read,
     value_of,
 )
 
+OFFERED = "research:offered"
+"""State key of the last search's failure while a plan has its place in the box: its remedies still count."""
 PAPERS = "research:papers:"
 """How the keys of the papers begin; the number of the receipt follows."""
 
@@ -35,6 +39,22 @@ class Desk:
         self.answers: PanelAnswers = found.answers()
         self.unreadable = [each.key for each in found.unreadable]
         """Keys whose values are not what the contract says."""
+
+    @property
+    def failure(self) -> SearchFailure | None:
+        """Return why the last search failed, also while a plan waits; None if it did not fail."""
+        if self.box.last_search_failure is not None:
+            return self.box.last_search_failure
+        kept = self._state.get(OFFERED)
+        try:
+            return convert(kept, SearchFailure) if kept is not None else None
+        except ValidationError:  # A client wrote it; what nobody can read offers nothing.
+            return None
+
+    @property
+    def situation(self) -> GroundingBox:
+        """Return the box with that failure."""
+        return structs.replace(self.box, last_search_failure=self.failure)
 
     def papers(self) -> list[dict[str, Any]]:
         """Return every paper once, in the order of the receipts."""
@@ -58,6 +78,12 @@ def write(state: State, values: Mapping[str, Any]) -> None:
         full = key(name)
         if value is not None or state.get(full) is not None:
             state[full] = value
+
+
+def offer(state: State, failure: SearchFailure | None) -> None:
+    """Keep a failure's remedies on offer beside the box, or none."""
+    if failure is not None or state.get(OFFERED) is not None:
+        state[OFFERED] = value_of(failure) if failure is not None else None
 
 
 def record(state: State, desk: Desk, receipt: SearchReceipt, news: Sequence[Paper]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from adk_prism.apps.research.desk import Desk
 from adk_prism.apps.research.hearing.hearing import Heard
 from adk_prism.apps.research.searching import call_of
+from adk_prism.apps.research.writing.plans import cost_text, spent_text
 
 HEARD = "research:heard"
 """State key of what was heard. It is the session's, so that a run that goes on after an answer, or
@@ -38,12 +39,16 @@ def was_heard(state: Mapping[str, Any], invocation: str) -> bool:
 
 def directive_line(state: Mapping[str, Any]) -> str:
     """Return the line of the instruction."""
-    box = Desk(state).box
+    box = Desk(state).situation
     plan = box.pending_search_plan
     heard = {name: each for name, each in state.get(HEARD, {}).items() if name != "invocation"}
     told: dict[str, Any] = {"heard": heard}
     if plan is not None:
-        told |= {"pending_call": call_of(plan), "approval": state.get("grounding:user_approval")}
+        told |= {
+            "pending_call": call_of(plan),
+            "approval": state.get("grounding:user_approval"),
+            "cost": cost_text(plan),
+        }
     if box.last_search_failure is not None:
         told["remedies"] = [each.name for each in box.last_search_failure.actions]
     told |= {
@@ -51,6 +56,8 @@ def directive_line(state: Mapping[str, Any]) -> str:
         "papers_found": box.papers_found,
         "searches": len(box.search_history),
     }
+    if box.search_history:
+        told["last_cost"] = spent_text(box.search_history[-1])
     return _MARK + json.dumps(told, ensure_ascii=False)
 
 

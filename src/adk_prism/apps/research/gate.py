@@ -52,9 +52,16 @@ def is_approved(desk: Desk, tool: str, query: Query) -> bool:
     return desk.answers.user_approval in ("ok", "short_run") and is_planned(desk, tool, query)
 
 
-def grant(desk: Desk, query: Query, confirmation: ToolConfirmation | None) -> Grant | Refusal:
+def grant(
+    desk: Desk, tool: str, query: Query, confirmation: ToolConfirmation | None
+) -> Grant | Refusal:
     """Return what a call that came this far may do."""
     approval = desk.answers.user_approval
+    if confirmation is not None and not is_planned(desk, tool, query):
+        return Refusal(
+            "This plan no longer waits: it was answered in another way, or another plan took its "
+            "place. Nothing was searched."
+        )
     if confirmation is not None and approval in ("cancel", "modify"):
         return Refusal(
             f"The plan was confirmed, but the panel says {approval!r}; nothing was searched."

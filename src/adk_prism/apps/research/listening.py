@@ -16,8 +16,11 @@ from google.genai import types
 
 from adk_prism.apps.research.desk import Desk, write
 from adk_prism.apps.research.directive import HEARD, heard_value, shown_value, was_heard
+from adk_prism.apps.research.gate import is_planned
 from adk_prism.apps.research.hearing.hearing import Heard, Hearing, cancelled
+from adk_prism.apps.research.planning.arguments import called_query
 from adk_prism.apps.research.searching import Clock
+from adk_prism.apps.research.steps import settled
 from adk_prism.apps.research.toolbox import Toolbox
 from adk_prism.grounding import PANEL_KEYS, value_of
 
@@ -39,7 +42,8 @@ class Listening:
     def before_agent(self, callback_context: CallbackContext) -> None:
         """Hear the message, once: when a question of ADK's is answered the agent starts anew with it."""
         state, invocation = callback_context.state.to_dict(), callback_context.invocation_id
-        if was_heard(state, invocation):
+        known = was_heard(state, invocation) or _has_spoken(callback_context)
+        if known or _only_answers(callback_context.user_content):
             return
         desk = self._desk(callback_context)
         heard = self._hear(_words(callback_context.user_content), desk)
@@ -68,13 +72,20 @@ class Listening:
         self, tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any
     ) -> None:
         """Leave what is left to do: to show the answer, or, after a denial, what its reason says."""
-        del args, tool_response  # which ADK gives by name
+        del tool_response  # which ADK gives by name
         confirmation = tool_context.tool_confirmation
         if confirmation is None or confirmation.confirmed or not self._searches(tool.name):
             if not tool_context.actions.requested_tool_confirmations:
                 tool_context.state[HEARD] = shown_value(tool_context.invocation_id)
             return
-        heard = self._after_denial(Desk(tool_context.state.to_dict()), confirmation.payload)
+        desk = Desk(tool_context.state.to_dict())
+        if is_planned(desk, tool.name, called_query(args)):
+            heard = self._after_denial(desk, confirmation.payload)
+        else:
+            # A late denial is none of the plan that waits by now.
+            heard = Heard(
+                "nothing_pending", writes={"next_action": value_of(settled(desk.situation))}
+            )
         write(tool_context.state, heard.writes)
         tool_context.state[HEARD] = heard_value(heard, tool_context.invocation_id)
 
@@ -86,10 +97,31 @@ class Listening:
             heard = self._hear(reason, desk)
             if heard.do in _GO_ON and heard.writes.get("user_approval") != "ok":
                 return heard
-        return cancelled(plan, self._clock())
+        return cancelled(desk.situation, self._clock())
+
+    def after_agent(self, callback_context: CallbackContext) -> None:
+        """At the end of a turn nobody is at work: a step that was the agent's and did not happen is gone."""
+        box = Desk(callback_context.state.to_dict()).situation
+        if box.next_action is not None and box.next_action.owner == "agent":
+            write(callback_context.state, {"next_action": value_of(settled(box))})
 
     def _hear(self, text: str, desk: Desk) -> Heard:
-        return Hearing(text, desk.box, desk.answers, self._names, self._clock()).hear()
+        return Hearing(text, desk.situation, desk.answers, self._names, self._clock()).hear()
+
+
+def _has_spoken(context: CallbackContext) -> bool:
+    """Tell whether the agent has answered in this invocation: a late answer goes on with an old one.
+
+    Its message was heard at its time; others have been heard since.
+    """
+    events = reversed(context.session.events)
+    return any(e.invocation_id == context.invocation_id and e.author != "user" for e in events)
+
+
+def _only_answers(content: types.Content | None) -> bool:
+    """Tell whether a message has no words and answers what was asked: there is nothing to hear in it."""
+    parts = content.parts or [] if content is not None else []
+    return any(part.function_response for part in parts) and not _words(content).strip()
 
 
 def _words(content: types.Content | None) -> str:

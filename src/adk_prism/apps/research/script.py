@@ -29,6 +29,10 @@ _SAYINGS = {
     "cancelled": "The search is cancelled; nothing was searched. What would you like to do next?",
     "nothing_pending": "There is no search plan that waits for an answer. Ask a question to get one.",
     "no_question": "There is no question in this message. Say what the papers are to be about.",
+    "remark": (
+        "I took that as a remark, not as a question: the research question is as it was. "
+        "Ask the next question, or say **synthesise**, **validate** or **export**."
+    ),
     "help": HELP,
 }
 _ERRANDS = {
@@ -69,11 +73,12 @@ def _saying(do: str, told: dict[str, Any]) -> str:
         chosen = str(told["heard"].get("chosen", ""))
         offered = told.get("remedies") or []
         known = "; ".join(f"{number}. {name}" for number, name in enumerate(offered, 1))
-        return f"There is no remedy {chosen!r} on offer. " + (
-            f"There are: {known}."
-            if known
-            else "No remedy is offered: the last search did not fail."
-        )
+        there = f"There are: {known}." if known else "None is offered at the moment."
+        return f"There is no remedy {chosen!r} on offer. {there}"
+    if do == "cost":
+        return _cost(told)
+    if do == "cancelled" and told.get("remedies"):
+        return f"{_SAYINGS[do]} The remedies of the last search are on offer again."
     if do == "continue":
         found, searches = told.get("papers_found", 0), told.get("searches", 0)
         return (
@@ -83,6 +88,14 @@ def _saying(do: str, told: dict[str, Any]) -> str:
             else HELP
         )
     return _SAYINGS[do]
+
+
+def _cost(told: dict[str, Any]) -> str:
+    """Say what the plan that waits would cost; without one, what the last search has cost."""
+    if told.get("cost"):
+        return f"The plan that waits would cost this. {told['cost']} {OPTIONS}"
+    spent = f" The last search: {told['last_cost']}." if told.get("last_cost") else ""
+    return f"No plan waits, so nothing would be asked.{spent} Every plan says what it costs."
 
 
 def _search(told: dict[str, Any], *, short: bool) -> Call:

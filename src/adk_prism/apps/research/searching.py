@@ -19,13 +19,14 @@ from adk_prism.apps.research.databases.outcome import Outcome
 from adk_prism.apps.research.databases.paper import Paper
 from adk_prism.apps.research.databases.query import Query, filters_of
 from adk_prism.apps.research.databases.search import search
-from adk_prism.apps.research.desk import Desk, record, shown, write
+from adk_prism.apps.research.desk import Desk, offer, record, shown, write
 from adk_prism.apps.research.failures import cautions, classify
 from adk_prism.apps.research.gate import Grant
 from adk_prism.apps.research.planning import filters as panel
 from adk_prism.apps.research.planning.planner import Planner
 from adk_prism.apps.research.planning.reach import Reach
 from adk_prism.apps.research.writing.help import as_state, help_text
+from adk_prism.apps.research.writing.questions import after_search
 from adk_prism.apps.research.writing.receipts import breakdown, receipt_text
 from adk_prism.grounding import NextAction, SearchFailure, SearchPlan, SearchReceipt, value_of
 
@@ -66,6 +67,8 @@ class Searching:
         made = self._made(Desk(state.to_dict()), began, database, asked, given, outcome)
         record(state, made.desk, made.receipt, made.news)
         write(state, made.box)
+        offer(state, None)
+        after_search(state, made.receipt, made.failure, began)
         return made.answer(Desk(state.to_dict()).box.papers_found)
 
     def _made(

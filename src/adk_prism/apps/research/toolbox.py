@@ -18,14 +18,18 @@ from msgspec import structs
 from adk_prism.apps.research.databases.clock import Clock as Timer
 from adk_prism.apps.research.databases.database import AnyDatabase
 from adk_prism.apps.research.databases.query import Query, mended
-from adk_prism.apps.research.desk import Desk, write
+from adk_prism.apps.research.databases.registry import NAMES
+from adk_prism.apps.research.desk import Desk, offer, write
 from adk_prism.apps.research.gate import Refusal, grant, is_approved
 from adk_prism.apps.research.planning.arguments import as_query, called_query
 from adk_prism.apps.research.planning.filters import with_filters
 from adk_prism.apps.research.planning.planner import FULL_RUN, Planner, Unplannable, Wish
 from adk_prism.apps.research.planning.reach import Reach
 from adk_prism.apps.research.searching import Clock, Searching, call_of
+from adk_prism.apps.research.steps import approve, export, settled, validate
+from adk_prism.apps.research.writing.help import not_offered
 from adk_prism.apps.research.writing.plans import plan_text
+from adk_prism.apps.research.writing.questions import not_asked
 from adk_prism.apps.research.writing.strategy import prisma, strategy
 from adk_prism.apps.research.writing.synthesis import synthesis
 from adk_prism.apps.research.writing.validation import check_counts, validation_text
@@ -45,7 +49,7 @@ class Toolbox:
         self._databases = databases
         self._reach = reach
         self._clock = clock
-        self._planner = Planner(reach)
+        self._planner = Planner(reach, NAMES, clock)
         self._searching = Searching(reach, self._planner, databases, clock, timer)
 
     def tools(self) -> list[BaseTool]:
@@ -94,11 +98,12 @@ class Toolbox:
     ) -> dict[str, Any]:
         """Plan the remedy of that name, one of those that the last failure offers."""
         desk = Desk(tool_context.state.to_dict())
-        failure = desk.box.last_search_failure
+        failure = desk.failure
         offered = {each.name: each for each in failure.actions} if failure else {}
         action = offered.get(name)
         if action is None:
-            write(tool_context.state, {"selected_remedy": None})
+            step = value_of(settled(desk.situation))
+            write(tool_context.state, {"selected_remedy": None, "next_action": step})
             return {"status": "refused", "text": not_offered(name, list(offered.values()))}
         write(tool_context.state, {"selected_remedy": None, "remedy_context": None})
         return self._propose(self._remedy(desk, action, context or {}), tool_context)
@@ -124,11 +129,15 @@ class Toolbox:
         try:
             plan = self._planner.plan(wish, desk.box)
         except Unplannable as problem:
-            ask = NextAction(owner="researcher", action="provide_query", target="query", due="now")
-            write(context.state, {"next_action": value_of(ask), "user_approval": None})
+            write(
+                context.state, {"next_action": value_of(_to_provide(desk)), "user_approval": None}
+            )
             text = f"No search can be made of this. {problem} Say what the papers are to be about."
             return {"status": "refused", "text": text}
-        put_plan(context.state, plan)
+        put_plan(context.state, desk, plan)
+        wanted = self._planner.wanted(wish, desk.box)
+        if wanted and not self._reach.is_enabled(wanted):
+            not_asked(context.state, self._databases[wanted].label, plan.query)
         return {
             "status": "proposed",
             "plan": value_of(plan),
@@ -156,7 +165,12 @@ class Toolbox:
             limit: int = FULL_RUN,
         ) -> dict[str, Any]:
             asked = as_query(query, since, until, fields, kinds, limit)
-            given = grant(Desk(tool_context.state.to_dict()), asked, tool_context.tool_confirmation)
+            given = grant(
+                Desk(tool_context.state.to_dict()),
+                database.tool,
+                asked,
+                tool_context.tool_confirmation,
+            )
             if isinstance(given, Refusal):
                 return {"error": given.why}
             return await self._searching.run(tool_context.state, database, asked, given)
@@ -192,7 +206,7 @@ class Toolbox:
         if desk.box.pending_search_plan is None or call_of(desk.box.pending_search_plan) != call_of(
             plan
         ):
-            put_plan(context.state, plan)
+            put_plan(context.state, desk, plan)
         return None
 
     # ------------------------------------------------------------------ after searching
@@ -208,13 +222,11 @@ class Toolbox:
         desk = Desk(tool_context.state.to_dict())
         papers = desk.papers()
         if not papers:
+            write(tool_context.state, _step_after(desk, settled(desk.situation)))
             return {
                 "text": "Nothing has been found yet, so there is nothing to synthesise. Ask a question."
             }
-        write(tool_context.state, {"stage": "synthesis"})
-        if desk.box.pending_search_plan is None:
-            step = NextAction(owner="researcher", action="validate", target="the synthesis")
-            write(tool_context.state, {"next_action": value_of(step)})
+        write(tool_context.state, {"stage": "synthesis"} | _step_after(desk, validate()))
         citations = [
             Citation(str(p.get("venue") or "paper"), str(p["title"]), uri=str(p.get("url") or ""))
             for p in papers
@@ -229,14 +241,17 @@ class Toolbox:
     def validate_findings(self, tool_context: ToolContext) -> dict[str, Any]:
         """Check that the counts in the grounding box add up with the receipts and the papers."""
         desk = Desk(tool_context.state.to_dict())
-        write(tool_context.state, {"stage": "validation"})
-        checks = check_counts(desk.box, desk.papers())
+        papers = desk.papers()
+        after = export() if papers else settled(desk.situation)
+        write(tool_context.state, {"stage": "validation"} | _step_after(desk, after))
+        checks = check_counts(desk.box, papers)
         return {"valid": all(each.right for each in checks), "text": validation_text(checks)}
 
     async def export_search_strategy(self, tool_context: ToolContext) -> dict[str, Any]:
         """Write the search strategy as Markdown and its PRISMA-style counts, as two files."""
         desk = Desk(tool_context.state.to_dict())
         papers = desk.papers()
+        write(tool_context.state, _step_after(desk, settled(desk.situation)))
         text = strategy(desk.box, papers, self._clock().isoformat(timespec="seconds"))
         counts = prisma(desk.box, papers)
         files = (
@@ -250,27 +265,33 @@ class Toolbox:
         return {"files": saved, "counts": counts, "text": text}
 
 
-def put_plan(state: Any, plan: SearchPlan) -> None:
-    """Put a plan before the researcher; an approval of another one does not count for it."""
-    waits = NextAction(owner="researcher", action="approve_search", target=plan.database, due="now")
+def _to_provide(desk: Desk) -> NextAction:
+    """Return the step after words that no plan could be made of: an earlier plan still waits."""
+    if desk.box.pending_search_plan is not None:
+        return settled(desk.situation)
+    return NextAction(owner="researcher", action="provide_query", target="query", due="now")
+
+
+def _step_after(desk: Desk, step: NextAction) -> dict[str, Any]:
+    """Return the next step as the box keeps it; a plan that waits comes before any other."""
+    waits = desk.box.pending_search_plan is not None
+    return {"next_action": value_of(settled(desk.situation) if waits else step)}
+
+
+def put_plan(state: Any, desk: Desk, plan: SearchPlan) -> None:
+    """Put a plan before the researcher; an approval of another one does not count for it.
+
+    The help of the last search makes room for it, and is back if the plan is cancelled.
+    """
+    offer(state, desk.failure)
     write(
         state,
         {
             "pending_search_plan": value_of(plan),
             "current_filters": plan.filters,
-            "next_action": value_of(waits),
+            "next_action": value_of(approve(plan)),
             "last_search_failure": None,
             "user_approval": None,
             "preview_mode": False,
         },
     )
-
-
-def not_offered(name: str, offered: list[RemedyAction]) -> str:
-    """Say that a remedy is not on offer, and which are."""
-    if not offered:
-        return (
-            f"There is no remedy {name[:60]!r}: the last search did not fail, so none is offered."
-        )
-    known = "; ".join(f"{n}. {each.name}: {each.label}" for n, each in enumerate(offered, 1))
-    return f"There is no remedy {name[:60]!r} on offer. There are: {known}."

@@ -93,11 +93,10 @@ class _Catalogue:
         """Load an app and return what it is, or the error that keeps it from being loaded."""
         with suppress(AppFailed):  # Its entry has the error.
             await self._context.apps.load(app_name)
-        entries = await asyncio.to_thread(self._entries)
-        for entry in entries:
-            if entry["name"] == app_name:
-                return self._told(request, entry)
-        raise NotFound(f"There is no app {app_name!r}.")
+        found = self._context.apps.find(app_name)
+        if found is None:
+            raise NotFound(f"There is no app {app_name!r}.")
+        return self._told(request, await asyncio.to_thread(self._entry, found))
 
     def _entries(self) -> list[dict[str, Any]]:
         """Read the folder. In a thread: which model an agent would use may import a library."""
@@ -157,7 +156,8 @@ class _Catalogue:
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:
         """Return when sessions were last changed, whoever did it."""
         served = self._context.apps.names()
-        names = [app] if app in served else served[:MOST_APPS] if not app else []
+        named = self._context.apps.find(app) is not None
+        names = [app] if named else served[:MOST_APPS] if not app else []
         found: dict[Origin, float] = {}
         for name in names:
             for session in await self._context.apps.sessions(name).list(name, user):

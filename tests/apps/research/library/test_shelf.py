@@ -69,6 +69,31 @@ def test_rows_checked_against_a_record_agree_with_it(service: str, mark: str) ->
         assert (row.doi or row.arxiv, row.title, int(row.year), authors) in known, row
 
 
+def test_authors_and_citations_are_there_wherever_a_record_has_them() -> None:
+    """In the file, and in the paper that a search returns; a count is one that a service gave."""
+    services = ("pubmed", "arxiv", "crossref", "openalex", "semantic_scholar")
+    records = [paper for service in services for paper in _recorded(service)]
+    authors = {key for paper in records if paper.authors for key in _ids(paper)}
+    counts: dict[str, set[int]] = {}
+    for paper in records:
+        if paper.citations is not None:
+            for key in _ids(paper):
+                counts.setdefault(key, set()).add(paper.citations)
+    counted = 0
+    for row in ROWS:
+        paper = row.paper()
+        known = {count for key in _ids(paper) for count in counts.get(key, ())}
+        assert paper.authors or authors.isdisjoint(_ids(paper)), row
+        assert paper.citations in known if known else paper.citations is None, row
+        counted += paper.citations is not None
+    assert counted >= 300
+
+
+def _ids(paper: Paper) -> list[str]:
+    """Return the paper's plain DOI and arXiv id, as far as it has them."""
+    return [each for each in (plain_doi(paper.doi), plain_arxiv(paper.arxiv)) if each]
+
+
 def _recorded(service: str) -> list[Paper]:
     database = adapter(service)
     found: list[Paper] = []

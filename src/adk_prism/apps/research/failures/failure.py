@@ -30,6 +30,7 @@ ActionKind = Literal[
     "short_run",
     "retry",
     "work_offline",
+    "other_subject",
 ]
 
 
@@ -55,6 +56,13 @@ class Remedies:
     primary: Action | None
     fallback: Action | None
     ask_researcher: str
+    more: tuple[Action, ...] = ()
+    """Further searches to choose from."""
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """Return all of them, the best first."""
+        return tuple(e for e in (self.primary, self.fallback, *self.more) if e is not None)
 
 
 @dataclass(frozen=True, slots=True)

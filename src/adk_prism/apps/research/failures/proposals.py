@@ -25,29 +25,30 @@ from .thesaurus import Concept, spoken
 SHORT_RUN = 10
 _FEWER_WORDS = 8
 _YEARS_BACK = 5
-_OFFLINE = "sample_library"
+OFFLINE = "sample_library"
+"""Key of the database that is always there."""
 
 
 def retry(case: Case, numbers: Numbers) -> Iterator[Action]:
     """The same again, after the time that the service asked for."""
     wait = float(numbers.get("retry_after_s", 1.0))
     label = f"Try {case.database.label} again" + (f" in {wait:.0f} s" if wait > 1 else "")
-    yield replace(_action(case, "retry", label, case.query, measured=False), after=wait)
+    yield replace(action_of(case, "retry", label, case.query, measured=False), after=wait)
 
 
 def offline(case: Case, numbers: Numbers) -> Iterator[Action]:
     """The sample library, which needs no network; never passed off as anything else."""
-    library = case.databases.get(_OFFLINE)
+    library = case.databases.get(OFFLINE)
     if library is not None and library.key != case.database.key:
         label = f"Search the {library.label} (offline)"
-        yield _action(case, "work_offline", label, case.query, library)
+        yield action_of(case, "work_offline", label, case.query, library)
 
 
 def halved(case: Case, numbers: Numbers) -> Iterator[Action]:
     """Half as many papers at a time."""
     smaller = replace(case.query, limit=max(1, case.query.limit // 2))
     label = f"Ask {case.database.label} for {smaller.limit} papers only"
-    yield _action(case, "retry", label, smaller, measured=False)
+    yield action_of(case, "retry", label, smaller, measured=False)
 
 
 def elsewhere(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -55,13 +56,15 @@ def elsewhere(case: Case, numbers: Numbers) -> Iterator[Action]:
     counts = case.elsewhere()
     fields = [concept.field for concept in case.concepts if concept.field]
     keys = sorted(
-        (key for key in case.databases if key not in (case.database.key, _OFFLINE)),
+        (key for key in case.databases if key not in (case.database.key, OFFLINE)),
         key=lambda key: (-counts.get(key, 0), *_rank(case, case.databases[key], fields)),
     )
     for key in keys:
         other = case.databases[key]
         known = f", which has {counts[key]}" if counts.get(key) else f": {other.profile.about}"
-        yield _action(case, "different_database", f"Search {other.label}{known}", case.query, other)
+        yield action_of(
+            case, "different_database", f"Search {other.label}{known}", case.query, other
+        )
 
 
 def _rank(case: Case, other: AnyDatabase, fields: list[str]) -> tuple[int, int, int]:
@@ -85,7 +88,7 @@ def mended_query(case: Case, numbers: Numbers) -> Iterator[Action]:
         until=years[1] if ordered else case.query.until,
     )
     if query.text and query != case.query and not lint(query):
-        yield _action(case, "fix_query", f"Mend the query: {query.text}", query)
+        yield action_of(case, "fix_query", f"Mend the query: {query.text}", query)
 
 
 def plain_words(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -94,7 +97,7 @@ def plain_words(case: Case, numbers: Numbers) -> Iterator[Action]:
     kept = [word for word in words if len(word) < 40][:_FEWER_WORDS]
     query = Query(" ".join(kept), limit=min(max(case.query.limit, 1), 50))
     if kept and not lint(query):
-        yield _action(case, "broaden_query", f"Search for the plain words: {query.text}", query)
+        yield action_of(case, "broaden_query", f"Search for the plain words: {query.text}", query)
 
 
 def synonyms(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -107,7 +110,7 @@ def synonyms(case: Case, numbers: Numbers) -> Iterator[Action]:
         widened = [_widened(case, each) if each in chosen else each for each in concepts]
         if widened != list(concepts):
             text = spoken(widened)
-            yield _action(
+            yield action_of(
                 case, "try_synonyms", f"Try synonyms: {text}", replace(case.query, text=text)
             )
 
@@ -129,7 +132,7 @@ def _scarcest_first(concepts: tuple[Concept, ...], numbers: Numbers) -> list[Con
 
 def respelt(case: Case, numbers: Numbers) -> Iterator[Action]:
     """Words that are in no title, as the nearest word that is."""
-    library = case.databases.get(_OFFLINE)
+    library = case.databases.get(OFFLINE)
     known = getattr(library, "words", None)
     if not known:
         return
@@ -141,7 +144,7 @@ def respelt(case: Case, numbers: Numbers) -> Iterator[Action]:
         if near:
             text = _replaced(text, word, near[0])
     if text != case.query.text:
-        yield _action(case, "fix_query", f"Did you mean: {text}", replace(case.query, text=text))
+        yield action_of(case, "fix_query", f"Did you mean: {text}", replace(case.query, text=text))
 
 
 def _replaced(text: str, word: str, by: str) -> str:
@@ -169,7 +172,7 @@ def without_filter(case: Case, numbers: Numbers) -> Iterator[Action]:
 
 def _dropping(case: Case, name: str, query: Query) -> Action:
     gone = [text for text in filters_of(case.query) if text not in filters_of(query)]
-    action = _action(case, "broaden_query", f"Drop the filter on {name}", query)
+    action = action_of(case, "broaden_query", f"Drop the filter on {name}", query)
     # Without a free count, a probe may have told.
     probed = [case.probes.without[text] for text in gone if text in case.probes.without]
     return replace(action, count=max(probed)) if action.count is None and probed else action
@@ -179,10 +182,10 @@ def relaxed_years(case: Case, numbers: Numbers) -> Iterator[Action]:
     """Some years more, then all."""
     if case.query.since is not None:
         earlier = replace(case.query, since=case.query.since - _YEARS_BACK)
-        yield _action(case, "broaden_query", f"Go back to {earlier.since}", earlier)
+        yield action_of(case, "broaden_query", f"Go back to {earlier.since}", earlier)
     if case.query.since is not None or case.query.until is not None:
         query = replace(case.query, since=None, until=None)
-        yield _action(case, "broaden_query", "Search all years", query)
+        yield action_of(case, "broaden_query", "Search all years", query)
 
 
 def without_concept(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -190,7 +193,7 @@ def without_concept(case: Case, numbers: Numbers) -> Iterator[Action]:
     for concept in _scarcest_first(case.concepts, numbers):
         query = case.without_concept(concept)
         if query is not None:
-            yield _action(case, "broaden_query", f'Leave out "{concept.text}"', query)
+            yield action_of(case, "broaden_query", f'Leave out "{concept.text}"', query)
 
 
 def narrowed(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -199,7 +202,7 @@ def narrowed(case: Case, numbers: Numbers) -> Iterator[Action]:
     target = case.expected[1] if case.expected else min(case.database.cap, 100)
     found = []
     for label, query, share in _facets(case.query, papers):
-        action = _action(case, "narrow_query", label, query)
+        action = action_of(case, "narrow_query", label, query)
         predicted = round(case.count * share) if action.count is None else action.count
         if 0 < predicted < case.count:
             about = "" if action.count is not None else f" (about {predicted} papers)"
@@ -228,7 +231,7 @@ def _facets(query: Query, papers: tuple[Paper, ...]) -> Iterator[tuple[str, Quer
 def short_run(case: Case, numbers: Numbers) -> Iterator[Action]:
     """The best few alone."""
     query = replace(case.query, limit=SHORT_RUN)
-    yield _action(case, "short_run", f"Look at the best {SHORT_RUN}", query, measured=False)
+    yield action_of(case, "short_run", f"Look at the best {SHORT_RUN}", query, measured=False)
 
 
 def one_meaning(case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -240,19 +243,19 @@ def one_meaning(case: Case, numbers: Numbers) -> Iterator[Action]:
         quoted = " OR ".join(f'"{mark}"' if " " in mark else mark for mark in marks)
         text = f"{case.query.text} ({quoted})" if len(marks) > 1 else f"{case.query.text} {quoted}"
         label = f'"{numbers["term"]}" as in {name}'
-        yield _action(case, "choose_meaning", label, replace(case.query, text=text))
+        yield action_of(case, "choose_meaning", label, replace(case.query, text=text))
 
 
 def open_elsewhere(case: Case, numbers: Numbers) -> Iterator[Action]:
     """Preprints, which anyone can read."""
     preprints = case.databases.get("arxiv")
     if preprints is not None and preprints.key != case.database.key:
-        yield _action(
+        yield action_of(
             case, "different_database", "Look for preprints on arXiv", case.query, preprints
         )
 
 
-def _action(
+def action_of(
     case: Case,
     kind: ActionKind,
     label: str,
@@ -261,6 +264,7 @@ def _action(
     *,
     measured: bool = True,
 ) -> Action:
+    """Return a search as a remedy, in this database or another, with its count where that is free."""
     where = database or case.database
     count = case.measure(query, where) if measured and not lint(query) else None
     if count is not None and isinstance(where, LocalDatabase):

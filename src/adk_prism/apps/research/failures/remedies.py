@@ -2,12 +2,13 @@
 
 Each proposal yields searches that can be run as they are. Where counting is free, a search that would
 find nothing (or no more than now) is not proposed. The first is the primary remedy, the next one of
-another kind the fallback.
+another kind the fallback; a few more follow. No failure is left without any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
 from adk_prism.apps.research.databases.query import lint
 
@@ -31,17 +32,26 @@ from .proposals import (
     without_concept,
     without_filter,
 )
+from .subqueries import parts, subjects
 
 Proposal = Callable[[Case, Numbers], Iterator[Action]]
 
 _PROPOSALS: Mapping[FailureType, tuple[Proposal, ...]] = {
-    "network_error": (offline, retry, elsewhere),
-    "timeout": (halved, elsewhere, offline),
-    "rate_limited": (retry, elsewhere, offline),
-    "auth_failed": (elsewhere, offline),
-    "malformed_query": (mended_query, plain_words, elsewhere),
-    "service_error": (retry, elsewhere, offline),
-    "empty_results": (without_filter, respelt, synonyms, without_concept, elsewhere),
+    "network_error": (offline, retry, elsewhere, parts),
+    "timeout": (halved, elsewhere, offline, parts),
+    "rate_limited": (retry, elsewhere, offline, parts),
+    "auth_failed": (elsewhere, offline, parts),
+    "malformed_query": (mended_query, plain_words, elsewhere, offline, parts),
+    "service_error": (retry, elsewhere, offline, parts),
+    "empty_results": (
+        without_filter,
+        respelt,
+        synonyms,
+        without_concept,
+        elsewhere,
+        offline,
+        parts,
+    ),
     "database_coverage_gap": (synonyms, elsewhere, without_concept, relaxed_years),
     "ambiguous_terminology": (one_meaning, narrowed),
     "too_few_results": (
@@ -51,11 +61,28 @@ _PROPOSALS: Mapping[FailureType, tuple[Proposal, ...]] = {
         without_filter,
         without_concept,
         elsewhere,
+        parts,
     ),
     "query_too_broad": (narrowed, short_run),
     "access_restricted": (open_elsewhere, elsewhere),
     "inconsistent_results": (retry, elsewhere),
 }
+MOST_OFFERED = 4
+"""Searches to choose from: more are a list to read, not help."""
+_MOST_LOOKED_AT = 24
+# Where nothing was found, or nobody answered, the researcher may want to try several things.
+_WITH_MORE = frozenset(
+    {
+        "network_error",
+        "timeout",
+        "rate_limited",
+        "auth_failed",
+        "malformed_query",
+        "service_error",
+        "empty_results",
+        "too_few_results",
+    }
+)
 # Remedies that change what was found have to find something else than now.
 _MUST_HELP = frozenset({"empty_results", "database_coverage_gap", "too_few_results"})
 _QUESTIONS: Mapping[FailureType, str] = {
@@ -77,14 +104,15 @@ _QUESTIONS: Mapping[FailureType, str] = {
 
 def remedies_for(name: FailureType, case: Case, numbers: Numbers) -> Remedies:
     """Return the remedies of a failure; those that nothing could be found for are None."""
-    chosen: list[Action] = []
-    for action in _actions(name, case, numbers):
-        if all(action.kind != known.kind or name == "ambiguous_terminology" for known in chosen):
-            chosen.append(action)
-        if len(chosen) == 2:
-            break
-    primary, fallback = (*chosen, None, None)[:2]
-    return Remedies(primary, fallback, _question(name, case, numbers))
+    offered = list(islice(_actions(name, case, numbers), _MOST_LOOKED_AT))
+    offered = offered or list(subjects(case, numbers))
+    primary = offered[0] if offered else None
+    others = offered[1:]
+    another = [e for e in others if primary is not None and e.kind != primary.kind]
+    fallback = next(iter(others if name == "ambiguous_terminology" else another), None)
+    left = [each for each in others if each is not fallback]
+    more = tuple(left[: MOST_OFFERED - 2]) if name in _WITH_MORE else ()
+    return Remedies(primary, fallback, _question(name, case, numbers), more)
 
 
 def _actions(name: FailureType, case: Case, numbers: Numbers) -> Iterator[Action]:
@@ -93,6 +121,7 @@ def _actions(name: FailureType, case: Case, numbers: Numbers) -> Iterator[Action
         for action in proposal(case, numbers):
             same = (action.database, action.query) in tried and action.kind != "retry"
             useless = name in _MUST_HELP and action.count is not None and action.count <= case.count
+            useless = useless or action.count == 0
             if not (same or useless or lint(action.query)):
                 tried.add((action.database, action.query))
                 yield action

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from adk_prism.apps.research.databases.kinds import kind_named
+from adk_prism.apps.research.databases.query import Query
 
 _YEAR = r"((?:1[5-9]|20)\d\d)"
 
@@ -152,6 +153,26 @@ def _read(text: str, year: int, databases: Mapping[str, str], patterns: _Pattern
         text = pattern.sub(" ", text)
     changes.rest = _tidy(text)
     return changes
+
+
+def changed_query(query: Query, changes: Changes, *, takes_rest: bool) -> Query:
+    """Return a query with the changes; its words may be replaced by those that were left over."""
+    text = changes.query or (changes.rest if takes_rest and changes.rest else query.text)
+    dropped = {word.casefold() for phrase in changes.drop for word in phrase.split()}
+    words = [word for word in text.split() if word.casefold().strip('"') not in dropped]
+    words += [f'"{each}"' if " " in each else each for each in changes.add]
+    years = (None, None) if changes.any_year else (query.since, query.until)
+    if changes.since is not None or changes.until is not None:
+        years = (changes.since, changes.until)
+    return replace(
+        query,
+        text=" ".join(words),
+        since=years[0],
+        until=years[1],
+        kinds=tuple(changes.kinds) or query.kinds,
+        fields=tuple(changes.fields) or query.fields,
+        limit=changes.limit or query.limit,
+    )
 
 
 def _take_kinds(changes: Changes, text: str) -> str:

@@ -1,12 +1,17 @@
-"""What a message asks for beside a search: a synthesis, the strategy as a document, a check, help."""
+"""What a message asks for beside a search: a synthesis, a document, a check, what it costs, help."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-Errand = Literal["synthesize", "export", "validate", "help", "continue"]
+Errand = Literal["synthesize", "export", "validate", "cost", "help", "continue"]
 
+_ABOUT_PLAN = (
+    r"(?:would|will|does|do|is|are|it|that|this|the|a|plan|search|full|one|run|short|all|there|be)"
+)
+_WHOLE = ("help", "continue", "cost")
+"""Errands that are the whole message: their words begin many a question, too."""
 _SIGNS: tuple[tuple[Errand, str], ...] = (
     (
         "export",
@@ -21,6 +26,15 @@ _SIGNS: tuple[tuple[Errand, str], ...] = (
         "synthesize",
         r"(?:please\s+|now\s+|then\s+)*(?:synthesi[sz]e|summari[sz]e|synthesis|summary|sum up|wrap up|"
         r"what (?:did (?:you|we) find|have (?:you|we) found|was found))\b",
+    ),
+    (
+        "cost",
+        r"(?:(?:and|so|ok|hm+|but|wait|first)[\s,:]+)*"
+        r"(?:(?:what|how much|how long|how many (?:requests|papers|results))\b"
+        rf"(?:\s+{_ABOUT_PLAN})*\s+(?:costs?|takes?|needs?|requests?|price|read|expected)"
+        rf"|is\s+{_ABOUT_PLAN}\s+(?:free|expensive|costly|slow)|costs?|how (?:expensive|much|long)"
+        r"|what(?:'s| is| are) the (?:costs?|price))"
+        rf"(?:\s+(?:of|for|me|us|to|run|{_ABOUT_PLAN}))*[\s.,?!]*",
     ),
     (
         "help",
@@ -44,7 +58,7 @@ def read_errand(text: str) -> Errand | None:
     if len(plain) > _LONGEST:
         return None
     for name, pattern in _COMPILED:
-        if name in ("help", "continue"):
+        if name in _WHOLE:
             if pattern.fullmatch(plain):
                 return name
         elif pattern.match(plain):

@@ -13,14 +13,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import structs
+
 from adk_prism.apps.research.databases.query import Query
-from adk_prism.apps.research.hearing.changes import Changes, read_changes, read_filters
+from adk_prism.apps.research.hearing.changes import (
+    Changes,
+    changed_query,
+    read_changes,
+    read_filters,
+)
 from adk_prism.apps.research.hearing.decision import read_answer, split_approval, split_modify
 from adk_prism.apps.research.hearing.errand import Errand, read_errand
 from adk_prism.apps.research.hearing.remedy import find_remedy, means_remedy
 from adk_prism.apps.research.planning.filters import with_filters
 from adk_prism.apps.research.planning.planner import FULL_RUN, query_of_plan
-from adk_prism.apps.research.planning.question import is_subject
+from adk_prism.apps.research.planning.question import is_remark, is_subject
+from adk_prism.apps.research.steps import approve, modify, settled
 from adk_prism.grounding import (
     Approval,
     GroundingBox,
@@ -41,6 +49,7 @@ Do = Literal[
     "no_such_remedy",
     "remedy",
     "no_question",
+    "remark",
     Errand,
 ]
 
@@ -81,9 +90,11 @@ class Hearing:
         return (
             self._said(plan)
             or self._written(plan)
+            or self._about_help()
+            or self._assumed_anew(plan)
             or self._errand()
             or self._replaced()
-            or Heard("ask_again", writes={"next_action": _waits(plan)})
+            or Heard("ask_again", writes={"next_action": value_of(approve(plan))})
         )
 
     def _said(self, plan: SearchPlan) -> Heard | None:
@@ -125,8 +136,9 @@ class Hearing:
     def _decided(self, plan: SearchPlan, approval: Approval) -> Heard:
         given = {"user_approval": approval, "approval_timestamp": self._stamp(approval)}
         if approval == "cancel":
-            given |= {"pending_search_plan": None, "preview_mode": False, "next_action": _asks()}
-            return Heard("cancelled", writes=given)
+            left = structs.replace(self.box, pending_search_plan=None)
+            given |= {"pending_search_plan": None, "preview_mode": False}
+            return Heard("cancelled", writes=given | _help_again(left) | _open_step(left))
         # A panel that asks for a preview and approves means a short run, unless that has been made.
         asked = self.answers.preview_mode is True and self.answers.user_approval == approval
         short = approval == "short_run" or (asked and not self._was_previewed(plan))
@@ -148,11 +160,22 @@ class Hearing:
                 Query(plan.query, limit=plan.limit or FULL_RUN), self.box.current_filters
             )
             return self._proposes(query, {"odd": odd} if odd else {})
-        asks = NextAction(owner="researcher", action="modify_plan", target=plan.database, due="now")
-        return Heard("ask_change", writes=_undecided(plan) | {"next_action": value_of(asks)})
+        asks = {"next_action": value_of(modify(plan))}
+        return Heard("ask_change", writes=_undecided(plan) | asks)
+
+    def _assumed_anew(self, plan: SearchPlan) -> Heard | None:
+        """Plan anew if the panel has changed the assumptions, and the message says nothing else."""
+        unknown = [
+            e
+            for e in self.box.search_assumptions
+            if f'"{" ".join(e.split())}"' not in plan.rationale
+        ]
+        if not unknown or not self.box.research_question or read_errand(self.text) != "continue":
+            return None
+        return self._proposes(replace(query_of_plan(plan), text=""), {})
 
     def _changed(self, plan: SearchPlan, changes: Changes, *, takes_rest: bool = True) -> Heard:
-        query = _changed_query(query_of_plan(plan), changes, takes_rest=takes_rest)
+        query = changed_query(query_of_plan(plan), changes, takes_rest=takes_rest)
         return self._proposes(query, {"database": changes.database})
 
     def _proposes(self, query: Query, about: dict[str, Any]) -> Heard:
@@ -180,10 +203,10 @@ class Hearing:
             return Heard(
                 "no_such_remedy",
                 {"chosen": chosen[:80]},
-                {"selected_remedy": None, "next_action": _asks()},
+                {"selected_remedy": None} | _open_step(self.box),
             )
         if means_remedy(self.text):
-            return Heard("no_such_remedy", {"chosen": self.text[:80]}, {"next_action": _asks()})
+            return Heard("no_such_remedy", {"chosen": self.text[:80]}, _open_step(self.box))
         return None
 
     def _remedy(self, action: RemedyAction) -> Heard:
@@ -196,7 +219,7 @@ class Hearing:
     def _without_plan(self) -> Heard:
         stale = {"user_approval": None} if self.answers.user_approval is not None else {}
         if read_answer(self.text) is not None or (stale and read_errand(self.text) == "continue"):
-            return Heard("nothing_pending", writes=stale | {"next_action": _asks()})
+            return Heard("nothing_pending", writes=stale | _open_step(self.box))
         heard = self._errand() or self._question()
         return replace(heard, writes=stale | heard.writes)
 
@@ -204,20 +227,21 @@ class Hearing:
         plan, errand = self.box.pending_search_plan, read_errand(self.text)
         if errand is None or (errand == "continue" and plan is not None):
             return None
-        if plan is not None:
-            return Heard(errand, writes={"next_action": _waits(plan)})
-        if errand in ("help", "continue"):
-            return Heard(errand, writes={"next_action": _asks()})
+        if plan is not None or errand in ("help", "continue", "cost"):
+            return Heard(errand, writes=_open_step(self.box))
         does = NextAction(owner="agent", action=errand, target="what was found", due="now")
         return Heard(errand, writes={"next_action": value_of(does)})
 
     def _question(self) -> Heard:
         filters = read_filters(self.text, self.now.year, self.names)
-        question = filters.rest or self.box.research_question
+        is_new = not is_remark(filters.rest)
+        if not is_new and not filters.any:
+            return Heard("remark", writes=_open_step(self.box))
+        question = filters.rest if is_new else self.box.research_question
         if not question.strip():
-            return Heard("no_question", writes={"next_action": _asks()})
+            return Heard("no_question", writes=_open_step(self.box))
         base, odd = with_filters(Query("", limit=FULL_RUN), self.box.current_filters)
-        query = _changed_query(base, replace_rest(filters), takes_rest=False)
+        query = changed_query(base, filters, takes_rest=False)
         about: dict[str, Any] = {"question": question[:LONGEST_QUESTION], "query": ""}
         about |= _asked(query) | {"database": filters.database}
         if odd:
@@ -234,41 +258,17 @@ class Hearing:
         )
 
 
-def cancelled(plan: SearchPlan | None, now: datetime) -> Heard:
+def cancelled(box: GroundingBox, now: datetime) -> Heard:
     """Return what a bare denial means, whether or not the plan is still there."""
-    if plan is None:
-        return Heard("cancelled", writes={"next_action": _asks()})
-    return Hearing("cancel", GroundingBox(pending_search_plan=plan), PanelAnswers(), {}, now).hear()
+    if box.pending_search_plan is None:
+        return Heard("cancelled", writes=_open_step(box))
+    return Hearing("cancel", box, PanelAnswers(), {}, now).hear()
 
 
 _PLAN_TALK = frozenset(
     "plan query database filter filters expected results mean means why choose chose chosen sure maybe "
     "hmm wait cost approve approval".split()
 )
-
-
-def replace_rest(changes: Changes) -> Changes:
-    """Return the changes without the words that are the question itself."""
-    return replace(changes, rest="")
-
-
-def _changed_query(query: Query, changes: Changes, *, takes_rest: bool) -> Query:
-    text = changes.query or (changes.rest if takes_rest and changes.rest else query.text)
-    dropped = {word.casefold() for phrase in changes.drop for word in phrase.split()}
-    words = [word for word in text.split() if word.casefold().strip('"') not in dropped]
-    words += [f'"{each}"' if " " in each else each for each in changes.add]
-    years = (None, None) if changes.any_year else (query.since, query.until)
-    if changes.since is not None or changes.until is not None:
-        years = (changes.since, changes.until)
-    return replace(
-        query,
-        text=" ".join(words),
-        since=years[0],
-        until=years[1],
-        kinds=tuple(changes.kinds) or query.kinds,
-        fields=tuple(changes.fields) or query.fields,
-        limit=changes.limit or query.limit,
-    )
 
 
 def _asked(query: Query) -> dict[str, Any]:
@@ -282,17 +282,15 @@ def _asked(query: Query) -> dict[str, Any]:
     }
 
 
-def _waits(plan: SearchPlan) -> dict[str, Any]:
-    return value_of(
-        NextAction(owner="researcher", action="approve_search", target=plan.database, due="now")
-    )
-
-
 def _undecided(plan: SearchPlan) -> dict[str, Any]:
-    return {"next_action": _waits(plan), "user_approval": None}
+    return {"next_action": value_of(approve(plan)), "user_approval": None}
 
 
-def _asks() -> dict[str, Any]:
-    return value_of(
-        NextAction(owner="researcher", action="ask", target="the next question", due="now")
-    )
+def _open_step(box: GroundingBox) -> dict[str, Any]:
+    return {"next_action": value_of(settled(box))}
+
+
+def _help_again(box: GroundingBox) -> dict[str, Any]:
+    """Return the help of the last search: without the plan it is what there is to choose from."""
+    failure = box.last_search_failure
+    return {"last_search_failure": value_of(failure)} if failure is not None else {}

@@ -22,7 +22,7 @@ from .shelf import COLUMNS, Row, Shelf
 _SCHEMA = """
 CREATE TABLE papers (
     id INTEGER PRIMARY KEY, title TEXT, authors TEXT, year INTEGER, venue TEXT, kind TEXT,
-    doi TEXT, arxiv TEXT, field TEXT, topics TEXT, checked TEXT
+    doi TEXT, arxiv TEXT, citations TEXT, field TEXT, topics TEXT, checked TEXT
 );
 CREATE INDEX by_year ON papers (year);
 CREATE VIRTUAL TABLE words USING fts5(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -90,6 +91,13 @@ class SampleLibrary:
     def words(self) -> Mapping[str, int]:
         """Return every word of titles and topics, with the number of papers that have it."""
         return dict(self._rows("SELECT word, papers FROM spellings", ()))
+
+    @cached_property
+    def subjects(self) -> tuple[str, ...]:
+        """Return what the papers are about, as far as it is said: the commonest first."""
+        listed = (topics for (topics,) in self._rows("SELECT topics FROM papers", ()))
+        named = Counter(name for topics in listed for name in topics.split("; ") if name)
+        return tuple(name for name, _ in named.most_common())
 
     def close(self) -> None:
         """Let go of the index; it is opened again when asked."""

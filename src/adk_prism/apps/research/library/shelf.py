@@ -1,7 +1,8 @@
 """The bundled file of papers: one line each, bibliographic facts only, in a schema of our own.
 
-Every line has a DOI or an arXiv id and names the record or list that it was checked against. What is
-not certain, authors above all, is left empty.
+Every line has a DOI or an arXiv id and names the record or list that it was checked against. Authors and
+the count of citations are those of a service's own record; where there is no record, or it does not say,
+they are empty.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Row:
     kind: str
     doi: str
     arxiv: str
+    citations: str
     field: str
     topics: str
     checked: str
@@ -44,6 +46,7 @@ class Row:
             doi=self.doi,
             arxiv=self.arxiv,
             url=where,
+            citations=int(self.citations) if self.citations else None,
             fields=(self.field,) if self.field else (),
         )
 

@@ -8,8 +8,9 @@ Where nothing counts it the plan says "unknown", and offers to find out with a s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from adk_prism.apps.research.databases.database import AnyDatabase, Database, LocalDatabase
 from adk_prism.apps.research.databases.query import MOST_RESULTS, Query, lint
@@ -21,6 +22,7 @@ from adk_prism.apps.research.failures import (
 )
 from adk_prism.apps.research.failures.thesaurus import spoken
 from adk_prism.apps.research.planning import filters as panel
+from adk_prism.apps.research.planning.assumptions import Assumed, assume
 from adk_prism.apps.research.planning.question import query_of
 from adk_prism.apps.research.planning.reach import Reach
 from adk_prism.grounding import GroundingBox, SearchPlan, SearchReceipt
@@ -74,15 +76,25 @@ class Unplannable(ValueError):
 class Planner:
     """Makes plans."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(
+        self, reach: Reach, names: Mapping[str, str], clock: Callable[[], datetime]
+    ) -> None:
+        """`names` are what people call databases; the clock tells which year it is."""
         self._reach = reach
+        self._names = names
+        self._clock = clock
 
     def plan(self, wish: Wish, box: GroundingBox) -> SearchPlan:
         """Return a plan. Raise `Unplannable` for a question without a word to look for."""
-        text = wish.text or query_of(wish.question)
-        choice = self._reach.choose(wish.database, _searched_for(text, box.search_history))
+        assumed = self._assumed(wish, box.search_assumptions)
+        text = assumed.query.text
+        choice = self._reach.choose(
+            wish.database or assumed.database,
+            _searched_for(text, box.search_history),
+            assumed.field,
+        )
         limit = max(1, min(wish.limit, MOST_RESULTS, choice.database.cap))
-        query = replace(wish.filters, text=text, limit=limit)
+        query = replace(assumed.query, limit=limit)
         if faults := lint(query):
             raise Unplannable(" ".join(fault.detail for fault in faults))
         why = wish.why
@@ -97,7 +109,9 @@ class Planner:
             query=text,
             filters=panel.filters_of(query),
             rationale=" ".join(
-                part for part in (why, _rationale(choice.database), choice.note) if part
+                part
+                for part in (why, _rationale(choice.database), choice.note, assumed.text)
+                if part
             ),
             expected_results=expected.text,
             cost_time=_cost(choice.database, limit),
@@ -106,6 +120,19 @@ class Planner:
             tool=choice.database.tool,
             limit=limit,
         )
+
+    def wanted(self, wish: Wish, box: GroundingBox) -> str:
+        """Return the key of the database that was asked for; empty if any will do."""
+        return wish.database or self._assumed(wish, box.search_assumptions).database
+
+    def _assumed(self, wish: Wish, assumptions: Sequence[str]) -> Assumed:
+        """Return the query of a wish; words that somebody chose stand as they are."""
+        if wish.text:
+            return Assumed(replace(wish.filters, text=wish.text))
+        query = replace(wish.filters, text=query_of(wish.question))
+        # Without a subject there is nothing that an assumption could narrow.
+        used = assumptions if query.text else ()
+        return assume(used, query, self._clock().year, self._names)
 
     def expect(
         self, database: AnyDatabase, query: Query, history: Sequence[SearchReceipt]

@@ -36,6 +36,23 @@ _STOP = frozenset(
     within without would yet you your approach approaches method methods technique techniques study
     studies publication publications understand explain describe""".split()
 )
+# Words of talk about the talk: a message of nothing else says what somebody thinks, not what to look for.
+_REMARKS = frozenset(
+    """absolutely actually afraid again agree ah aha alright amazing anyway anything appreciate awesome bad
+    believe best better bit boring bravo bye certainly cheers clear come confused confusing cool correct
+    course curious damn dear definitely depends disagree done don't dont doubt else enough exactly excellent
+    excited exciting fair fantastic feel fine forget fun funny glad go god goes going good goodbye got great
+    guess ha haha happy hard hear hello help helpful helps hey hi hm hmm hmmm honestly hope huh idea
+    impressed impressive indeed interested interesting i'd i'll i'm i've it's job keep kidding kind know let
+    let's lets likely little lol look looking looks lot lots love lovely make makes many mate maybe mean
+    means mhm mind mmm moment much neat never nevermind nice nope nothing noted oh ok okay opinion ouch
+    pardon perfect perhaps please point possible possibly pretty probably promising puzzled quite read
+    really reason right sad said saying seems sense seriously shame sorry sound sounds splendid stop strange
+    super superb sure surprised surprising talk tell terrible thank thanks that's there's think thinking
+    thought thoughts tired true try uh uhm um understood unclear understand useful wait want weird well
+    what's whatever wonder wonderful wondering work works worried worry wow wrong yay yeah yep yes you're
+    yup""".split()
+)
 _TOKEN = re.compile(r'"[^"]{1,200}"|[^\W_]+(?:[-\'’][^\W_]+)*')
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
@@ -53,8 +70,19 @@ def query_of(question: str) -> str:
 
 def is_subject(text: str) -> bool:
     """Tell whether a text says what it is about: two telling words, or one in quotation marks."""
-    words = query_of(text).split()
+    words = _telling(text)
     return len(words) >= 2 or any(word.startswith('"') for word in words)
+
+
+def is_remark(text: str) -> bool:
+    """Tell whether a text says nothing that a database could look for, such as "hm, interesting"."""
+    return not _telling(text)
+
+
+def _telling(text: str) -> list[str]:
+    """Return the words of a text that are about a subject."""
+    words = query_of(text).split()
+    return [word for word in words if word.casefold().replace("’", "'") not in _REMARKS]
 
 
 def _shouts(tokens: list[str]) -> bool:

@@ -56,14 +56,19 @@ class Reach:
         keyed = (each for each in services if each.key in _NEEDS_KEY and self._has_key(each))
         return [*open_to_all, *keyed, *local]
 
-    def choose(self, wanted: str, searched: list[str]) -> Choice:
-        """Return the database for a plan; `wanted` is a key or empty, `searched` labels so far."""
+    def choose(self, wanted: str, searched: list[str], field: str = "") -> Choice:
+        """Return the database for a plan; `wanted` is a key or empty, `searched` labels so far.
+
+        Of those that are left, one that is made for the field comes first.
+        """
         enabled = self.enabled()
         asked = self._all.get(wanted)
         if asked is not None and any(each.key == wanted for each in enabled):
             return Choice(asked)
         fresh = [each for each in enabled if each.label not in searched]
-        chosen = (fresh or enabled)[0]
+        left = fresh or enabled
+        special = [each for each in left if field and field in each.profile.fields]
+        chosen = (special or left)[0]
         return Choice(chosen, "" if asked is None else self.why_not(asked, chosen))
 
     def why_not(self, asked: AnyDatabase, chosen: AnyDatabase | None = None) -> str:

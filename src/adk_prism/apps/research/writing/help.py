@@ -32,7 +32,7 @@ _TOLD = frozenset({"database", "query", "filters", "results_count", "expected_co
 def as_state(failure: Failure, labels: dict[str, str]) -> SearchFailure:
     """Return a failure as the box keeps it; `labels` are those of the databases, by key."""
     remedies = failure.remedies
-    actions = [each for each in (remedies.primary, remedies.fallback) if each is not None]
+    actions = list(remedies.actions)
     return SearchFailure(
         type=failure.type,
         context=dict(failure.context),
@@ -69,6 +69,14 @@ def help_text(failure: SearchFailure) -> str:
         failure.remedies.ask_researcher,
     ]
     return "\n".join(line for index, line in enumerate(lines) if line or lines[index - 1])
+
+
+def not_offered(name: str, offered: list[RemedyAction]) -> str:
+    """Say that a remedy is not on offer, and which are."""
+    if not offered:
+        return f"There is no remedy {name[:60]!r}: none is offered at the moment."
+    known = "; ".join(f"{n}. {each.name}: {each.label}" for n, each in enumerate(offered, 1))
+    return f"There is no remedy {name[:60]!r} on offer. There are: {known}."
 
 
 def _action(number: int, actions: list[Action], labels: dict[str, str]) -> RemedyAction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adk_prism.grounding import SearchPlan
+from adk_prism.grounding import SearchPlan, SearchReceipt
 
 OPTIONS = "[OK] Proceed · [Short Run] Preview of 10 · [Modify] Adjust · [Cancel] Skip"
 
@@ -25,6 +25,19 @@ def plan_text(plan: SearchPlan) -> str:
         OPTIONS,
     ]
     return "\n".join(lines)
+
+
+def cost_text(plan: SearchPlan) -> str:
+    """Return what a plan would cost, in its own words."""
+    limit = f"; at most {plan.limit} papers are read" if plan.limit else ""
+    expected = f" Expected results: {plan.expected_results}." if plan.expected_results else ""
+    return f"{plan.database}: {plan.cost_time or 'cost not known'}{limit}.{expected}"
+
+
+def spent_text(receipt: SearchReceipt) -> str:
+    """Return what a search that was made has cost."""
+    requests = f"{receipt.requests} request{'' if receipt.requests == 1 else 's'}"
+    return f"{receipt.database}: {requests}, {receipt.duration_ms / 1000:.1f} s"
 
 
 def filters_text(filters: dict[str, Any]) -> str:

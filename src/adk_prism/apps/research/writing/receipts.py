@@ -46,7 +46,9 @@ def cited(paper: Mapping[str, Any]) -> str:
     # Whoever wrote the title did not write Markdown.
     title = re.sub(r"([\[\]\\`<])", r"\\\1", str(paper["title"]))
     title = f"[{title}]({paper['url']})" if paper.get("url") else title
-    return ". ".join(part for part in (by, title, where) if part)
+    count = paper.get("citations")
+    times = f"cited {_counted(count, 'time')}" if isinstance(count, int) else ""
+    return ". ".join(part for part in (by, title, where, times) if part)
 
 
 def _breakdown(receipt: SearchReceipt) -> str:
