@@ -1,4 +1,5 @@
 /** A message with a person's answer in it, as the server is to get it; and without one that it did not take. */
+import { readUIMessageStream, type UIMessageChunk } from 'ai';
 import { isTool, type Message, type Part } from './message';
 
 /** What came of a call. */
@@ -37,4 +38,9 @@ export function askAgain(message: Message): Message {
     return [{ ...part, state: 'approval-requested', approval } as Part];
   });
   return { ...message, parts };
+}
+
+/** Return the states of a message that a stream goes on with; throw where the stream fails. */
+export function grow(message: Message, stream: ReadableStream<UIMessageChunk>): AsyncIterable<Message> {
+  return readUIMessageStream<Message>({ message, stream, terminateOnError: true });
 }

@@ -3,11 +3,11 @@
  * taken up again where it was; a run belongs to the server, so nothing that it says is lost.
  */
 import { Chat } from '@ai-sdk/react';
-import { readUIMessageStream, type FileUIPart } from 'ai';
+import type { FileUIPart } from 'ai';
 import { explain, readProblem } from '../app/problem';
 import { getJson, send } from '../app/request';
 import { draftKey, keepDraft } from './draft';
-import { answerCall, askAgain, attachPayload, payloadsOf, type Given } from './answering';
+import type { Given } from './answering';
 import type { DecisionMore, Link, Live } from './link';
 import { isAnswered, isAsking, isTool, type Message } from './message';
 import type { PrismDataParts } from './prism';
@@ -25,6 +25,9 @@ const NOTHING: Answering = { kind: 'nothing' };
 
 /** Seconds between attempts to come back; then the last one, for as long as it takes. */
 const BACKOFF = [0.3, 1, 2, 4, 8];
+
+/** Few chats ask for anything. */
+const answers = () => import('./answering');
 
 /** The status of a refusal after which another answer may fit. */
 const UNFITTING = 422;
@@ -205,7 +208,10 @@ export class Conversation {
   async decide(approval: string, approved: boolean, more: DecisionMore = {}): Promise<void> {
     this.refusals.forget(approval);
     if (this.live) return this.live.decide(approval, approved, more);
-    if (more.payload !== undefined) this.chat.messages = this.chat.messages.map((message) => attachPayload(message, approval, more.payload));
+    if (more.payload !== undefined) {
+      const { attachPayload } = await answers();
+      this.chat.messages = this.chat.messages.map((message) => attachPayload(message, approval, more.payload));
+    }
     this.hasNewAnswers = true;
     await this.chat.addToolApprovalResponse({ id: approval, approved, reason: more.reason || undefined });
   }
@@ -221,6 +227,7 @@ export class Conversation {
   }
 
   private async giveResult(tool: string, call: string, given: Given): Promise<void> {
+    const { answerCall } = await answers();
     const holder = this.chat.messages.findLast((message) => message.parts.some((part) => isTool(part) && part.toolCallId === call));
     if (!holder) return;
     const answered = answerCall(holder, call, given);
@@ -237,7 +244,8 @@ export class Conversation {
     try {
       const { chat, where } = this;
       const stream = await this.transport.sendMessages({ trigger: 'submit-message', chatId: where.session, messageId: message.id, messages: chat.messages, abortSignal: undefined });
-      for await (const grown of readUIMessageStream<Message>({ message, stream, terminateOnError: true })) this.show(grown);
+      const { grow } = await answers();
+      for await (const grown of grow(message, stream)) this.show(grown);
     } catch (error) {
       await this.showServers(reasonOf(error as Error));
     } finally {
@@ -265,7 +273,7 @@ export class Conversation {
   private async takeBack(error: Error): Promise<void> {
     const { answering } = this;
     this.answering = NOTHING;
-    await Promise.resolve(); // The SDK notes the error only after it has told us.
+    const { askAgain, payloadsOf } = await answers(); // By then the SDK has noted the error, too.
     const reason = reasonOf(error);
     const mayFit = (error as { statusCode?: number }).statusCode === UNFITTING;
     const last = this.chat.lastMessage;

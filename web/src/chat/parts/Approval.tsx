@@ -11,7 +11,7 @@ const AnswerForm = lazily(() => import('./AnswerForm'));
 
 type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string };
 
-export function Approval({ approval, notes, tool }: Props) {
+export default function Approval({ approval, notes, tool }: Props) {
   const { conversation, reason: blocked } = useActions();
   const refusal = useRefusal(approval.id);
   const [isDenying, setDenying] = useState(false);

@@ -7,10 +7,10 @@ import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
-import { Approval } from './Approval';
 
-// Few calls are answered by hand.
+// Few calls are answered by hand, or need an approval.
 const AnswerByHand = lazily(() => import('./CallAnswer'));
+const Approval = lazily(() => import('./Approval'));
 
 function CallAnswer(props: ComponentProps<typeof AnswerByHand>) {
   return (
@@ -63,7 +63,11 @@ export function Tool({ part, notes, live, last }: Props) {
           {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
           {isExpired ? <p className="quiet">{part.approval?.reason || 'Expired: the conversation went on before this was answered.'}</p> : part.approval && <Decision {...part.approval} />}
-          {asks && <Approval approval={part.approval} notes={notes} tool={name} />}
+          {asks && (
+            <Suspense>
+              <Approval approval={part.approval} notes={notes} tool={name} />
+            </Suspense>
+          )}
           {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
