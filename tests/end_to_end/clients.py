@@ -144,7 +144,8 @@ DONE, FAILED, DENIED = "output-available", "output-error", "output-denied"
 def shown(message: Json, client: Client) -> Json:
     """Return a message without what a release adds to it or forgets of it.
 
-    Nor with when a user's message came, which only the server knows.
+    Nor with when a user's message came, which only the server knows, and that a call was answered, which
+    only the history says of it.
     """
     said = {key: value for key, value in message.items() if key != "metadata"}
     kept = said if message["role"] == "user" else message
@@ -155,4 +156,7 @@ def _shown_part(part: Json, client: Client) -> Json:
     dropped = {"reasoning": "id"}  # kept on the part by newer releases
     if client.sdk in ("ai-6.0.0", *FIVES):
         dropped["file"] = "providerMetadata"  # not read by the first release
-    return {key: value for key, value in part.items() if key != dropped.get(part["type"])}
+    kept = {key: value for key, value in part.items() if key != dropped.get(part["type"])}
+    if part["type"] == "data-long-running":
+        kept["data"] = {key: value for key, value in part["data"].items() if key != "status"}
+    return kept

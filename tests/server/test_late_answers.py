@@ -21,6 +21,7 @@ from tests.server.answering import (
     chat,
     chunks,
     confirmation,
+    data_of,
     decided,
     on,
     part_of,
@@ -124,6 +125,7 @@ async def test_a_result_may_come_after_other_messages_and_be_updated(
     root = shop(*opening, "Hello.", "First.", "Second.", "Third.", "Bye.")
     async with on(ground, root, tmp_path) as stage:
         first = await asked(stage, "go")
+        assert [told.get("status") for told in data_of(first, "long-running")] == [None]
         await asked(stage, "hello")
         for update, words in zip(UPDATES, ("First.", "Second.", "Third."), strict=True):
             before = len(heard(stage))
@@ -135,6 +137,7 @@ async def test_a_result_may_come_after_other_messages_and_be_updated(
             assert roles(messages) == ["user", "assistant"] * 2
             assert messages[1]["id"] == first["id"]
             assert part_of(messages[1], tool)["output"] == update
+            assert [told["status"] for told in data_of(messages[1], "long-running")] == ["answered"]
             assert texts(messages[1]).endswith(words)
             assert texts(messages[3]) == "Hello."
         assert (await chat(stage, said("bye"))).status_code == 200

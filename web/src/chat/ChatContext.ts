@@ -1,6 +1,7 @@
 /** What the parts of messages need beyond themselves: where the chat is, and how to answer. */
-import { createContext, useContext } from 'react';
+import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Conversation } from './conversation';
+import type { Refusal } from './refusals';
 
 export type ChatActions = {
   app: string;
@@ -24,3 +25,12 @@ export function useActions(): ChatActions {
   if (!found) throw new Error('A part of a message stands outside of a chat.');
   return found;
 }
+
+/** Why the last answer to an approval or a request was not taken. */
+export function useRefusal(id: string): Refusal | null {
+  const { conversation } = useActions();
+  const get = () => conversation?.refusals.of(id) ?? null;
+  return useSyncExternalStore(conversation?.watch ?? unwatched, get, get);
+}
+
+const unwatched = () => () => undefined;

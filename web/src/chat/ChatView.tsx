@@ -7,7 +7,8 @@ import { Icon } from '../ui/Icon';
 import { isUsable, useCatalogue, type UsableApp } from '../app/catalogue';
 import { lazily } from '../app/lazily';
 import { Composer } from './Composer';
-import type { Conversation, Link } from './conversation';
+import type { Conversation } from './conversation';
+import type { Link } from './link';
 import { readDraft } from './draft';
 import { Log } from './Log';
 import type { Message } from './message';
@@ -117,6 +118,14 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
       <div className="notice" data-kind="approval" role="status">
         <Icon name="retry" />
         <span>The connection is lost. The run goes on without you; trying to come back{link.attempt > 0 ? `, attempt ${link.attempt + 1}` : ''}…</span>
+      </div>
+    );
+  }
+  if (link.kind === 'refused') {
+    return (
+      <div className="notice" data-kind="approval" role="alert">
+        <Icon name="error" />
+        <span>Your answer was not taken: {link.reason} What you see is what the server has.</span>
       </div>
     );
   }

@@ -11,7 +11,7 @@ import { markdownOf } from './export';
 import { finishWords } from './finish';
 import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
-import { authorOf, notesOnCalls, standing, textOf, type Message, type Part } from './message';
+import { authorOf, notesKey, notesOnCalls, standing, textOf, type Message, type Part } from './message';
 import { MemoPart } from './PartView';
 import { depthOf } from './past';
 import { Sound } from './parts/Notes';
@@ -73,13 +73,13 @@ function UserMessage({ message, isAnswered }: Props) {
 }
 
 function AssistantMessage({ message, live, last, isAnswered }: Props) {
-  const { conversation } = useActions();
+  const { conversation, isTalking = false } = useActions();
   const sources = useMemo(() => sourcesOf(message), [message]);
   const { metadata } = message;
   const sound = conversation?.sounds.of(message.id) ?? [];
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
-      <Parts parts={standing(message)} live={live} last={last} fromUser={false} message={message} isAnswered={isAnswered} />
+      <Parts parts={standing(message)} live={live} last={last || isTalking} fromUser={false} message={message} isAnswered={isAnswered} />
       {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./soundOf')).fetchSound(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
       {!live && <Footer message={message} last={last} />}
@@ -157,7 +157,7 @@ type PartsProps = Props & { parts: readonly Part[]; fromUser: boolean };
 
 function Parts({ parts, message, live, last, fromUser, isAnswered }: PartsProps) {
   // The SDK hands over a new message with every token; what is derived here changes far more seldom.
-  const said = parts.filter((part) => part.type === 'data-approval' || part.type === 'data-long-running').length;
+  const said = notesKey(parts);
   const notes = useMemo(() => notesOnCalls(message), [message.id, said]);
   const { grounding } = message.metadata ?? {};
   const marked = useMemo(() => {

@@ -6,6 +6,7 @@ import { File } from './parts/File';
 import * as Notes from './parts/Notes';
 import { Reasoning } from './parts/Reasoning';
 import { Text } from './parts/Text';
+import type { RequestState } from './parts/Settled';
 import { Tool } from './parts/Tool';
 
 // Forms are seldom: whoever meets none does not load them.
@@ -16,7 +17,7 @@ export type PartProps = {
   part: Part;
   /** The part may still grow. */
   live: boolean;
-  /** It stands in the chat's last message. */
+  /** What it asks may still be answered: it stands in the chat's last message, or the conversation goes on by voice. */
   last: boolean;
   fromUser: boolean;
   notes: (call: string) => CallNotes;
@@ -26,7 +27,7 @@ export type PartProps = {
 };
 
 export function PartView(props: PartProps): ReactElement | null {
-  const { part, live, last, fromUser, notes, isAnswered, marked } = props;
+  const { part, live, last, fromUser, notes, marked } = props;
   if (isTool(part)) return <Tool part={part} notes={notes(part.toolCallId)} live={live} last={last} />;
   switch (part.type) {
     case 'text':
@@ -54,9 +55,9 @@ export function PartView(props: PartProps): ReactElement | null {
     case 'data-output':
       return <Notes.OutputNote data={part.data} />;
     case 'data-input-request':
-      return asked(<InputRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />);
+      return asked(<InputRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />);
     case 'data-credential-request':
-      return asked(<CredentialRequest id={part.data.id} request={part.data.request} isAnswered={isAnswered(part.data.id)} />);
+      return asked(<CredentialRequest id={part.data.id} request={part.data.request} state={stateOf(part.data, props)} />);
     case 'data-input-response':
       return <Notes.ResponseNote word="Answer" data={part.data} />;
     case 'data-credential-response':
@@ -96,6 +97,13 @@ export function PartView(props: PartProps): ReactElement | null {
       // Of all types that are declared none is left; what a newer server sends is shown as it came.
       return <Notes.UnknownPart part={part satisfies never} />;
   }
+}
+
+/** What became of a request: the history says it, or an answer that is shown; else it is open in the last message only. */
+function stateOf({ id, status }: { id: string; status?: 'answered' | 'expired' }, { isAnswered, last }: PartProps): RequestState {
+  if (status) return status;
+  if (isAnswered(id)) return 'answered';
+  return last ? 'open' : 'left';
 }
 
 function asked(form: ReactElement): ReactElement {

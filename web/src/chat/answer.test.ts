@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fieldsOf, readAnswer, readField } from './answer';
+import { fieldsOf, readAnswer, readField, readForm, textsOf, type Schema } from './answer';
 import { signedIn, signIn } from './credential';
 
 test('an answer is JSON, or an object with the text', () => {
@@ -26,4 +26,12 @@ test('a sign-in leads to web addresses only', () => {
   expect(signIn(config('javascript:alert(1)')).address).toBe('');
   const asked = signIn(config('https://a.example/x'));
   expect(signedIn(asked, 'https://back')).toMatchObject({ exchangedAuthCredential: { oauth2: { authResponseUri: 'https://back' } } });
+});
+
+test('a form begins with its sample, and keeps empty texts where every field is wanted', () => {
+  const fields: [string, Schema][] = [['days', { type: 'number' }], ['comment', { type: 'string' }]];
+  const texts = textsOf(fields, { days: 0, comment: '' });
+  expect(readForm(fields, texts, true)).toEqual({ days: 0, comment: '' });
+  expect(readForm(fields, texts, false)).toEqual({ days: 0 });
+  expect(textsOf(null, { range: { first: 1 } })).toEqual({ '': '{"range":{"first":1}}' });
 });

@@ -58,3 +58,28 @@ export function readField(schema: Schema, text: string): unknown {
       return text;
   }
 }
+
+/** Return what the fields of a form hold at first; with the empty name, the one field of what is no flat object. */
+export function textsOf(fields: readonly [string, Schema][] | null, sample: unknown): Record<string, string> {
+  if (!fields) return sample === undefined ? {} : { '': textOf(sample) };
+  const given = (typeof sample === 'object' && sample !== null ? sample : {}) as Record<string, unknown>;
+  return Object.fromEntries(fields.map(([name, field]) => [name, textOf(Object.hasOwn(given, name) ? given[name] : field.default)]));
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** Read a form. Where every field is wanted, an empty text is one; else it is left out. */
+export function readForm(fields: readonly [string, Schema][], texts: Record<string, string>, keepsEmpty: boolean): Record<string, unknown> {
+  const values = fields.map(([name, field]) => [name, readField(field, texts[name] ?? '')] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined && (keepsEmpty || value !== '')));
+}
+
+/** Read a single field: as its schema wants it, else as JSON, else as it is. */
+export function readText(schema: Schema | undefined, text: string): unknown {
+  if (schema && inputOf(schema)) return readField(schema, text);
+  const read = readAnswer(text);
+  return typeof read === 'object' && read !== null && 'result' in read && !text.trim().startsWith('{') ? text : read;
+}

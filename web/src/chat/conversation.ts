@@ -7,36 +7,30 @@ import type { FileUIPart } from 'ai';
 import { explain, readProblem } from '../app/problem';
 import { getJson, send } from '../app/request';
 import { draftKey, keepDraft } from './draft';
-import { isAnswered, type Message } from './message';
+import type { Given } from './answering';
+import type { DecisionMore, Link, Live } from './link';
+import { isAnswered, isAsking, isTool, type Message } from './message';
 import type { PrismDataParts } from './prism';
+import { Refusals } from './refusals';
 import { Sounds } from './sounds';
 import { chatAddress, type Where } from './requests';
 import { isLost, PrismTransport } from './transport';
 
-export type Link =
-  | { kind: 'connected' }
-  | { kind: 'lost'; attempt: number }
-  /** The last message did not reach the server. */
-  | { kind: 'unsent' }
-  /** Somebody deleted the session: what is on the screen is all there is. */
-  | { kind: 'gone' };
-
 const CONNECTED: Link = { kind: 'connected' };
 
-/** A conversation by voice, while there is one: what the person does then goes over its line. */
-export type Live = {
-  /** The message that the agent is saying; empty while it says none. */
-  readonly saying: string;
-  /** Return whether it was taken. */
-  say(message: Message): boolean;
-  interrupt(): void;
-  decide(approval: string, approved: boolean, reason?: string): void;
-  answer(call: string, output: unknown): void;
-  fail(call: string, errorText: string): void;
-};
+/** What is on its way to the server, if it answers what the agent asked: calls of a message, or a request by its id. */
+type Answering = { kind: 'nothing' } | { kind: 'calls' } | { kind: 'request'; id: string; given: unknown };
+
+const NOTHING: Answering = { kind: 'nothing' };
 
 /** Seconds between attempts to come back; then the last one, for as long as it takes. */
 const BACKOFF = [0.3, 1, 2, 4, 8];
+
+/** Few chats ask for anything. */
+const answers = () => import('./answering');
+
+/** The status of a refusal after which another answer may fit. */
+const UNFITTING = 422;
 
 /** Seconds that a stopped run may take to say its last words. */
 const LAST_WORDS = 5;
@@ -44,12 +38,16 @@ const LAST_WORDS = 5;
 export class Conversation {
   readonly chat: Chat<Message>;
   readonly sounds = new Sounds();
+  readonly refusals = new Refusals(() => this.notify());
   private readonly transport: PrismTransport;
   private link: Link = CONNECTED;
   private live: Live | null = null;
   private closed = false;
   private recovering = false;
   private hasNewAnswers = false;
+  private answering: Answering = NOTHING;
+  /** The earlier message that is being continued; empty while there is none. */
+  private continued = '';
   private readonly watchers = new Set<() => void>();
 
   constructor(
@@ -65,6 +63,7 @@ export class Conversation {
       sendAutomaticallyWhen: ({ messages: now }) => {
         if (!this.hasNewAnswers || !isAnswered(now.at(-1))) return false;
         this.hasNewAnswers = false;
+        this.answering = { kind: 'calls' };
         return true;
       },
       onData: (part) => {
@@ -72,12 +71,14 @@ export class Conversation {
       },
       onError: (error) => {
         if (isLost(error)) void this.recover();
+        else if (this.answering.kind !== 'nothing') void this.takeBack(error);
       },
     });
   }
 
   private onOpen(): void {
     keepDraft(draftKey(this.where), '', 'unsent');
+    this.answering = NOTHING;
     this.setLink(CONNECTED);
   }
 
@@ -89,7 +90,7 @@ export class Conversation {
   readonly getLink = (): Link => this.link;
 
   private setLink(link: Link): void {
-    if (link.kind === this.link.kind && link.kind !== 'lost') return;
+    if (link.kind === this.link.kind && link.kind !== 'lost' && link.kind !== 'refused') return;
     this.link = link;
     this.notify();
   }
@@ -108,7 +109,8 @@ export class Conversation {
 
   readonly getLive = (): Live | null => this.live;
 
-  readonly getSaying = (): string => this.live?.saying ?? '';
+  /** The message that grows though it need not be the last one: by voice, or because an old call was answered. */
+  readonly getSaying = (): string => this.live?.saying || this.continued;
 
   /** Go on by voice. */
   join(live: Live): void {
@@ -145,7 +147,9 @@ export class Conversation {
   async say(text: string, files: FileUIPart[] = [], stateDelta?: Record<string, unknown>): Promise<boolean> {
     if (!(await this.isThere())) return false;
     if (this.live) return this.tell(this.live, text, files, stateDelta);
-    void this.chat.sendMessage({ text, files }, stateDelta && { body: { stateDelta } });
+    const isLeft = isAsking(this.chat.lastMessage);
+    const sent = this.chat.sendMessage({ text, files }, stateDelta && { body: { stateDelta } });
+    if (isLeft) void sent.then(() => this.refresh());
     return true;
   }
 
@@ -201,28 +205,104 @@ export class Conversation {
     return this.chat.status === 'streaming' || this.chat.status === 'submitted';
   }
 
-  async decide(approval: string, approved: boolean, reason?: string): Promise<void> {
-    if (this.live) return this.live.decide(approval, approved, reason);
+  async decide(approval: string, approved: boolean, more: DecisionMore = {}): Promise<void> {
+    this.refusals.forget(approval);
+    if (this.live) return this.live.decide(approval, approved, more);
+    if (more.payload !== undefined) {
+      const { attachPayload } = await answers();
+      this.chat.messages = this.chat.messages.map((message) => attachPayload(message, approval, more.payload));
+    }
     this.hasNewAnswers = true;
-    await this.chat.addToolApprovalResponse({ id: approval, approved, reason: reason || undefined });
+    await this.chat.addToolApprovalResponse({ id: approval, approved, reason: more.reason || undefined });
   }
 
   async answerCall(tool: string, call: string, output: unknown): Promise<void> {
     if (this.live) return this.live.answer(call, output);
-    this.hasNewAnswers = true;
-    await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, output: output as never });
+    await this.giveResult(tool, call, { state: 'output-available', output });
   }
 
   async failCall(tool: string, call: string, errorText: string): Promise<void> {
     if (this.live) return this.live.fail(call, errorText);
+    await this.giveResult(tool, call, { state: 'output-error', errorText });
+  }
+
+  private async giveResult(tool: string, call: string, given: Given): Promise<void> {
+    const { answerCall } = await answers();
+    const holder = this.chat.messages.findLast((message) => message.parts.some((part) => isTool(part) && part.toolCallId === call));
+    if (!holder) return;
+    const answered = answerCall(holder, call, given);
+    if (holder.id !== this.chat.lastMessage?.id) return this.goOnWith(answered);
+    this.show(answered);
     this.hasNewAnswers = true;
-    await this.chat.addToolOutput({ state: 'output-error', tool: tool as never, toolCallId: call, errorText });
+    await this.chat.addToolOutput({ tool: tool as never, toolCallId: call, ...given } as never);
+  }
+
+  /** Post an earlier message whose call was answered. What the agent says to it belongs there, not at the chat's end. */
+  private async goOnWith(message: Message): Promise<void> {
+    this.show(message);
+    this.setContinued(message.id);
+    try {
+      const { chat, where } = this;
+      const stream = await this.transport.sendMessages({ trigger: 'submit-message', chatId: where.session, messageId: message.id, messages: chat.messages, abortSignal: undefined });
+      const { grow } = await answers();
+      for await (const grown of grow(message, stream)) this.show(grown);
+    } catch (error) {
+      await this.showServers(reasonOf(error as Error));
+    } finally {
+      this.setContinued('');
+    }
+  }
+
+  private setContinued(id: string): void {
+    this.continued = id;
+    this.notify();
   }
 
   async answerRequest(kind: 'input' | 'credential', id: string, response: unknown): Promise<void> {
+    this.refusals.forget(id);
     const part = { type: `data-${kind}-response` as const, data: { id, response: response as never } };
     if (this.live) return void this.live.say({ id: this.chat.generateId(), role: 'user', parts: [part] });
+    this.answering = { kind: 'request', id, given: response };
     await this.chat.sendMessage({ parts: [part] });
+    await this.refresh();
+  }
+
+  // --- answers that the server does not take
+
+  /** Undo an answer that was refused: ask again where another one may fit, else show what the server has. */
+  private async takeBack(error: Error): Promise<void> {
+    const { answering } = this;
+    this.answering = NOTHING;
+    const { askAgain, payloadsOf } = await answers(); // By then the SDK has noted the error, too.
+    const reason = reasonOf(error);
+    const mayFit = (error as { statusCode?: number }).statusCode === UNFITTING;
+    const last = this.chat.lastMessage;
+    if (answering.kind === 'request') {
+      this.chat.messages = this.chat.messages.slice(0, -1);
+      if (mayFit) return this.askOver(new Map([[answering.id, answering.given]]), reason);
+    } else if (mayFit && last && payloadsOf(last).size > 0) {
+      this.show(askAgain(last));
+      return this.askOver(payloadsOf(last), reason);
+    }
+    await this.showServers(reason);
+  }
+
+  private askOver(given: ReadonlyMap<string, unknown>, reason: string): void {
+    this.chat.clearError();
+    for (const [id, answer] of given) this.refusals.add(id, { reason, given: answer });
+  }
+
+  /** Show what the server has, and say why. */
+  private async showServers(reason: string): Promise<void> {
+    const isShown = await this.reload();
+    if (!isShown) return;
+    this.chat.clearError();
+    this.setLink({ kind: 'refused', reason });
+  }
+
+  /** Show what became of what an earlier message asked. */
+  private async refresh(): Promise<void> {
+    if (this.chat.status === 'ready' && !this.live && !this.closed) await this.reload();
   }
 
   // --- the connection
@@ -245,14 +325,16 @@ export class Conversation {
     this.recovering = false;
   }
 
-  private async reload(): Promise<void> {
+  /** Show what the server has; return whether that was possible. */
+  private async reload(): Promise<boolean> {
     const told = await this.history();
     // Somebody may have spoken meanwhile: what is on its way is newer.
-    if (!told || this.chat.status === 'submitted' || this.chat.status === 'streaming') return;
+    if (!told || this.chat.status === 'submitted' || this.chat.status === 'streaming') return false;
     const last = this.chat.lastMessage;
     const isUnsent = last?.role === 'user' && !told.some((message) => message.id === last.id);
     this.chat.messages = isUnsent ? [...told, last] : told;
     if (isUnsent) this.setLink({ kind: 'unsent' });
+    return true;
   }
 
   /** Return what the server knows of this chat; null where it cannot be asked, or the chat is gone. */

@@ -1,5 +1,6 @@
 /** The messages of a chat, and small questions about their parts. */
 import type { DynamicToolUIPart, ToolUIPart } from 'ai';
+import type { Schema } from './answer';
 import type { PrismUIMessage } from './prism';
 
 export type Message = PrismUIMessage;
@@ -17,34 +18,102 @@ export function toolName(part: ToolPart): string {
 }
 
 /** What other parts of a message say about one call. */
-export type CallNotes = { hint?: string; payload?: unknown; longRunning: boolean };
+export type CallNotes = {
+  hint?: string;
+  /** A sample of what the tool wants with its approval, and the schema read from it. */
+  payload?: unknown;
+  schema?: Schema;
+  /** The conversation went on before anybody decided. */
+  expired?: boolean;
+  /** A client may answer the call. A call without this is the server's. */
+  longRunning: boolean;
+  /** A client has answered it. */
+  answered?: boolean;
+  /** What has to happen before the server can go on with the call, in words. */
+  awaits?: string;
+};
 
 const NO_NOTES: CallNotes = { longRunning: false };
 
-/** Collect what is said about calls, by call id; null where nothing is. */
+/** Collect what a message says about its calls, by call id. */
 export function notesOnCalls(message: Message): (call: string) => CallNotes {
   const found = new Map<string, CallNotes>();
+  const note = (call: string, more: Partial<CallNotes>) => found.set(call, { ...(found.get(call) ?? NO_NOTES), ...more });
   for (const part of message.parts) {
     if (part.type === 'data-approval') {
-      const { toolCallId, hint, payload } = part.data;
-      found.set(toolCallId, { ...(found.get(toolCallId) ?? NO_NOTES), hint, payload });
+      const { toolCallId, hint, payload, schema, status } = part.data;
+      note(toolCallId, { hint, payload, schema: schema as Schema | undefined, expired: status === 'expired' });
     } else if (part.type === 'data-long-running') {
-      const { toolCallId } = part.data;
-      found.set(toolCallId, { ...(found.get(toolCallId) ?? NO_NOTES), longRunning: true });
+      note(part.data.toolCallId, { longRunning: true, answered: part.data.status === 'answered' });
     }
   }
-  return (call) => found.get(call) ?? NO_NOTES;
+  const notes = (call: string) => found.get(call) ?? NO_NOTES;
+  const open = message.parts.flatMap((part) => openThing(part, notes));
+  if (open.length > 0) {
+    for (const part of message.parts) {
+      if (isTool(part) && part.state === 'input-available' && !notes(part.toolCallId).longRunning) note(part.toolCallId, { awaits: awaitedBy(part, open) });
+    }
+  }
+  return notes;
 }
 
-/** A call that the person, or this device, has to answer before the run can go on. */
-export function isOpenCall(part: Part): part is ToolPart {
+/** What `notesOnCalls` depends on: while it is the same, so are the notes. */
+export function notesKey(parts: readonly Part[]): string {
+  const words = parts.flatMap((part) => {
+    if (isTool(part)) return [part.state];
+    if (!('data' in part) || !NOTED.has(part.type)) return [];
+    return [part.type, (part.data as { status?: string }).status ?? ''];
+  });
+  return words.join();
+}
+
+const NOTED: ReadonlySet<string> = new Set(['data-approval', 'data-long-running', 'data-input-request', 'data-credential-request']);
+
+/** Something that a person or this device has to do: in words, inside which calls, and for which. */
+type Open = { words: string; branch: string; call: string };
+
+function openThing(part: Part, notes: (call: string) => CallNotes): Open[] {
+  if (isTool(part)) {
+    if (!isOpenCall(part, notes)) return [];
+    const what = part.state === 'approval-requested' ? 'the approval' : 'the result';
+    return [{ words: `${what} of ${toolName(part)}`, branch: branchOf(part), call: part.toolCallId }];
+  }
+  if (part.type === 'data-credential-request' && !part.data.status) return [{ words: 'your sign-in', branch: '', call: part.data.toolCallId ?? '' }];
+  if (part.type === 'data-input-request' && !part.data.status) return [{ words: 'your answer', branch: '', call: '' }];
+  return [];
+}
+
+/** Say what a call waits for: what is asked inside it, as the branch tells; else what is asked at no known place. */
+function awaitedBy({ toolCallId }: ToolPart, open: readonly Open[]): string {
+  const inside = open.filter(({ branch, call }) => call === toolCallId || branch.includes(toolCallId));
+  const found = inside.length > 0 ? inside : open.filter(({ branch }) => branch === '');
+  return [...new Set(found.map(({ words }) => words))].join(' and ');
+}
+
+function branchOf(part: ToolPart): string {
+  const branch = (part as { callProviderMetadata?: { adk?: { branch?: unknown } } }).callProviderMetadata?.adk?.branch;
+  return typeof branch === 'string' ? branch : '';
+}
+
+/** A call that the person, or this device, has to answer before the run can go on; other open calls are the server's. */
+export function isOpenCall(part: Part, notes: (call: string) => CallNotes): part is ToolPart {
   if (!isTool(part) || part.providerExecuted) return false;
-  return part.state === 'approval-requested' || part.state === 'input-available';
+  const { expired, longRunning } = notes(part.toolCallId);
+  return (part.state === 'approval-requested' && !expired) || (part.state === 'input-available' && longRunning);
 }
 
 /** Tell whether nothing of a message's calls is left to answer. */
 export function isAnswered(message: Message | undefined): boolean {
-  return message?.role === 'assistant' && !message.parts.some(isOpenCall);
+  if (message?.role !== 'assistant') return false;
+  const notes = notesOnCalls(message);
+  return !message.parts.some((part) => isOpenCall(part, notes));
+}
+
+/** Tell whether a message still asks for anything. */
+export function isAsking(message: Message | undefined): boolean {
+  if (message?.role !== 'assistant') return false;
+  const notes = notesOnCalls(message);
+  return message.parts.some((part) => openThing(part, notes).length > 0);
 }
 
 /** Requests of a chat that have been answered: by their ids, in `data-…-response` parts. */

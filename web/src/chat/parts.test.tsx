@@ -2,7 +2,7 @@
 import { prerender } from 'react-dom/static';
 import { expect, test } from 'vitest';
 import { ChatContext, type ChatActions } from './ChatContext';
-import { textOf, type Message, type Part } from './message';
+import { isAnswered, textOf, type Message, type Part } from './message';
 import { markdownOf } from './export';
 import { MessageView } from './MessageView';
 import type { PrismDataParts } from './prism';
@@ -148,6 +148,36 @@ const STATES: [string, object, string][] = [
 
 test.each(STATES)('a call in the state %s', async (state, more, words) => {
   expect(await shown([{ type: 'tool-x', toolCallId: 'c', state, ...more } as Part])).toContain(words);
+});
+
+const NESTED = { callProviderMetadata: { adk: { author: 'clerk', branch: 'clerk@outer' } } };
+const DELEGATING: Part = { type: 'tool-clerk', toolCallId: 'outer', state: 'input-available', input: {} };
+const LONG_RUNNING = { toolCallId: 'c', toolName: 'order_print' };
+
+/** What a card says, and what it does not. */
+const CARDS: [string, Part[], string[], string[]][] = [
+  ['a call that the server runs', [DELEGATING, { type: 'tool-refund', toolCallId: 'in', state: 'approval-requested', input: {}, approval: { id: 'x' }, ...NESTED } as Part], ['waiting for the approval of refund', 'Approve'], ['Send the result']],
+  ['a call that waits for an answer', [DELEGATING, { type: 'data-input-request', data: { id: 'q', request: {} } }], ['waiting for your answer'], ['Send the result']],
+  ['an expired approval', [{ type: 'tool-x', toolCallId: 'c', state: 'output-denied', input: {}, approval: { id: 'x', approved: false, reason: 'Expired: too late' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', status: 'expired' } }], ['expired'], ['Approve', 'You denied']],
+  ['an expired question', [{ type: 'data-input-request', data: { id: 'q', request: { message: 'Which?' }, status: 'expired' } }], ['Which?', 'Expired'], ['<form']],
+  ['an answered sign-in', [{ type: 'data-credential-request', data: { id: 'q', request: {}, status: 'answered' } }], ['Answered.'], ['<form']],
+  ['a ticket', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: LONG_RUNNING }], ['result may come later'], []],
+  ['an answered client tool', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: { ...LONG_RUNNING, status: 'answered' } }], ['done'], ['result may come later']],
+  ['an approval with a payload', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', payload: { days: 4 }, schema: { type: 'object', properties: { days: { type: 'number' } }, required: ['days'] } } }], ['<form', 'value="4"', 'Approve'], []],
+];
+
+test.each(CARDS)('the card of %s', async (_, parts, seen, unseen) => {
+  const html = await shown(parts);
+  for (const words of seen) expect(html).toContain(words);
+  for (const words of unseen) expect(html).not.toContain(words);
+});
+
+test.each([
+  ['nothing but a call of the server is open', [DELEGATING], true],
+  ['a call of the client is open', [{ ...DELEGATING, toolCallId: 'c' }, { type: 'data-long-running', data: LONG_RUNNING }], false],
+  ['an approval is open', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }], false],
+] as [string, Part[], boolean][])('a message is complete where %s: %s', (_, parts, complete) => {
+  expect(isAnswered({ id: 'm', role: 'assistant', parts })).toBe(complete);
 });
 
 test('a part that nobody knows is shown as it came', async () => {

@@ -246,8 +246,8 @@ export type PrismDataParts = {
   'transfer': { to: string; reason?: string };
   /** What a node of a workflow returned; `path` says which node. */
   'output': { author: string; path: string; output: JsonValue };
-  /** This call's answer may come much later, or from the client. */
-  'long-running': { toolCallId: string; toolName: string };
+  /** This call's answer may come much later, or from the client. In the history of a call that the client has answered, `status` says so. */
+  'long-running': { toolCallId: string; toolName: string; status?: 'answered' };
   /** What the tool wants the person to know before approving, and to give; beside `tool-approval-request`. `payload` is a sample of what it wants, `schema` the JSON schema read from it. In the history of a request that nobody answered, `status` says so. */
   'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; schema?: JsonValue; status?: 'expired' };
   /** In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with `data-approval-response`. */

@@ -85,5 +85,5 @@ export class Captions {
 /** Count the calls of a message that wait for the person: an approval, or an answer of this device. */
 export function waitsIn(message: Message): number {
   const notes = notesOnCalls(message);
-  return message.parts.filter((part) => isOpenCall(part) && (part.state === 'approval-requested' || notes(part.toolCallId).longRunning)).length;
+  return message.parts.filter((part) => isOpenCall(part, notes)).length;
 }

@@ -4,7 +4,8 @@
  */
 import { address, path } from '../app/base';
 import { ticketed } from '../app/ticket';
-import type { Conversation, Live } from '../chat/conversation';
+import type { Conversation } from '../chat/conversation';
+import type { DecisionMore, Live } from '../chat/link';
 import type { Message } from '../chat/message';
 import { Captions } from './captions';
 import { Line, type Frame, type LineState, type Told } from './line';
@@ -15,6 +16,9 @@ import { begun, type Status } from './status';
 
 /** Milliseconds for which the microphone stays open after the key is let go: it is a little behind. */
 const TAIL = 120;
+
+/** The code of an answer that does not fit. */
+const UNFITTING = 'unprocessable';
 
 /** After these, sound is no longer that of the speech which was cut off. */
 const FRESH: ReadonlySet<string> = new Set(['data-interrupted', 'start', 'text-start', 'finish']);
@@ -44,6 +48,8 @@ export class Voice implements Live {
   private asked: Asked = 'nothing';
   /** The agent was cut off while the line was lost; the server is told when it is back. */
   private isCut = false;
+  /** What was given with the last approval. */
+  private given: { approval: string; payload: unknown } | null = null;
   /** The model was told that the person speaks. */
   private isHeard = false;
   private releasing = 0;
@@ -246,6 +252,7 @@ export class Voice implements Live {
       case 'error':
         this.set({ problem: told.errorText });
         this.ask('nothing');
+        if (this.given && told.code === UNFITTING) this.conversation.refusals.add(this.given.approval, { reason: told.errorText, given: this.given.payload });
         break;
       case 'pong':
         if (this.run && !this.isJoined) this.forget();
@@ -353,8 +360,9 @@ export class Voice implements Live {
     this.ask('nothing');
   };
 
-  decide(approval: string, approved: boolean, reason?: string): void {
-    this.tell({ type: 'approval', approvalId: approval, approved, reason });
+  decide(approval: string, approved: boolean, { reason, payload }: DecisionMore = {}): void {
+    this.given = payload === undefined ? null : { approval, payload };
+    this.tell({ type: 'approval', approvalId: approval, approved, reason: reason || undefined, payload });
   }
 
   answer(call: string, output: unknown): void {

@@ -145,11 +145,12 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
   });
   const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
+  const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
   const title = messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat';
   return (
     <ChatContext value={actions}>
       <Workspace
-        heading={<Heading app={where.app} title={title} run={run} />}
+        heading={<Heading app={where.app} title={title} run={run} isDerived={isDerived} />}
         actions={
           <>
             <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
@@ -163,7 +164,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         session={where.session}
         say={say}
         follow={follow}
-        empty="Say something: what the run does appears here."
+        empty={isDerived ? 'This conversation was not recorded here. It is read from ADK’s session; what is said next is recorded.' : 'Say something: what the run does appears here.'}
         chat={
           <ChatView
             conversation={conversation}

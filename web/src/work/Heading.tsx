@@ -3,9 +3,15 @@ import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
 import { Id } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
 
-type Props = { app: string; title: string; run: string | null };
+type Props = {
+  app: string;
+  title: string;
+  run: string | null;
+  /** It was read from an ADK session: this server did not record it. */
+  isDerived?: boolean;
+};
 
-export function Heading({ app, title, run }: Props) {
+export function Heading({ app, title, run, isDerived = false }: Props) {
   const { apps } = useCatalogue();
   const entry = apps?.find((known) => known.name === app);
   return (
@@ -15,6 +21,11 @@ export function Heading({ app, title, run }: Props) {
       {isUsable(entry) && entry.models && (
         <KindChip kind={entry.offline ? 'neutral' : 'text'} icon={entry.offline ? 'play' : 'text'}>
           {modelWords(entry)}
+        </KindChip>
+      )}
+      {isDerived && (
+        <KindChip kind="neutral" icon="clock" title="Read from ADK’s session: streamed fragments and the times of agents and tools are not known.">
+          not recorded here
         </KindChip>
       )}
       {run && <Id id={run} />}

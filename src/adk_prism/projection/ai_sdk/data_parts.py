@@ -38,8 +38,9 @@ SENT = {
         "What a node of a workflow returned; `path` says which node.",
     ),
     "long-running": DataPart(
-        "{ toolCallId: string; toolName: string }",
-        "This call's answer may come much later, or from the client.",
+        "{ toolCallId: string; toolName: string; status?: 'answered' }",
+        "This call's answer may come much later, or from the client. In the history of a call that the "
+        "client has answered, `status` says so.",
     ),
     "approval": DataPart(
         "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; "

@@ -337,7 +337,10 @@ class AiSdkProjection:
         out.append(ToolOutputError(item.call, why, True))
 
     def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
-        out.append(_data("long-running", {"toolCallId": item.call, "toolName": item.name}))
+        told = {"toolCallId": item.call, "toolName": item.name}
+        if item.call in self._scope.answered:
+            told["status"] = "answered"
+        out.append(_data("long-running", told))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         if not self._scope.asks(item):

@@ -1,32 +1,54 @@
 /** An answer to the agent: a form made from the schema that it asked for, or a text. */
-import { useId, useState, type FormEvent } from 'react';
-import { fieldsOf, inputOf, readAnswer, readField, type Schema } from '../answer';
+import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
+import { fieldsOf, inputOf, readForm, readText, textsOf, type Schema } from '../answer';
 import { useActions } from '../ChatContext';
+import type { Refusal } from '../refusals';
 
-export default function AnswerForm({ schema, onAnswer }: { schema: Schema | undefined; onAnswer: (response: unknown) => void }) {
+type Props = {
+  schema: Schema | undefined;
+  /** What the fields hold at first: a sample of what is wanted, where every field is part of the answer. */
+  sample?: unknown;
+  /** Why the last answer was not taken. */
+  refusal: Refusal | null;
+  word?: ReactNode;
+  /** Further buttons. */
+  children?: ReactNode;
+  onAnswer: (response: unknown) => void;
+};
+
+export default function AnswerForm({ schema, sample, refusal, word = 'Answer', children, onAnswer }: Props) {
   const { conversation, reason } = useActions();
   const fields = fieldsOf(schema);
-  const [texts, setTexts] = useState<Record<string, string>>(() => initial(fields));
+  const isSampled = sample !== undefined;
+  const [texts, setTexts] = useState<Record<string, string>>(() => textsOf(fields, refusal ? refusal.given : sample));
   const [isSent, setSent] = useState(false);
+  useEffect(() => setSent(false), [refusal]);
   const isOff = !conversation || isSent;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setSent(true);
-    onAnswer(fields ? readForm(fields, texts) : readText(schema, texts[''] ?? ''));
+    onAnswer(fields ? readForm(fields, texts, isSampled) : readText(schema, texts[''] ?? ''));
   };
   const set = (name: string) => (text: string) => setTexts((before) => ({ ...before, [name]: text }));
+  const isRequired = (name: string, field: Schema) => (schema?.required?.includes(name) ?? false) && !(isSampled && inputOf(field) === 'text');
   return (
     <form className="request-form" onSubmit={submit}>
       {fields ? (
-        fields.map(([name, field]) => (
-          <FormField key={name} name={name} schema={field} required={schema?.required?.includes(name) ?? false} text={texts[name] ?? ''} onChange={set(name)} />
-        ))
+        fields.map(([name, field]) => <FormField key={name} name={name} schema={field} required={isRequired(name, field)} text={texts[name] ?? ''} onChange={set(name)} />)
       ) : (
-        <FormField name="Your answer" schema={schema && inputOf(schema) ? schema : { type: 'string' }} required text={texts[''] ?? ''} onChange={set('')} />
+        <FormField name={isSampled ? 'What the tool wants (JSON)' : 'Your answer'} schema={schema && inputOf(schema) ? schema : { type: 'string' }} required text={texts[''] ?? ''} onChange={set('')} />
       )}
-      <button className="button" data-look="primary" disabled={isOff} title={reason}>
-        Answer
-      </button>
+      {refusal && (
+        <p className="failure" role="alert">
+          {refusal.reason}
+        </p>
+      )}
+      <div className="row">
+        <button className="button" data-look="primary" disabled={isOff} title={reason}>
+          {word}
+        </button>
+        {children}
+      </div>
     </form>
   );
 }
@@ -52,19 +74,4 @@ function FormField({ name, schema, required, text, onChange }: FieldProps) {
       {schema.description && <span className="quiet">{schema.description}</span>}
     </div>
   );
-}
-
-function initial(fields: [string, Schema][] | null): Record<string, string> {
-  return Object.fromEntries((fields ?? []).map(([name, field]) => [name, field.default === undefined || field.default === null ? '' : String(field.default)]));
-}
-
-function readForm(fields: [string, Schema][], texts: Record<string, string>): Record<string, unknown> {
-  const values = fields.map(([name, field]) => [name, readField(field, texts[name] ?? '')] as const);
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined && value !== ''));
-}
-
-function readText(schema: Schema | undefined, text: string): unknown {
-  if (schema && inputOf(schema)) return readField(schema, text);
-  const read = readAnswer(text);
-  return typeof read === 'object' && read !== null && 'result' in read && !text.trim().startsWith('{') ? text : read;
 }

@@ -1,49 +1,73 @@
 /** A call that a person has to approve: focus comes here when it appears. */
-import { useEffect, useRef, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
+import { lazily } from '../../app/lazily';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import { useActions } from '../ChatContext';
+import { useActions, useRefusal } from '../ChatContext';
 import type { CallNotes } from '../message';
+
+// Few tools want more than yes or no.
+const AnswerForm = lazily(() => import('./AnswerForm'));
 
 type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string };
 
-export function Approval({ approval, notes, tool }: Props) {
+export default function Approval({ approval, notes, tool }: Props) {
   const { conversation, reason: blocked } = useActions();
+  const refusal = useRefusal(approval.id);
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
   const [isSent, setSent] = useState(false);
+  useEffect(() => setSent(false), [refusal]);
   const card = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // A log that follows its end shows the card by itself; a reader who has scrolled up is left alone.
     if (conversation) card.current?.focus({ preventScroll: true });
   }, [conversation]);
-  const decide = (approved: boolean) => {
+  const decide = (approved: boolean, payload?: unknown) => {
     setSent(true);
-    void conversation?.decide(approval.id, approved, approved ? undefined : reason.trim());
+    void conversation?.decide(approval.id, approved, approved ? { payload } : { reason: reason.trim() });
   };
+  const isOff = !conversation || isSent;
+  const approve = (
+    <>
+      <Icon name="check" /> Approve
+    </>
+  );
+  const deny = (
+    <button type="button" className="button" disabled={isOff} title={blocked} onClick={() => (isDenying ? decide(false) : setDenying(true))}>
+      <Icon name="cross" /> {isDenying ? 'Deny this call' : 'Deny…'}
+    </button>
+  );
   const hint = notes.hint || approval.requestReason;
+  const wants = notes.schema !== undefined && notes.schema !== null;
   return (
     <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={`Approve ${tool}?`}>
       <p>{hint || `${tool} runs only if you approve it.`}</p>
-      {notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
-      {isDenying && (
-        <input className="field" autoFocus placeholder="Why not? (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
+      {!wants && notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
+      {isDenying ? (
+        <>
+          <input className="field" autoFocus placeholder="Why not? (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
+          <div className="row">
+            {deny}
+            <button type="button" className="button" data-look="quiet" onClick={() => setDenying(false)}>
+              Back
+            </button>
+          </div>
+        </>
+      ) : wants ? (
+        <Suspense>
+          <AnswerForm schema={notes.schema} sample={notes.payload} refusal={refusal} word={approve} onAnswer={(payload) => decide(true, payload)}>
+            {deny}
+          </AnswerForm>
+        </Suspense>
+      ) : (
+        <div className="row">
+          <button type="button" className="button" data-look="primary" disabled={isOff} title={blocked} onClick={() => decide(true)}>
+            {approve}
+          </button>
+          {deny}
+        </div>
       )}
-      <div className="row">
-        {!isDenying && (
-          <button type="button" className="button" data-look="primary" disabled={!conversation || isSent} title={blocked} onClick={() => decide(true)}>
-            <Icon name="check" /> Approve
-          </button>
-        )}
-        <button type="button" className="button" disabled={!conversation || isSent} title={blocked} onClick={() => (isDenying ? decide(false) : setDenying(true))}>
-          <Icon name="cross" /> {isDenying ? 'Deny this call' : 'Deny…'}
-        </button>
-        {isDenying && (
-          <button type="button" className="button" data-look="quiet" onClick={() => setDenying(false)}>
-            Back
-          </button>
-        )}
-      </div>
     </div>
   );
 }

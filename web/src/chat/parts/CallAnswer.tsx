@@ -5,40 +5,48 @@ import { CLIENT_TOOLS } from '../clientTools';
 import { useActions } from '../ChatContext';
 import { readAnswer } from '../answer';
 
-type Props = { tool: string; call: string; input: unknown; active: boolean };
+type Props = {
+  tool: string;
+  call: string;
+  input: unknown;
+  /** Its message is being written: an answer has to wait. */
+  isGrowing?: boolean;
+};
 
-export default function CallAnswer({ tool, call, input, active }: Props) {
+export default function CallAnswer({ tool, call, input, isGrowing = false }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [problem, setProblem] = useState('');
   const [isBusy, setBusy] = useState(false);
   const runner = Object.hasOwn(CLIENT_TOOLS, tool) ? CLIENT_TOOLS[tool] : undefined;
-  const isOff = !conversation || !active || isBusy;
-  const run = async () => {
+  const isOff = !conversation || isBusy || isGrowing;
+  const give = async (answer: () => Promise<unknown>) => {
     setBusy(true);
+    setProblem('');
     try {
-      await conversation?.answerCall(tool, call, await runner?.run(input));
+      await answer();
+      setText('');
     } catch (error) {
       setProblem(explain(error));
     }
     setBusy(false);
   };
-  const why = active ? reason : 'The conversation has gone on; this call can no longer be answered.';
+  const run = () => give(async () => conversation?.answerCall(tool, call, await runner?.run(input)));
   return (
     <div className="ask" role="group" aria-label={`Answer ${tool}`}>
       <p>This call is answered here, not by the server. The run goes on with your answer.</p>
       {problem && <p className="failure">{problem}</p>}
       {runner && (
-        <button type="button" className="button" data-look="primary" disabled={isOff} title={why} onClick={run}>
+        <button type="button" className="button" data-look="primary" disabled={isOff} title={reason} onClick={run}>
           {runner.action}
         </button>
       )}
       <textarea className="field" rows={2} aria-label={`Result of ${tool}`} placeholder="Result: text or JSON" value={text} disabled={isOff} onChange={(event) => setText(event.target.value)} />
       <div className="row">
-        <button type="button" className="button" disabled={isOff || !text.trim()} title={why} onClick={() => conversation?.answerCall(tool, call, readAnswer(text))}>
+        <button type="button" className="button" disabled={isOff || !text.trim()} title={reason} onClick={() => give(async () => conversation?.answerCall(tool, call, readAnswer(text)))}>
           Send the result
         </button>
-        <button type="button" className="button" data-look="quiet" disabled={isOff} title={why} onClick={() => conversation?.failCall(tool, call, problem || text.trim() || 'The person did not answer.')}>
+        <button type="button" className="button" data-look="quiet" disabled={isOff} title={reason} onClick={() => give(async () => conversation?.failCall(tool, call, problem || text.trim() || 'The person did not answer.'))}>
           It failed
         </button>
       </div>

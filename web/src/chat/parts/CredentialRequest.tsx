@@ -1,22 +1,26 @@
 /** A tool needs the person to sign in: where to go, and what to bring back. */
-import { useState, type FormEvent } from 'react';
+import { useEffect, useState, type FormEvent } from 'react';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import { useActions } from '../ChatContext';
+import { useActions, useRefusal } from '../ChatContext';
 import { signedIn, signIn } from '../credential';
+import { Settled, type RequestState } from './Settled';
 
-type Props = { id: string; request: unknown; isAnswered: boolean };
+type Props = { id: string; request: unknown; state: RequestState };
 
-export default function CredentialRequest({ id, request, isAnswered }: Props) {
+export default function CredentialRequest({ id, request, state }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [isSent, setSent] = useState(false);
+  const refusal = useRefusal(id);
+  useEffect(() => setSent(false), [refusal]);
   const asked = signIn(request);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setSent(true);
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
+  if (state !== 'open') return <Settled icon="key" words="A tool needed you to sign in" state={state} details={request} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
       <p className="request-head">
@@ -31,16 +35,17 @@ export default function CredentialRequest({ id, request, isAnswered }: Props) {
           , then paste the address you are sent back to.
         </p>
       )}
-      {isAnswered ? (
-        <p className="quiet">Answered.</p>
-      ) : (
-        <form className="request-form" onSubmit={submit}>
-          <input className="field" required autoComplete="off" type={asked.address ? 'text' : 'password'} aria-label={asked.prompt} placeholder={asked.prompt} value={text} onChange={(event) => setText(event.target.value)} />
-          <button className="button" data-look="primary" disabled={!conversation || isSent} title={reason}>
-            Hand it over
-          </button>
-        </form>
+      {refusal && (
+        <p className="failure" role="alert">
+          {refusal.reason}
+        </p>
       )}
+      <form className="request-form" onSubmit={submit}>
+        <input className="field" required autoComplete="off" type={asked.address ? 'text' : 'password'} aria-label={asked.prompt} placeholder={asked.prompt} value={text} onChange={(event) => setText(event.target.value)} />
+        <button className="button" data-look="primary" disabled={!conversation || isSent} title={reason}>
+          Hand it over
+        </button>
+      </form>
       <details>
         <summary className="quiet">What was asked</summary>
         <Json value={request} open={2} />

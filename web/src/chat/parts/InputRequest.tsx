@@ -4,19 +4,22 @@ import { lazily } from '../../app/lazily';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import type { Schema } from '../answer';
-import { useActions } from '../ChatContext';
+import { useActions, useRefusal } from '../ChatContext';
+import { Settled, type RequestState } from './Settled';
 
 // Few are ever asked.
 const AnswerForm = lazily(() => import('./AnswerForm'));
 
 type Request = { message?: string; payload?: unknown; response_schema?: Schema; responseSchema?: Schema };
-type Props = { id: string; request: unknown; isAnswered: boolean };
+type Props = { id: string; request: unknown; state: RequestState };
 
-export default function InputRequest({ id, request, isAnswered }: Props) {
+export default function InputRequest({ id, request, state }: Props) {
   const asked = (typeof request === 'object' && request !== null ? request : {}) as Request;
   const schema = asked.response_schema ?? asked.responseSchema;
   const { conversation } = useActions();
+  const refusal = useRefusal(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
+  if (state !== 'open') return <Settled icon="input" words={asked.message || 'The agent asked you something.'} state={state} details={asked.payload} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent asks you">
       <p className="request-head">
@@ -24,13 +27,9 @@ export default function InputRequest({ id, request, isAnswered }: Props) {
         <strong>{asked.message || 'The agent asks you something.'}</strong>
       </p>
       {asked.payload !== undefined && asked.payload !== null && <Json value={asked.payload} name="about" open={2} />}
-      {isAnswered ? (
-        <p className="quiet">Answered.</p>
-      ) : (
-        <Suspense>
-          <AnswerForm schema={schema} onAnswer={answer} />
-        </Suspense>
-      )}
+      <Suspense>
+        <AnswerForm schema={schema} refusal={refusal} onAnswer={answer} />
+      </Suspense>
     </div>
   );
 }

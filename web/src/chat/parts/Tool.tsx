@@ -7,10 +7,10 @@ import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
 import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
-import { Approval } from './Approval';
 
-// Few calls are answered by hand.
+// Few calls are answered by hand, or need an approval.
 const AnswerByHand = lazily(() => import('./CallAnswer'));
+const Approval = lazily(() => import('./Approval'));
 
 function CallAnswer(props: ComponentProps<typeof AnswerByHand>) {
   return (
@@ -40,13 +40,14 @@ export function Tool({ part, notes, live, last }: Props) {
   // else. Aloud the message goes on meanwhile.
   const isLeft = notes.longRunning && (!live || !!isTalking);
   const waits = part.state === 'input-available' && isLeft && !part.providerExecuted;
-  const face = faceOf(part, notes, live, waits);
-  const needsHelp = waits || part.state === 'approval-requested';
+  const isExpired = notes.expired || (part.state === 'approval-requested' && !last);
+  const face = isExpired ? EXPIRED : faceOf(part, notes, { live, last, waits });
+  const asks = part.state === 'approval-requested' && !isExpired;
   const [choice, setChoice] = useState<boolean | null>(null);
-  const isOpen = choice ?? (needsHelp || part.state === 'output-error' || part.state === 'input-streaming');
+  const isOpen = choice ?? (waits || asks || part.state === 'output-error' || part.state === 'input-streaming');
   const name = toolName(part);
   return (
-    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} aria-label={`Tool ${name}: ${face.word}`}>
+    <div className="tool" role="group" data-kind={face.kind} data-state={part.state} data-expired={isExpired || undefined} aria-label={`Tool ${name}: ${face.word}`}>
       <button type="button" className="tool-head" aria-expanded={isOpen} onClick={() => setChoice(!isOpen)}>
         <Icon name={face.icon} />
         <strong>{part.title || name}</strong>
@@ -61,13 +62,17 @@ export function Tool({ part, notes, live, last }: Props) {
           <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
           {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
-          {(part.state === 'output-denied' || part.state === 'approval-responded') && part.approval && <Decision {...part.approval} />}
-          {part.state === 'approval-requested' && <Approval approval={part.approval} notes={notes} tool={name} />}
-          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} active={last} />}
-          {part.state === 'output-available' && notes.longRunning && last && !live && (
+          {isExpired ? <p className="quiet">{part.approval?.reason || 'Expired: the conversation went on before this was answered.'}</p> : part.approval && <Decision {...part.approval} />}
+          {asks && (
+            <Suspense>
+              <Approval approval={part.approval} notes={notes} tool={name} />
+            </Suspense>
+          )}
+          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} />}
+          {part.state === 'output-available' && notes.longRunning && (
             <details>
-              <summary className="quiet">Give the final result</summary>
-              <CallAnswer tool={name} call={part.toolCallId} input={part.input} active={last} />
+              <summary className="quiet">{notes.answered ? 'Give another result' : 'Give the final result'}</summary>
+              <CallAnswer tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
             </details>
           )}
         </div>
@@ -76,11 +81,13 @@ export function Tool({ part, notes, live, last }: Props) {
   );
 }
 
-function faceOf(part: ToolPart, notes: CallNotes, live: boolean, waits: boolean): Face {
+const EXPIRED: Face = { word: 'expired', kind: 'neutral', icon: 'clock' };
+
+function faceOf(part: ToolPart, notes: CallNotes, { live, last, waits }: { live: boolean; last: boolean; waits: boolean }): Face {
   const face = FACES[part.state];
   if (waits) return { word: 'waits for an answer', kind: 'approval', icon: 'input' };
-  if (notes.longRunning && part.state === 'output-available') return { word: 'result may come later', kind: 'approval', icon: 'clock' };
-  if (part.state === 'input-available' && !live) return { word: 'waiting', kind: 'neutral', icon: 'clock' };
+  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: 'result may come later', kind: 'approval', icon: 'clock' };
+  if (part.state === 'input-available' && !live) return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
   if (part.state === 'input-streaming' && !live) return { word: 'broken off', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
     return { ...face, word: part.approval.approved ? 'approved' : 'denied', icon: part.approval.approved ? 'check' : 'cross' };
@@ -88,7 +95,14 @@ function faceOf(part: ToolPart, notes: CallNotes, live: boolean, waits: boolean)
   return face;
 }
 
+/** What a call waits for that the server runs. */
+function waitingWord({ awaits }: CallNotes, last: boolean): string {
+  if (!last) return 'left open';
+  return awaits ? `waiting for ${awaits}` : 'waiting';
+}
+
 function Decision({ approved, reason }: { approved?: boolean; reason?: string }) {
+  if (approved === undefined) return null;
   return (
     <p className="quiet">
       {approved ? 'You approved this call' : 'You denied this call'}
