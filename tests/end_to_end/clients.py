@@ -159,4 +159,7 @@ def _shown_part(part: Json, client: Client) -> Json:
     kept = {key: value for key, value in part.items() if key != dropped.get(part["type"])}
     if part["type"] == "data-long-running":
         kept["data"] = {key: value for key, value in part["data"].items() if key != "status"}
+    if "prism" in part.get("providerMetadata", {}):  # says what may be replaced while it streams
+        told = part["providerMetadata"]
+        kept["providerMetadata"] = {key: told[key] for key in told if key != "prism"}
     return kept
