@@ -262,7 +262,6 @@ REFUSED = [
     Refused("unknown session", {"sessionId": "nobody"}, 404),
     Refused("another user's session", {"userId": "bob"}, 404),
     Refused("unknown app", {"appName": "nobody"}, 404),
-    Refused("nothing to do", {"newMessage": {"role": "user", "parts": []}}, 422),
     Refused("no message", {"newMessage": None}, 422),
     Refused(
         "a call of the user's", {"newMessage": {"parts": [{"functionCall": {"name": "x"}}]}}, 422
