@@ -116,7 +116,7 @@ async def _talk(url: str, app: str, prompts: Sequence[Prompt], streaming: bool) 
         async with opened(httpx.AsyncClient(base_url=url, timeout=PATIENCE), app) as adk:
             for prompt in prompts:
                 if not await _say(adk, talk, prompt, streaming):
-                    break
+                    return talk
             talk.session = await adk.session_now()
     except httpx.HTTPStatusError as error:
         talk.refusal = (error.response.status_code, error.response.text[:300])
