@@ -1,7 +1,8 @@
 """One app on both servers: the same requests, and the first difference between the answers.
 
 Which requests: those of the app's `prompts.json`, a list of prompts or `{"prompts": […]}`. A prompt is a
-text, or `{"prompt": text, "answers": […], "stateDelta": {…}}`: each of the answers is sent, after the run
+text, or `{"prompt": text, "answers": […], "stateDelta": {…}}`, with `parts` for a message that is more
+than a text: each of the answers is sent, after the run
 has ended, to the calls that are open. A row without `prompt` only answers: what an earlier run left open.
 Prompts of one app share a session. An app without the file is told "hello".
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from tests.end_to_end.adk_client import Adk, answers, events_of, opened, words
+from tests.end_to_end.adk_client import Adk, answers, events_of, opened
 from tests.outside.differences import comparable, lane, renamed
 from tests.outside.servers import Servers
 from tests.patience import PATIENCE
@@ -28,7 +29,7 @@ Json = dict[str, Any]
 class Prompt:
     """A message, and the answers to what it leaves open."""
 
-    text: str | None
+    parts: Sequence[Json]
     answers: Sequence[Json] = ()
     state: Json | None = None
 
@@ -85,9 +86,12 @@ def prompts_of(app: Path) -> list[Prompt]:
     given = json.loads(file.read_text("utf-8")) if file.is_file() else ["hello"]
     listed = given["prompts"] if isinstance(given, dict) else given
     rows = [row if isinstance(row, dict) else {"prompt": row} for row in listed]
-    return [
-        Prompt(row.get("prompt"), row.get("answers", ()), row.get("stateDelta")) for row in rows
-    ]
+    return [Prompt(_parts(row), row.get("answers", ()), row.get("stateDelta")) for row in rows]
+
+
+def _parts(row: Json) -> Sequence[Json]:
+    parts: list[Json] = row.get("parts") or ([{"text": row["prompt"]}] if "prompt" in row else [])
+    return parts
 
 
 async def compare(servers: Servers, app: Path, streaming: bool) -> Outcome:
@@ -96,17 +100,15 @@ async def compare(servers: Servers, app: Path, streaming: bool) -> Outcome:
     ours, theirs = await asyncio.gather(
         *(_talk(url, app.name, prompts, streaming) for url in (servers.ours, servers.theirs))
     )
-    if ours.refusal and theirs.refusal:
+    if ours.refusal and theirs.refusal and len(ours.answers) == len(theirs.answers):
         return CannotRun(f"{ours.refusal[0]} {ours.refusal[1]} (ADK: {theirs.refusal[0]})")
     if ours.refusal or theirs.refusal:
         return Differs("the status", ours.refusal, theirs.refusal)
     found = 0
-    for (said, got), (_, wanted) in zip(ours.answers, theirs.answers, strict=False):
+    for (said, got), (_, wanted) in zip(ours.answers, theirs.answers, strict=True):
         if differs := _first_difference(said, got, wanted):
             return differs
         found += len(got)
-    if len(ours.answers) != len(theirs.answers):
-        return Differs("the requests made", len(ours.answers), len(theirs.answers))
     return _session_difference(ours.session, theirs.session) or Same(found)
 
 
@@ -125,16 +127,18 @@ async def _talk(url: str, app: str, prompts: Sequence[Prompt], streaming: bool) 
 
 async def _say(adk: Adk, talk: _Talk, prompt: Prompt, streaming: bool) -> bool:
     """Send a prompt and the answers to what it leaves open; return whether all were accepted."""
-    if prompt.text is not None:
+    said = json.dumps(prompt.parts)[:100]
+    if prompt.parts:
+        message = {"role": "user", "parts": prompt.parts}
         state = {"stateDelta": prompt.state} if prompt.state else {}
-        first = await adk.post("/run_sse", words(prompt.text), streaming=streaming, **state)
-        if not _keep(talk, f"{prompt.text!r}", first):
+        first = await adk.post("/run_sse", message, streaming=streaming, **state)
+        if not _keep(talk, said, first):
             return False
         talk.open_calls = _open(talk.answers[-1][1]) or talk.open_calls
     for answer in prompt.answers:
         message = answers(*({**call, "response": answer} for call in talk.open_calls))
         got = await adk.post("/run_sse", message, streaming=streaming)
-        if not _keep(talk, f"{prompt.text!r} answered {json.dumps(answer)}", got):
+        if not _keep(talk, f"{said} answered {json.dumps(answer)}", got):
             return False
     return True
 

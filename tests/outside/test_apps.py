@@ -38,7 +38,7 @@ async def test_a_difference_is_shown_with_both_sides(servers: Servers) -> None:
     """Where it is, and what each server sent."""
     outcome = await compare(servers, ODD / "never_the_same", streaming=True)
     assert isinstance(outcome, Differs)
-    assert outcome.where == "'hello', event 1.content.parts[0].text"
+    assert outcome.where == '[{"text": "hello"}], event 1.content.parts[0].text'
     assert outcome.ours.startswith("process ")
     assert outcome.theirs.startswith("process ")
     assert outcome.ours != outcome.theirs

@@ -10,4 +10,8 @@ def silent(tool_context: ToolContext) -> dict[str, str]:
     return {"result": "nothing more to say"}
 
 
-root_agent = LlmAgent(name="silent_tool", model="gemini-2.5-flash", tools=[silent])
+root_agent = LlmAgent(
+    name="silent_tool",
+    model="gemini-2.5-flash",
+    tools=[silent],
+)
