@@ -1,0 +1,3 @@
+"""The app."""
+
+from . import agent as agent
