@@ -93,10 +93,7 @@ class Pending:
                 case CallDelegated():
                     self._delegated.add(fact.call)
                 case ApprovalRequested():
-                    call = self._seen[fact.call]
-                    asked = PendingApproval(fact.approval, call, fact.payload)
-                    self.approvals[fact.approval] = asked
-                    self._asked.setdefault(fact.call, []).append(fact.approval)
+                    self._ask(fact)
                 case ApprovalDecided():
                     self.approvals.pop(fact.approval, None)
                 case InputRequested():
@@ -105,6 +102,13 @@ class Pending:
                     )
                 case _:
                     pass  # says nothing about who waits for whom
+
+    def _ask(self, fact: ApprovalRequested) -> None:
+        call = self._seen.get(fact.call)
+        if call is None:
+            return  # It was given up while its arguments streamed: nobody can approve it.
+        self.approvals[fact.approval] = PendingApproval(fact.approval, call, fact.payload)
+        self._asked.setdefault(fact.call, []).append(fact.approval)
 
     def hold(self, decisions: Iterable[Decision], answers: dict[str, Raw]) -> None:
         """Keep answers until the others of their batch are there."""
