@@ -173,7 +173,7 @@ class CallReader:
     def ask(self, approval: str, adk_id: str, hint: str, payload: Raw) -> list[Fact]:
         """Take a live run's question about a call, which was made before."""
         call = self.calls.by_adk_id(adk_id)
-        if call is None or self.calls.is_asked(approval):
+        if call is None or not call.requested or self.calls.is_asked(approval):
             return []
         self.calls.gate(approval, call)
         return [ApprovalRequested(approval, call.call, hint, payload)]

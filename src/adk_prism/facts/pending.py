@@ -24,6 +24,7 @@ from adk_prism.facts.model import (
     CallRequested,
     Fact,
     InputRequested,
+    MessageBegan,
 )
 from adk_prism.runlog.entry import NOTHING, Decision, to_raw
 
@@ -86,6 +87,8 @@ class Pending:
         """Take what an entry means."""
         for fact in facts:
             match fact:
+                case MessageBegan():
+                    self._continue(fact)
                 case CallRequested():
                     self._request(fact)
                 case CallAnswered() | CallFailed() | CallDenied() | CallAbandoned():
@@ -93,7 +96,10 @@ class Pending:
                 case CallDelegated():
                     self._delegated.add(fact.call)
                 case ApprovalRequested():
-                    self._ask(fact)
+                    call = self._seen[fact.call]
+                    asked = PendingApproval(fact.approval, call, fact.payload)
+                    self.approvals[fact.approval] = asked
+                    self._asked.setdefault(fact.call, []).append(fact.approval)
                 case ApprovalDecided():
                     self.approvals.pop(fact.approval, None)
                 case InputRequested():
@@ -103,12 +109,10 @@ class Pending:
                 case _:
                     pass  # says nothing about who waits for whom
 
-    def _ask(self, fact: ApprovalRequested) -> None:
-        call = self._seen.get(fact.call)
-        if call is None:
-            return  # It was given up while its arguments streamed: nobody can approve it.
-        self.approvals[fact.approval] = PendingApproval(fact.approval, call, fact.payload)
-        self._asked.setdefault(fact.call, []).append(fact.approval)
+    def _continue(self, fact: MessageBegan) -> None:
+        """Know the calls that a run goes on with, where the run that made them was not read before."""
+        for call, name in fact.open_calls.items():
+            self._seen.setdefault(call, PendingCall(call, call, name, NOTHING, False, ""))
 
     def hold(self, decisions: Iterable[Decision], answers: dict[str, Raw]) -> None:
         """Keep answers until the others of their batch are there."""

@@ -115,7 +115,9 @@ def checked(asked: PendingApproval, decision: Decision) -> Decision:
 
 
 def _check_input(asked: Raw, answer: ToolAnswer) -> None:
-    if not is_absent(answer.input) and not same_json(asked, answer.input):
+    if is_absent(asked) or is_absent(answer.input):
+        return
+    if not same_json(asked, answer.input):
         raise Conflict(f"The arguments of call {answer.call[:80]!r} are not those that were shown.")
 
 
