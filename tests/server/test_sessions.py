@@ -88,12 +88,14 @@ async def record(context: Context, run: str, origin: Origin) -> None:
 async def test_the_initial_state_survives_a_rewind(
     client: httpx.AsyncClient, context: Context
 ) -> None:
-    """It is an event of its own, before anything that could be taken back."""
+    """It is an event of its own, before anything that could be taken back; clients do not see it."""
     made = await client.post(PATH, json={"tone": "brief"})
-    [event] = made.json()["events"]
-    assert event["author"] == "user"
-    assert "content" not in event
-    assert event["actions"]["stateDelta"] == {"tone": "brief"}
+    assert made.json()["events"] == []
+    assert made.json()["state"]["tone"] == "brief"
+    [event] = (await context.apps.sessions("helper").get(ORIGIN)).events
+    assert event.author == "user"
+    assert event.content is None
+    assert event.actions.state_delta == {"tone": "brief"}
 
 
 async def test_credentials_are_redacted(client: httpx.AsyncClient) -> None:

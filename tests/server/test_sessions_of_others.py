@@ -174,6 +174,19 @@ async def test_a_turn_of_another_server_is_taken_back(service: BaseSessionServic
         assert [text for _, text in said(await stage.messages())] == ["a", "C."]
 
 
+async def test_turns_of_both_are_taken_back_together(service: BaseSessionService) -> None:
+    """What was said here after another server's turn goes with it, and the state is as it was before."""
+    await elsewhere(service, agent(Scripted.saying(call("count", "c1"), "A.")), "a")
+    await elsewhere(service, agent(Scripted.saying("B.")), "b")
+    async with staging(agent(Scripted.saying("C.", "D.")), service=service) as stage:
+        await post(stage, user("c"))
+        theirs = (await stage.messages())[3]["id"]
+        body = {"trigger": "regenerate-message", "messageId": theirs}
+        assert (await post(stage, user("b"), **body)).status_code == 200
+        assert [text for _, text in said(await stage.messages())] == ["a", "A.", "b", "D."]
+        assert (await stage.session())["state"] == {"count": 1}
+
+
 NO_RUNS = {
     "of no session": SessionRunId(APP, USER, "nowhere", "e-1", 1).encode(),
     "of no app": SessionRunId("other", USER, SESSION, "e-1", 1).encode(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from adk_prism.facts.pending import Pending
 from adk_prism.facts.reader import Reader
@@ -111,6 +111,11 @@ class Chats:
                 return head
         raise AssertionError("a run that is listed has entries")
 
+    async def state_before(self, run: RunId) -> dict[str, Raw] | None:
+        """Return the session's state before a run; None for one that was not recorded as it ran."""
+        head = await self.head(run)
+        return None if head.derived else head.state
+
     async def pending(self, turn: Turn) -> Pending:
         """Return what a turn's message waits for."""
         pending = Pending()
@@ -171,6 +176,14 @@ def _taken_back(turns: list[Turn], message: str, before: Sequence[ChatRun]) -> l
         Turn(turn.message, [run for run in turn.runs if order[run.summary.run] < first])
         for turn in turns[:kept]
     ]
+
+
+def first_recorded(turns: Sequence[Turn]) -> str:
+    """Return the first message of these turns that is in the log; empty if none is.
+
+    Those that only the session has are gone when the session is rewound, and no record can name them then.
+    """
+    return next((turn.message for turn in turns if not turn.first.head.derived), "")
 
 
 def decided_later(turn: Turn, index: int) -> dict[str, Decision]:

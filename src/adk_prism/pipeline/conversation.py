@@ -19,7 +19,7 @@ from adk_prism.errors import Conflict, NotFound
 from adk_prism.pipeline import answers as matching
 from adk_prism.pipeline import going_on
 from adk_prism.pipeline.asked import Asked, asked_by_adk, asked_by_chat
-from adk_prism.pipeline.chats import Chats, History, Turn
+from adk_prism.pipeline.chats import Chats, History, Turn, first_recorded
 from adk_prism.pipeline.deeds import Action, Deed, Note, forget
 from adk_prism.pipeline.gate import Gate, Policy
 from adk_prism.pipeline.lineage import kept_turns, taken_ids
@@ -202,10 +202,11 @@ class Conversations:
             # A run can fail before ADK has stored its message: then there is nothing of it to rewind.
             stored = await sessions.first_stored(start.origin, taken)
             if stored:
-                state = (await self._chats.head(first.summary.run)).state
+                state = await self._chats.state_before(first.summary.run)
                 await sessions.rewind(runner, start.origin, stored, state)
 
-        run = await self._say(start, message, replaces=turn.message, rewound=rewound, before=rewind)
+        replaces = first_recorded(void) or turn.message
+        run = await self._say(start, message, replaces=replaces, rewound=rewound, before=rewind)
         deed = Deed(action="message taken back", origin=start.origin, run=run, about=turn.message)
         await self._note(deed)
         return run

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adk_prism.diagnostics import Report
-from adk_prism.pipeline.chats import Chats, Turn
+from adk_prism.pipeline.chats import Chats, Turn, first_recorded
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
@@ -59,12 +59,11 @@ class Rewinds:
             (r.summary.run for t in turns for r in t.runs if r.summary.invocation == invocation),
             None,
         )
-        state = (await self._chats.head(first)).state if first is not None else None
+        state = await self._chats.state_before(first) if first is not None else None
         void = await self._apps.sessions(origin.app).invocations_from(origin, invocation)
         return Rewind(invocation, state, _first_void(turns, void))
 
 
 def _first_void(turns: Sequence[Turn], invocations: Sequence[str]) -> str:
     void = frozenset(invocations)
-    found = (t.message for t in turns if any(r.summary.invocation in void for r in t.runs))
-    return next(found, "")
+    return first_recorded([t for t in turns if any(r.summary.invocation in void for r in t.runs)])
