@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,19 @@ async def test_a_proxy_that_changes_host_is_explained(tmp_path: Path) -> None:
             with pytest.raises(InvalidStatus) as denied:
                 await socket_says(plain, "/api/chat/broken/socket", "hello")
             assert denied.value.response.status_code == 403
-        told = [line for line in server.lines if "origin refused" in line]
+        told = refusals(server)
         assert len(told) == 1
         assert f"--public-url {PUBLIC}" in told[0]
         await texts_stay_here(server)
+
+
+def refusals(server: Server) -> list[str]:
+    """Return what the operator was told of refused origins; its lines come from another process."""
+    deadline = time.monotonic() + PATIENCE
+    while not (told := [line for line in server.lines if "origin refused" in line]):
+        assert time.monotonic() < deadline, "nothing is said"
+        time.sleep(0.05)
+    return told
 
 
 async def texts_stay_here(server: Server) -> None:
