@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,6 +101,29 @@ class Replicas:
             each.ready.wait(PATIENCE)
             assert each.url, "\n".join(each.lines)
         return begun
+
+    def pause(self, replica: Replica) -> None:
+        """Stop a process at a moment at which it holds no lock on the file of sessions.
+
+        With the lock held nobody else could go on, which is SQLite's to answer for and not the replicas'.
+        """
+        replica.signal(signal.SIGSTOP)
+        while not self._is_free():
+            replica.signal(signal.SIGCONT)
+            time.sleep(0.01)
+            replica.signal(signal.SIGSTOP)
+
+    def _is_free(self) -> bool:
+        if self.postgres is not None:
+            return True
+        sessions = sqlite3.connect(self.folder / "sessions.db", timeout=1, isolation_level=None)
+        with closing(sessions):
+            try:
+                sessions.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return False
+            sessions.execute("ROLLBACK")
+            return True
 
     def _begin(self, delay: str) -> Replica:
         kept = {k: v for k, v in os.environ.items() if not _HIDDEN.match(k)}

@@ -158,7 +158,7 @@ class Storm:
 
     async def _pause(self, owner: Replica, done: asyncio.Future[Any]) -> None:
         """Stop a process for longer than its leases, and let it wake up when others have gone on."""
-        owner.signal(signal.SIGSTOP)
+        await asyncio.to_thread(self._replicas.pause, owner)
         url, owner.url = owner.url, ""  # nobody asks it meanwhile
         try:
             await asyncio.wait([done], timeout=PATIENCE)

@@ -57,9 +57,9 @@ describe('the graph', () => {
     expect(links.filter(({ id }) => !traffic.has(id)).map(({ to }) => to)).toEqual(['idle']);
   });
 
-  test('has the keys of the state only where they were seen', () => {
+  test('has keys of the state, arguments and results only where they were seen', () => {
     const seen = [...summedMoment(film, film.last).traffic.values()].flatMap(({ keys }) => keys);
-    expect(new Set(seen)).toEqual(new Set(['planned_trip']));
+    expect([...new Set(seen)].sort()).toEqual(['days', 'destination', 'plan', 'planned_trip', 'synthetic']);
     expect([...summedMoment(film, 5).traffic.values()].flatMap(({ keys }) => keys)).toEqual([]);
   });
 
