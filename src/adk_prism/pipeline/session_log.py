@@ -84,15 +84,17 @@ class SessionLog(LogProxy):
             return await self._log.summary(run)
         return _summary(name, await self._read(name))
 
-    async def read(
+    def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
         """Give entries past `after`; a session's run is over, so following it ends."""
         name = SessionRunId.decode(run)
-        if name is None:
-            async for batch in self._log.read(run, after, follow=follow):
-                yield batch
-            return
+        # The log's own generator: whoever closes what is given here closes it.
+        return (
+            self._log.read(run, after, follow=follow) if name is None else self._past(name, after)
+        )
+
+    async def _past(self, name: SessionRunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
         entries = await self._read(name)
         if after > len(entries):
             raise BadPosition(f"The run has {len(entries)} entries; {after} is past its end.")
