@@ -61,27 +61,51 @@ def _is_upgrade(lines: list[str]) -> bool:
 
 @asynccontextmanager
 async def proxying(rules: Rules) -> AsyncIterator[Proxy]:
-    """Stand before a server."""
+    """Stand before a server; in the end nothing of it is left open."""
+    open_now: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(HEAD_END)).removesuffix(HEAD_END)
-            behind_reader, behind_writer = await asyncio.open_connection("127.0.0.1", rules.target)
-            behind_writer.write(rules.head(head))
-            up = asyncio.create_task(_pipe(reader, behind_writer))
-            try:
-                await _pipe(behind_reader, writer)
-            finally:
-                up.cancel()
-                await asyncio.wait({up})
-                behind_writer.close()
-        writer.close()
+        task = asyncio.current_task()
+        assert task is not None
+        open_now.add(task)
+        task.add_done_callback(open_now.discard)
+        async with _closing(writer):
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                await _pass_on(rules, reader, writer)
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
         yield Proxy(server.sockets[0].getsockname()[1])
     finally:
         server.close()
+        for task in open_now:
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
+
+
+async def _pass_on(
+    rules: Rules, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    head = (await reader.readuntil(HEAD_END)).removesuffix(HEAD_END)
+    behind_reader, behind_writer = await asyncio.open_connection("127.0.0.1", rules.target)
+    async with _closing(behind_writer):
+        behind_writer.write(rules.head(head))
+        up = asyncio.create_task(_pipe(reader, behind_writer))
+        try:
+            await _pipe(behind_reader, writer)
+        finally:
+            up.cancel()
+            await asyncio.wait({up})
+
+
+@asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

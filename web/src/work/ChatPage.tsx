@@ -15,6 +15,7 @@ import { draftKey, restoreUnsent } from '../chat/draft';
 import { textOf, type Message } from '../chat/message';
 import { messagesOf } from '../chat/past';
 import { chatAddress, type Where } from '../chat/requests';
+import { snapshot } from '../chat/snapshot';
 import { isLost } from '../chat/transport';
 import { conversationAt } from '../film/conversation';
 import { useFilm, useFilms } from '../film/useFilm';
@@ -91,7 +92,8 @@ const FRAME_MS = 16;
 
 function OpenChat({ conversation }: { conversation: Conversation }) {
   const { where } = conversation;
-  const { messages, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
+  const { messages: told, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
+  const messages = useMemo(() => snapshot(told), [told]);
   const link = useSyncExternalStore(conversation.watch, conversation.getLink);
   const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
   const { refresh } = useCatalogue();
