@@ -1,7 +1,7 @@
 // The page over two replicas, of which the one that answers dies in mid-answer: the text goes on to its end.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, launch, loadCode, open, quiet, SERVER, settled } from '../web/browser.mjs';
+import { afterTest, ask, launch, loadCode, open, SERVER, settled } from '../web/browser.mjs';
 import { proxy } from '../web/proxy.mjs';
 
 /** Answers slowly, and dies; `SERVER` goes on, and is fast. */
@@ -17,7 +17,7 @@ before(async () => {
 after(() => browser.close());
 
 let page;
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 
 const said = async () => (await page.locator('.message[data-role="assistant"]').last().innerText()).match(/word\d+/g) ?? [];
 const reaches = (word) => page.getByText(`word${word}`, { exact: false }).first().waitFor();

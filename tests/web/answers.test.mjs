@@ -1,7 +1,7 @@
 // What a person answers: approvals inside sub-agents and with payloads, results that come late, and answers that come too late.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, quiet, say, settled } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, open, say, settled } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 let browser;
@@ -14,9 +14,9 @@ before(async () => {
   page = await open(browser, '', { width: 1280, height: 1100, allow: [/status of 409/] });
   office = await open(browser, '', { url: between.url, width: 1280, height: 1100, allow: [/status of 422/] });
 });
-afterEach(() => {
-  quiet(page);
-  quiet(office);
+afterEach(async (t) => {
+  await afterTest(t, page);
+  await afterTest(t, office);
 });
 after(async () => {
   await browser.close();

@@ -94,6 +94,14 @@ export function quiet(page) {
   assert.deepEqual(page.troubles.splice(0), []);
 }
 
+/** After a test: what the page showed when it failed, or that nothing went wrong on it. */
+export async function afterTest(t, page) {
+  if (t.passed) return quiet(page);
+  const shown = await page.evaluate(() => document.body.innerText).catch((error) => `${error}`);
+  t.diagnostic(`the page showed: ${shown.slice(-2000)}`);
+  t.diagnostic(`troubles: ${JSON.stringify(page.troubles.splice(0))}`);
+}
+
 /** Close a page; fail if anything went wrong on it. */
 export async function close(page) {
   await page.context().close();

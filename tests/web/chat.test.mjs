@@ -1,7 +1,7 @@
 // The chat against the real server: every mechanism of the tour, shown and answered.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, checkAccess, launch, newChat, open, quiet, say, settled, until } from './browser.mjs';
+import { afterTest, ask, checkAccess, launch, newChat, open, say, settled, until } from './browser.mjs';
 
 let browser;
 let page;
@@ -10,7 +10,7 @@ before(async () => {
   // The one file that nobody here can fetch is refused by the server.
   page = await open(browser, '', { width: 1280, allow: [/status of 403/], permissions: ['clipboard-read', 'clipboard-write', 'geolocation'], geolocation: { latitude: 38.7223, longitude: -9.1393 } });
 });
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 after(() => browser.close());
 
 /** What is to be seen after a prompt; each row is one chat. */

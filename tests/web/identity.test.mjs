@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, quiet, say, settled } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, open, say, settled } from './browser.mjs';
 
 const ASKING = process.env.PRISM_ASKING_URL;
 const TOKENS = process.env.PRISM_TOKENS;
@@ -16,7 +16,7 @@ before(async () => {
   page = await open(browser, '', { ...REFUSED, width: 1280 });
   page.on('dialog', (dialog) => page.troubles.push(`a prompt of the browser: ${dialog.message()}`));
 });
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 after(() => browser.close());
 
 const dialog = (on = page) => on.getByRole('dialog', { name: /^Sign in/ });

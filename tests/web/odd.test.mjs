@@ -1,7 +1,7 @@
 // Odd apps under a path prefix: one that does not import, one that repeats attacks. Nothing of them is ever executed.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, quiet } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, open } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const ODD = process.env.PRISM_ODD_URL;
@@ -15,7 +15,7 @@ before(async () => {
   page = await open(browser, '', { url: between.url, width: 1280 });
   await page.exposeFunction('alert', () => page.troubles.push('a script ran'));
 });
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 after(async () => {
   await browser.close();
   between.close();

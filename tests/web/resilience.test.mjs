@@ -1,7 +1,7 @@
 // What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { ask, close, launch, loadCode, newChat, open, quiet, say, SERVER, settled, until } from './browser.mjs';
+import { afterTest, ask, close, launch, loadCode, newChat, open, say, SERVER, settled, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const NETWORK = [/Failed to load resource/, /ERR_/];
@@ -15,7 +15,7 @@ before(async () => {
   page = await open(browser, '', { url: between.url, allow: NETWORK, width: 1280 });
   await loadCode(page);
 });
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 after(async () => {
   await browser.close();
   between.close();

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, before, test } from 'node:test';
-import { checkAccess, close, launch, loadCode, newChat, open, quiet, say, SERVER, until } from './browser.mjs';
+import { afterTest, checkAccess, close, launch, loadCode, newChat, open, say, SERVER, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const HEARD_RATE = 16_000;
@@ -19,7 +19,7 @@ before(async () => {
   browser = await launch({ hears: file });
   page = await talkative(browser);
 });
-afterEach(() => quiet(page));
+afterEach((t) => afterTest(t, page));
 after(async () => {
   await browser.close();
   await rm(folder, { recursive: true });

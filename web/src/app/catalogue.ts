@@ -95,6 +95,24 @@ export function isUsable(app: AppEntry | undefined): app is UsableApp {
   return app !== undefined && app.error === undefined && app.problem === undefined;
 }
 
+/** Return what is known of an app; null if it cannot be used. */
+export function useApp(name: string): UsableApp | null {
+  const { apps } = useCatalogue();
+  const entry = apps?.find((known) => known.name === name);
+  return isUsable(entry) ? entry : null;
+}
+
+/**
+ * Have an app loaded whose chat is open: only then is it known whether it can be talked to. A list that was asked for before
+ * it was loaded may arrive later, and says again that it is not; so each entry that says so is answered, not only the first.
+ */
+export function useLoaded(app: UsableApp | null): void {
+  const { load } = useCatalogue();
+  useEffect(() => {
+    if (app?.models === null) load(app.name);
+  }, [app, load]);
+}
+
 /** Say which model an app asks; empty while that is not known. */
 export function modelWords(app: UsableApp): string {
   if (app.models === null) return '';

@@ -1,10 +1,10 @@
 /** The chat's column: messages, what went wrong, the voice if there is one, and the composer. */
 import type { ChatStatus, FileUIPart } from 'ai';
-import { Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { Suspense, useState, useSyncExternalStore } from 'react';
 import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
-import { isUsable, useCatalogue, type UsableApp } from '../app/catalogue';
+import { isUsable, useApp, useCatalogue, useLoaded } from '../app/catalogue';
 import { lazily } from '../app/lazily';
 import { Composer } from './Composer';
 import type { Conversation } from './conversation';
@@ -65,13 +65,6 @@ export function ChatView(props: Props) {
   );
 }
 
-/** What is known of an app that could be loaded. */
-function useApp(name: string): UsableApp | null {
-  const { apps } = useCatalogue();
-  const entry = apps?.find((known) => known.name === name);
-  return isUsable(entry) ? entry : null;
-}
-
 /** Says why an app could not be loaded: nothing can be said to it until its files change. */
 function Unloadable({ app }: { app: string }) {
   const { apps, load } = useCatalogue();
@@ -88,15 +81,6 @@ function Unloadable({ app }: { app: string }) {
       </span>
     </div>
   );
-}
-
-/** Have an app loaded whose chat is opened: only then is it known whether it can be talked to. */
-function useLoaded(app: UsableApp | null): void {
-  const { load } = useCatalogue();
-  const name = app?.models === null ? app.name : '';
-  useEffect(() => {
-    if (name) load(name);
-  }, [name, load]);
 }
 
 function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {

@@ -1,0 +1,49 @@
+import { act } from 'react';
+import { createRoot } from 'react-dom/client';
+import { expect, test, vi } from 'vitest';
+import { CatalogueContext, useApp, useLoaded, useLoadedCatalogue } from './catalogue';
+
+const LISTED = { name: 'ear', description: null, agents: null, models: null, offline: null, live: null, bundled: false, prompts: [] };
+const LOADED = { ...LISTED, description: '', agents: ['ear'], models: ['m'], offline: false, live: true };
+
+function Page() {
+  const catalogue = useLoadedCatalogue();
+  return (
+    <CatalogueContext value={catalogue}>
+      <button type="button" onClick={catalogue.refresh} />
+      <Chat />
+    </CatalogueContext>
+  );
+}
+
+function Chat() {
+  const app = useApp('ear');
+  useLoaded(app);
+  return app?.live ? 'Talk' : 'not known';
+}
+
+/** A server whose answers wait; return what sends all of them at once. */
+function heldServer(): () => Promise<void> {
+  const held: (() => void)[] = [];
+  vi.stubGlobal('fetch', (input: string | URL) => {
+    const { pathname } = new URL(input, 'http://page/');
+    const body = { '/api/apps': [LISTED], '/api/apps/ear': LOADED }[pathname] ?? [];
+    return new Promise<Response>((done) => held.push(() => done(Response.json(body))));
+  });
+  return () => act(async () => held.splice(0).forEach((send) => send()));
+}
+
+test('an app is loaded again when an older list arrives together with what was loaded', async () => {
+  (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+  const sendAll = heldServer();
+  const place = document.createElement('div');
+  const root = createRoot(place);
+  await act(async () => root.render(<Page />));
+  await sendAll(); // The list: the app is asked for.
+  await act(async () => place.querySelector('button')!.click()); // The list again, while the app is loaded.
+  await sendAll(); // Both at once.
+  await sendAll(); // The app once more.
+  expect(place.textContent).toBe('Talk');
+  await act(async () => root.unmount());
+  vi.unstubAllGlobals();
+});
