@@ -190,6 +190,13 @@ def test_what_cannot_be_opened(words: list[str], code: int, says: str, tmp_path:
     assert done.stderr.count("\n") == 1
 
 
+def test_an_app_under_a_name_that_is_not_listed(tmp_path: Path) -> None:
+    """The research app answers to the name that its panel's contract uses."""
+    done = piped(tmp_path, ["research_agent"], "hello\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "I search the literature with you" in done.stdout
+
+
 def test_an_unknown_app_of_a_server(console_server: Server, tmp_path: Path) -> None:
     """The server's apps are named."""
     done = piped(tmp_path, ["nowhere", "--url", console_server.url])

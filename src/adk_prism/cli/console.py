@@ -81,7 +81,7 @@ def _checked(args: argparse.Namespace) -> Token | None:
 
 
 def _open(server: _Server, args: argparse.Namespace, is_screen: bool, told: deque[str]) -> int:
-    apps, user = asyncio.run(_ask(server))
+    apps, user = asyncio.run(_ask(server, args.app))
     app = _chosen(server.url, args.app, apps, is_screen)
     if not app:
         return 0
@@ -95,12 +95,15 @@ def _open(server: _Server, args: argparse.Namespace, is_screen: bool, told: dequ
     return Console(server.url, place, told, server.token).run() or 0
 
 
-async def _ask(server: _Server) -> tuple[list[str], str]:
-    """Return the server's apps, and whom it takes us for."""
+async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
+    """Return the server's apps, the wanted one among them if it is served, and whom it takes us for."""
     async with connect(server.url, server.token) as http:
         client = Client(http)
         try:
-            return await client.apps(), await client.user()
+            apps = await client.apps()
+            if wanted and wanted not in apps and await client.has_app(wanted):
+                apps.append(wanted)
+            return apps, await client.user()
         except Unreachable as error:
             where = shown_url(server.url)
             raise Unreachable(f"no server answers at {where}: {error.detail}") from None

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
@@ -70,6 +70,16 @@ class Client:
     async def apps(self) -> list[str]:
         """Return the names of the apps."""
         return [str(name) for name in await self._json("GET", "/list-apps")]
+
+    async def has_app(self, name: str) -> bool:
+        """Tell whether an app is served under a name; an app may have more names than are listed."""
+        try:
+            await self._json("GET", f"/api/apps/{quote(name, safe='')}")
+        except Refused as refused:
+            if refused.code != httpx.codes.NOT_FOUND:
+                raise
+            return name in await self.apps()
+        return True
 
     async def user(self) -> str:
         """Return whom the server takes us for; where it asks nobody, whom the page is."""

@@ -49,9 +49,8 @@ class Session:
 
         Raise `NotFound` for an unknown app, `Refused` and `Unreachable` for the server's part.
         """
-        apps = await self.client.apps()
-        if self.place.app not in apps:
-            there = ", ".join(apps) or "none"
+        if not await self.client.has_app(self.place.app):
+            there = ", ".join(await self.client.apps()) or "none"
             raise NotFound(f"There is no app {self.place.app[:60]!r}; there are {there}.")
         state = await self.client.open_session(self.place)
         # Whole or not at all: who loses the server here opens again.
