@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +12,7 @@ import httpx
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
@@ -145,13 +146,14 @@ async def staging(
     service: BaseSessionService | None = None,
     log: RunLog | None = None,
     authenticate: Authenticate | None = None,
+    plugins: Sequence[BasePlugin] = (),
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     """Serve one app."""
     app = App(
         name=APP,
         root_agent=root,
-        plugins=[DenialPlugin()],
+        plugins=[DenialPlugin(), *plugins],
         resumability_config=ResumabilityConfig(is_resumable=True) if resumable else None,
     )
     runner = Runner(

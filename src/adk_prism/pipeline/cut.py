@@ -27,6 +27,10 @@ from adk_prism.runlog.entry import (
     RunStarted,
     RunTakenOver,
 )
+from adk_prism.source.untrusted import RefusedKeys, clean_record
+
+_OVER = frozenset(("finished", "failed", "incomplete"))
+"""Outcomes after which nobody is waited for."""
 
 Further = Literal["again", "resume", "nothing"]
 """How a run goes on from a cut without a new message: it is started again, since nothing of it had
@@ -76,6 +80,21 @@ class Cut(Struct, frozen=True):
         past = [Entry(e.cursor, e.time + moved, _of_the_past(e.record)) for e in self.entries]
         seam = [*node_ends(past), RunTakenOver(epoch=0, in_doubt=_open_calls(past))]
         return [*past, *(Entry(0, now, record) for record in seam)]
+
+
+def closed_cut(cut: Cut, refused: RefusedKeys) -> Cut:
+    """Return a cut in which nothing waits for anybody, and that goes on with a new message only.
+
+    For a run that this server did not see happen, or whose history has one: `source/untrusted.py` says
+    what of it counts. A call without a response was never answered.
+    """
+    told = [(entry, clean_record(entry.record, refused)) for entry in cut.entries]
+    kept = [Entry(entry.cursor, entry.time, record) for entry, record in told if record is not None]
+    head = kept[0].record
+    assert isinstance(head, RunStarted), "every log begins with its RunStarted"
+    is_over = cut.ended is not None and cut.ended.outcome in _OVER and not _open_calls(kept)
+    ended = cut.ended if is_over else RunEnded(outcome="cancelled")
+    return structs.replace(cut, head=head, entries=kept, further="nothing", ended=ended)
 
 
 def cut_run(entries: Sequence[Entry], at: int, *, new_turn: bool = True) -> Cut:

@@ -7,6 +7,9 @@ step fails: nobody finds half of one. How it goes on:
   invocation is resumed by ADK's means;
 - *again*: nothing of the run had happened, so it is started again with the same message or answers;
 - *nothing*: nothing was left to do. The run is a state-only update, and no model is called.
+
+A history that this server did not see happen (`RunStarted.untrusted`), or that has such a part, is never
+resumed or started again: without a message there is nothing left to do. What it asked is asked no more.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
 from adk_prism.source.request import RunRequest, checked_message, read_content
+from adk_prism.source.untrusted import restored
 
 _SHARED = ("user:", "app:")
 
@@ -64,6 +68,8 @@ class Forked(Struct, frozen=True, kw_only=True):
     """Keys of the user's and the app's state that have another value today."""
     missing: Sequence[str]
     """Artifacts that the history mentions, and that cannot be found any more."""
+    withheld: Sequence[str]
+    """Keys of the session's state that the history is not trusted to set."""
 
 
 class _Fork(Struct, frozen=True):
@@ -110,8 +116,8 @@ class Forks:
         speaks = not is_absent(wish.message)
         if speaks:
             checked_message(read_content(wish.message))
+        await self._apps.load((await self._log.summary(wish.run)).origin.app)
         history = await self._histories.of(wish.run, wish.at, new_turn=speaks)
-        await self._apps.load(history.origin.app)
         fork = self._planned(wish, history, run or new_run(), digest)
         target = fork.start.origin
         if wish.session:
@@ -125,7 +131,12 @@ class Forks:
             await self._discard(target)
             raise
         return Forked(
-            run=fork.run, origin=target, goes_on=fork.goes_on, differing=differing, missing=missing
+            run=fork.run,
+            origin=target,
+            goes_on=fork.goes_on,
+            differing=differing,
+            missing=missing,
+            withheld=history.withheld,
         )
 
     def _planned(self, wish: Wish, history: History, run: RunId, digest: str) -> _Fork:
@@ -150,7 +161,7 @@ class Forks:
 
     async def _differing(self, history: History, target: Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
-        recorded = history.cut.state()
+        recorded = history.recorded if history.untrusted else history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
         known = recorded.keys() if history.cut.head.derived else recorded.keys() | now.keys()
         return sorted(
@@ -185,11 +196,14 @@ class Forks:
     async def _cuttings(self, history: History, past: Past, said: bool) -> Cuttings:
         """Return the history: from the session if it is there, else from the log."""
         sessions = self._apps.sessions(history.origin.app)
-        if not history.is_upload and await sessions.exists(history.origin):
+        if not history.untrusted and await sessions.exists(history.origin):
             found = cut_session(await sessions.get(history.origin), past)
             if found is not None:
                 return found
-        return rebuild(await self._histories.chapters(history, said=said))
+        rebuilt = rebuild(await self._histories.chapters(history, said=said))
+        if history.untrusted:
+            return structs.replace(rebuilt, events=restored(rebuilt.events))
+        return rebuilt
 
     def _artifacts(self, fork: _Fork) -> ArtifactCopies | None:
         target = fork.start.origin

@@ -6,18 +6,24 @@ it, an approval in it can be answered, and it can be forked again, whatever beco
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 
-from msgspec import Struct, structs
+from msgspec import Raw, Struct, structs
 
 from adk_prism.facts.adk_event import read_event
 from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
-from adk_prism.pipeline.cut import Cut, cut_run
+from adk_prism.pipeline.cut import Cut, closed_cut, cut_run
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.fork import Past
 from adk_prism.source.rebuilding import Chapter
+from adk_prism.source.sessions import SHARED
+from adk_prism.source.untrusted import RefusedKeys, clean_head
+
+StateRule = Callable[[str, Iterable[str]], Collection[str]]
+"""App and state keys → those of them that a client may not write."""
 
 BATCH = 512
 """Entries that are copied at once."""
@@ -32,6 +38,14 @@ class History(Struct, frozen=True):
     cut: Cut
     next: float
     """When the run after it began; infinity if there is none."""
+    continued: frozenset[str] = frozenset()
+    """Those of the runs before it that a later run of the same message goes on with."""
+    untrusted: bool = False
+    """Whether this server did not see all of it happen: it goes on with a new message only."""
+    withheld: Sequence[str] = ()
+    """Keys of the session's state that no client may write, and that an untrusted history does not set."""
+    recorded: Mapping[str, Raw] = {}
+    """The state at the cut, all scopes, as the log tells it."""
 
     def new_ids(self, cut: RunId | None) -> dict[str, str]:
         """Return an id for the copy of each run; the one that is cut may have one already."""
@@ -47,31 +61,48 @@ class History(Struct, frozen=True):
 class Histories:
     """Reads histories from the log, and writes their copies to it."""
 
-    def __init__(self, log: RunLog, chats: Chats) -> None:
+    def __init__(self, log: RunLog, chats: Chats, refused: StateRule) -> None:
+        """`refused` tells the state keys that clients of an app may not write; the app is loaded."""
         self._log = log
         self._chats = chats
+        self._refused = refused
 
     async def of(self, run: RunId, at: int, *, new_turn: bool) -> History:
         """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`."""
-        summary = await self._log.summary(run)
+        origin = (await self._log.summary(run)).origin
         entries = [entry async for entry in self._chats.entries(run)]
-        cut = cut_run(entries, at, new_turn=new_turn)
-        if cut.head.uploaded:
-            return History(summary.origin, [], cut, float("inf"))
-        origin = summary.origin
+        first = entries[0].record
+        if isinstance(first, RunStarted) and first.uploaded:
+            cut = cut_run(entries, at)
+            return self._distrusted(History(origin, [], cut, float("inf")))
         runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
         index = [known.run for known in runs].index(run)
-        return History(
+        heads = [ChatRun(each, await self._chats.head(each.run)) for each in runs[: index + 1]]
+        untrusted = any(each.head.untrusted for each in heads)
+        turns = fold_turns(heads)
+        history = History(
             origin,
-            await self._live(runs[: index + 1], run),
-            cut,
+            [each for turn in turns for each in turn.runs if each.summary.run != run],
+            cut_run(entries, at, new_turn=new_turn or untrusted),
             await self._started(runs[index + 1 :]),
+            frozenset(each.summary.run for turn in turns for each in turn.runs[:-1]),
+        )
+        return self._distrusted(history) if untrusted else history
+
+    def _distrusted(self, history: History) -> History:
+        """Return a history that this server did not see happen as it may go on."""
+        recorded = history.cut.state()
+        withheld = [k for k in self._rule(history)(recorded) if not k.startswith(SHARED)]
+        return structs.replace(
+            history,
+            cut=closed_cut(history.cut, self._rule(history)),
+            untrusted=True,
+            withheld=sorted(withheld),
+            recorded=recorded,
         )
 
-    async def _live(self, runs: Sequence[RunSummary], cut: RunId) -> list[ChatRun]:
-        heads = [ChatRun(known, await self._chats.head(known.run)) for known in runs]
-        turns = fold_turns(heads)
-        return [run for turn in turns for run in turn.runs if run.summary.run != cut]
+    def _rule(self, history: History) -> RefusedKeys:
+        return partial(self._refused, history.origin.app)
 
     async def _started(self, later: Sequence[RunSummary]) -> float:
         """Return when the next run of this server's own began."""
@@ -111,6 +142,8 @@ class Histories:
         for run in history.before:
             entries = [entry async for entry in self._chats.entries(run.summary.run)]
             whole = cut_run(entries, len(entries))
+            if history.untrusted:
+                whole = closed_cut(whole, self._rule(history))
             chapters.append(Chapter(whole.head, entries[0].time, whole.whole))
         cut = history.cut
         return [*chapters, Chapter(cut.head, cut.entries[0].time, cut.whole, said)]
@@ -120,16 +153,32 @@ class Histories:
     ) -> None:
         """Copy the runs to another session, under new ids; `with_cut`, also what is left of the last."""
         for run in history.before:
-            await self._copy_run(run.summary.run, origin, ids)
+            name = run.summary.run
+            if history.untrusted and name not in history.continued:
+                await self._copy_closed(history, name, origin, ids)
+            else:
+                await self._copy_run(history, name, origin, ids)
         if with_cut:
             await self._copy_cut(history.cut, origin, ids)
 
-    async def _copy_run(self, run: RunId, origin: Origin, ids: Mapping[str, str]) -> None:
+    async def _copy_closed(
+        self, history: History, run: RunId, origin: Origin, ids: Mapping[str, str]
+    ) -> None:
+        entries = [entry async for entry in self._chats.entries(run)]
+        cut = closed_cut(cut_run(entries, len(entries)), self._rule(history))
+        await self._copy_cut(cut, origin, ids)
+
+    async def _copy_run(
+        self, history: History, run: RunId, origin: Origin, ids: Mapping[str, str]
+    ) -> None:
         copy = RunId(ids[run])
         batch: list[Entry] = []
         async for entry in self._chats.entries(run):
-            if isinstance(entry.record, RunStarted):
-                entry = Entry(1, entry.time, as_copy(entry.record, origin, ids))
+            head = entry.record
+            if isinstance(head, RunStarted):
+                if history.untrusted:
+                    head = clean_head(head, self._rule(history))
+                entry = Entry(1, entry.time, as_copy(head, origin, ids))
             batch.append(entry)
             if len(batch) == BATCH:
                 await self._append(copy, batch)
@@ -157,7 +206,6 @@ def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStar
     if continues is not None:
         message = ids.get(continues.message)
         continues = structs.replace(continues, message=message) if message else None
-    is_foreign = head.uploaded or head.foreign
     return structs.replace(
         head,
         run=ids[head.run],
@@ -165,11 +213,11 @@ def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStar
         continues=continues,
         replaces="",
         rewound=[],
-        extras={} if is_foreign else head.extras,
-        client_tools=[] if is_foreign else head.client_tools,
+        extras={} if head.untrusted else head.extras,
+        client_tools=[] if head.untrusted else head.client_tools,
         digest="",
         uploaded=False,
-        foreign=is_foreign,
+        foreign=head.untrusted,
     )
 
 

@@ -168,14 +168,14 @@ class Takeovers:
 
     def can_go_on(self, head: RunStarted) -> bool:
         """Tell whether a run can be gone on with by another process."""
-        if head.live or head.uploaded or head.kind != "turn":
+        if head.live or head.untrusted or head.kind != "turn":
             return False
         # What runs here was loaded; of any other run `will_go_on` has loaded the app.
         return self._apps.is_loaded(head.origin.app) and self._apps.resumable(head.origin.app)
 
     async def will_go_on(self, head: RunStarted) -> bool:
         """Load the app of a run that could be gone on with; tell whether it can."""
-        if head.live or head.uploaded or head.kind != "turn":
+        if head.live or head.untrusted or head.kind != "turn":
             return False
         try:
             await self._apps.load(head.origin.app)

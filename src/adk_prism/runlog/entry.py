@@ -152,9 +152,15 @@ class RunStarted(_Record):
     uploaded: bool = False
     """The run was recorded elsewhere: its session is a name, and no chat of this server."""
     foreign: bool = False
-    """A copy of such a run: its session is one of this server's, what its events say is not."""
+    """The session is one of this server's, what the events say is not: a copy of an uploaded run, or events
+    that a client gave the session."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether this server did not see the run happen: nothing in it is resumed or answered."""
+        return self.uploaded or self.foreign
 
 
 class AgentEvent(Struct, frozen=True, gc=False):

@@ -8,11 +8,26 @@ is said by `Sessions.check_keys`. The setting `client_state` exempts prefixes fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adk_prism.errors import Forbidden
 from adk_prism.server.context import Context
+from adk_prism.source.apps import Apps
+
+
+def refused_keys(
+    apps: Apps, allowed: tuple[str, ...], app: str, keys: Iterable[str]
+) -> Sequence[str]:
+    """Return the state keys that a client of a loaded app may not write.
+
+    `allowed` are the prefixes that are exempt.
+    """
+    rest = [key for key in keys if not key.startswith(allowed)]
+    declared = apps.client_keys(app)
+    if declared is None:
+        return apps.sessions(app).refused_keys(app, rest)
+    return [key for key in rest if key not in declared]
 
 
 async def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> None:
@@ -29,7 +44,7 @@ async def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> N
     if declared is None:
         context.apps.sessions(app).check_keys(app, rest)
         return
-    refused = [key for key in rest if key not in declared]
+    refused = refused_keys(context.apps, allowed, app, rest)
     if refused:
         raise Forbidden(
             f"A client may not write the state key {refused[0][:60]!r}: the app {app!r} lets clients "

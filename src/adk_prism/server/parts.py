@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 
 from adk_prism.diagnostics import Report
@@ -31,6 +32,7 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.leases import Leases
 from adk_prism.runlog.open import open_leases, open_log, open_shelf
 from adk_prism.runlog.shelf import Shelf
+from adk_prism.server.client_state import refused_keys
 from adk_prism.server.context import Context
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.housekeeping import trimming
@@ -70,7 +72,7 @@ def make_context(
     kept = _kept(settings, apps, lifecycle, operations, limits, log)
     chats, deciding = Chats(kept.readable), Gate(kept.leases, "deciding")
     talk = Conversations(apps, kept.runs, kept.gate, chats, report, deciding, note)
-    histories = Histories(kept.readable, chats)
+    histories = Histories(kept.readable, chats, partial(refused_keys, apps, settings.client_state))
     context = Context(
         settings=settings,
         apps=apps,

@@ -64,6 +64,7 @@ from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.untrusted import restored_invocations
 from adk_prism.source.watched import serialised, watched
 from adk_prism.version import VERSION
 
@@ -226,7 +227,7 @@ class RunnerSource:
     async def _load(self) -> Session:
         """Load the session with as many events as planning needs."""
         request, origin, kind = self._request, self._request.origin, root_kind(self._runner.agent)
-        resumes = request.message is None or request.responses()
+        resumes = request.message is None or request.invocation or request.responses()
         needs_all = resumes or kind == "workflow"
         # Only of a legacy root it matters whether there is an event; to find the last takes a while.
         needed = GetSessionConfig(num_recent_events=1 if kind == "legacy" else 0)
@@ -244,11 +245,13 @@ class RunnerSource:
         request = self._request
         if responses := request.responses():
             answers = Answers.find(session, responses)
+            _check_happened_here(session, answers.invocation)
             return _Call(answers.invocation, answers.message, named=False, answers=answers)
         if request.message is None:
             self._check_resume(session, request.invocation)
             return _Call(request.invocation, None)
         if request.invocation:
+            _check_happened_here(session, request.invocation)
             return _Call(request.invocation, request.message)
         if root_kind(self._runner.agent) == "workflow" and (
             paused := paused_task_invocation(session)
@@ -264,6 +267,7 @@ class RunnerSource:
             raise Conflict(
                 f"There is no invocation {invocation[:60]!r} to resume in this session (any more)."
             )
+        _check_happened_here(session, invocation)
         if root_kind(self._runner.agent) == "legacy" and not self._is_resumable():
             raise Conflict("This app cannot resume: it has no ResumabilityConfig. Send a message.")
 
@@ -299,6 +303,15 @@ class RunnerSource:
             replaces=request.replaces,
             rewound=list(request.rewound),
             version=VERSION,
+        )
+
+
+def _check_happened_here(session: Session, invocation: str) -> None:
+    """Raise `Conflict` for an invocation that the session was given, and that never ran in it."""
+    if invocation in restored_invocations(session):
+        raise Conflict(
+            f"The invocation {invocation[:60]!r} was restored from elsewhere: this server did not run it, "
+            "and does not resume it. Send a new message."
         )
 
 

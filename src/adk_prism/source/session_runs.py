@@ -25,6 +25,7 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, RunStarted
 from adk_prism.source.history import live_events
 from adk_prism.source.redaction import Serialiser
+from adk_prism.source.untrusted import is_restored
 
 PREFIX = "session-"
 USER = "user"
@@ -97,6 +98,7 @@ def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iter
         message=_content(serialiser.event(events[0])) if begins else NOTHING,
         message_id=events[0].id if begins else "",
         derived=True,
+        foreign=any(map(is_restored, events)),
     )
     yield Entry(1, events[0].timestamp, head)
     for cursor, event in enumerate(events[1 if begins else 0 :], 2):

@@ -10,7 +10,7 @@ Nothing here locks: whoever runs agents keeps writers of one session apart (`Sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import dropwhile
 from typing import Any
 from uuid import uuid4
@@ -172,13 +172,17 @@ class Sessions:
             await self._service.append_event(after, new_state_event(delta))
         await forget_keys(self._service, after, extra)
 
-    def check_keys(self, app: str, delta: Mapping[str, Any]) -> None:
-        """Raise `Forbidden` for a state key that a client may not write.
+    def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
+        """Return the state keys that a client may not write.
 
         `app:` and `user:` reach other sessions, `temp:` lives inside a run, `_adk` is ADK's own.
         """
         allowed = self._allowed_state.get(app, frozenset())
-        refused = [key for key in delta if key.startswith(_RESERVED) and key not in allowed]
+        return [key for key in keys if key.startswith(_RESERVED) and key not in allowed]
+
+    def check_keys(self, app: str, delta: Mapping[str, Any]) -> None:
+        """Raise `Forbidden` for a state key that a client may not write."""
+        refused = self.refused_keys(app, delta)
         if refused:
             raise Forbidden(
                 f"A client may not write the state key {refused[0][:60]!r}: the prefixes app:, "

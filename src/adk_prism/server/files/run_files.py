@@ -74,7 +74,7 @@ class RunFiles:
     async def _artifact(self, file: Reference | Saved, head: RunStarted) -> HeldBytes | Reference:
         """Return the artifact that an agent saved or referred to, or the reference to something else."""
         is_users = isinstance(file, Reference) and file.is_users
-        if head.uploaded or head.foreign or is_users:
+        if head.untrusted or is_users:
             raise Forbidden(
                 "A client named this file, and no agent of this server: it is not fetched."
             )

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
-from google.adk.events._internal_metadata import mark_restored
 from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
@@ -32,6 +31,7 @@ from adk_prism.server.identity.parameters import PathUser
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.source.redaction import session_json
 from adk_prism.source.sessions import without_seed
+from adk_prism.source.untrusted import as_client_event
 
 _USER = "/apps/{app_name}/users/{user_id}/sessions"
 _SESSION = _USER + "/{session_id}"
@@ -77,7 +77,7 @@ class _SessionRoutes:
         session = await self._create(origin, request.state)
         service = self._context.apps.session_service(app_name)
         for event in events:
-            await service.append_event(session=session, event=mark_restored(event))
+            await service.append_event(session=session, event=as_client_event(event))
         return _json(_session_json(session))
 
     async def create_session_with_id(

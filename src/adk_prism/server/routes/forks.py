@@ -98,6 +98,7 @@ class _ForkRoutes:
                 "goesOn": forked.goes_on,
                 "warnings": forked.differing,
                 "missingArtifacts": forked.missing,
+                "withheldState": forked.withheld,
             }
         return answer
 

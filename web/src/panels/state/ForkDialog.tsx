@@ -59,7 +59,7 @@ export function ForkDialog({ film, at, close }: { film: Film; at: number; close(
           the model; the run that you are looking at stays as it is.
         </p>
         <label>
-          Message <span className="muted">(without one, the run goes on by itself)</span>
+          Message <span className="muted">(without one, a run that happened on this server goes on by itself)</span>
           <textarea className="field" rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
         </label>
         <label>

@@ -1,0 +1,230 @@
+"""History that this server did not see happen: what of it may become part of a session here.
+
+An uploaded recording, a fork of one, events that a client gives a new session: whoever sent it could have
+written anything. So it is text for a model to read, and nothing to go on with. The rule is the one that
+google-adk 2.13 has for a client's events (`cli/api_server.py`), applied by leaving out instead of refusing,
+and completed: ADK's own calls, long-running marks and actions go; so does what would be looked up
+elsewhere or choose what runs next (a cache, an interaction, a live session, an isolation scope).
+State is held against what a client may write. Calls without a response are not planted.
+
+ADK's own mark for restored events tells such events in a session from those that ran here; callers can
+neither set nor remove it. No invocation with such an event is resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import pydantic_core
+from google.adk.events._internal_metadata import RESTORED_EVENT_KEY, mark_restored
+from google.adk.events.event import Event
+from google.adk.sessions.session import Session
+from google.adk.utils._function_call_names import CLIENT_FUNCTION_CALL_NAMES
+from google.genai import types
+from msgspec import Raw, structs
+from pydantic.alias_generators import to_camel
+
+from adk_prism.runlog.entry import (
+    NOTHING,
+    AgentEvent,
+    ApprovalAsked,
+    ApprovalGiven,
+    ChildEvent,
+    NodeEnded,
+    NodeStarted,
+    Record,
+    RunEnded,
+    RunStarted,
+    RunTakenOver,
+    SpeakerInterrupted,
+    is_absent,
+    to_raw,
+)
+from adk_prism.source.plain_json import encode_strictly
+
+RefusedKeys = Callable[[Iterable[str]], Collection[str]]
+"""Returns those state keys that a client may not write."""
+
+
+def _spellings(*names: str) -> frozenset[str]:
+    """Return field names as ADK writes them and as Python does: it reads both."""
+    return frozenset(spelling for name in names for spelling in (name, to_camel(name)))
+
+
+_TOLD = _spellings(
+    "id", "invocation_id", "author", "timestamp", "branch", "node_info", "content", "output",
+    "partial", "turn_complete", "turn_complete_reason", "interrupted", "finish_reason",
+    "error_code", "error_message", "custom_metadata", "usage_metadata", "model_version",
+    "grounding_metadata", "citation_metadata", "avg_logprobs", "logprobs_result",
+    "input_transcription", "output_transcription", "actions",
+)  # fmt: skip
+"""Fields of an event that say what happened. All others are handles or marks of the server that ran it."""
+
+_TOLD_ACTIONS = _spellings(
+    "state_delta", "artifact_delta", "transfer_to_agent", "transfer_reason", "escalate"
+)
+"""Actions that say what happened. The others ask somebody, or steer what runs next."""
+
+HANDLES: Mapping[str, None] = dict.fromkeys((
+    "cache_metadata", "interaction_id", "environment_id", "live_session_id",
+    "live_session_resumption_update", "isolation_scope",
+))  # fmt: skip
+"""Fields by which a later run would look up something at the provider, or be sent to another agent."""
+
+_DELTA = _spellings("state_delta")
+_ASKED = _spellings("requested_tool_confirmations")
+_CALL = _spellings("function_call")
+_RESPONSE = _spellings("function_response")
+_INTERNAL = "__adk_internal_"
+
+
+# --------------------------------------------------------------------------- in the log
+
+
+def clean_record(record: Record, refused: RefusedKeys) -> Record | None:
+    """Return a record as it may be copied into a conversation of this server; None for none of it."""
+    match record:
+        case AgentEvent():
+            return AgentEvent(_clean_event(record.event, refused))
+        case ChildEvent():
+            return structs.replace(record, event=Raw(_clean_event(record.event, refused)))
+        case NodeStarted() | NodeEnded():
+            return structs.replace(record, state=_allowed(record.state, refused))
+        case RunStarted():
+            return clean_head(record, refused)
+        case ApprovalAsked() | ApprovalGiven():
+            return None
+        case SpeakerInterrupted() | RunTakenOver() | RunEnded():
+            return record  # say nothing of state or calls that could be answered
+
+
+def clean_head(head: RunStarted, refused: RefusedKeys) -> RunStarted:
+    """Return a run's beginning with state that a client may write; of an untrusted run, no answers."""
+    head = structs.replace(head, state=_allowed(head.state, refused))
+    if not head.untrusted:
+        return head
+    return structs.replace(head, message=_said(head.message), continues=None, responses={})
+
+
+def _said(message: Raw) -> Raw:
+    """Return a message without function calls and responses: those are no words of a person."""
+    if is_absent(message):
+        return NOTHING
+    content = pydantic_core.from_json(bytes(message))
+    parts = content.get("parts") if isinstance(content, dict) else None
+    if not isinstance(parts, list):
+        return message
+    kept = [part for part in parts if not _has(part, _CALL | _RESPONSE)]
+    return to_raw(content | {"parts": kept}) if kept else NOTHING
+
+
+def _allowed(state: Mapping[str, Any], refused: RefusedKeys) -> dict[str, Any]:
+    out = refused(state)
+    return {key: value for key, value in state.items() if key not in out}
+
+
+def _clean_event(data: bytes | Raw, refused: RefusedKeys) -> bytes:
+    """Return an event's JSON with what it tells, and nothing that anyone could answer or go on with."""
+    event = pydantic_core.from_json(bytes(data))
+    if not isinstance(event, dict):
+        return bytes(data)
+    told = {key: value for key, value in event.items() if key in _TOLD}
+    actions = told.get("actions")
+    asked = _values(actions, _ASKED)
+    told["actions"] = _clean_actions(actions, refused)
+    content = told.get("content")
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        waits = {call for each in asked if isinstance(each, dict) for call in each}
+        parts = [part for part in content["parts"] if not _asks(part, waits)]
+        # A content of which nothing is left would count as something that was said.
+        told["content"] = content | {"parts": parts} if parts or not content["parts"] else None
+    for name in ("customMetadata", "custom_metadata"):
+        if isinstance(metadata := told.get(name), dict):
+            told[name] = {k: v for k, v in metadata.items() if not k.startswith(_INTERNAL)}
+    return encode_strictly(told)
+
+
+def _clean_actions(actions: Any, refused: RefusedKeys) -> dict[str, Any]:
+    if not isinstance(actions, dict):
+        return {}
+    kept = {key: value for key, value in actions.items() if key in _TOLD_ACTIONS}
+    for key in _DELTA & kept.keys():
+        kept[key] = _allowed(kept[key], refused) if isinstance(kept[key], dict) else {}
+    return kept
+
+
+def _asks(part: Any, waits: Collection[str]) -> bool:
+    """Tell a question to a person, the answer to one, and what stands in for a result meanwhile."""
+    calls = _values(part, _CALL) + _values(part, _RESPONSE)
+    if any(isinstance(c, dict) and c.get("name") in CLIENT_FUNCTION_CALL_NAMES for c in calls):
+        return True
+    return any(isinstance(r, dict) and r.get("id") in waits for r in _values(part, _RESPONSE))
+
+
+def _values(holder: Any, names: Iterable[str]) -> list[Any]:
+    return [holder[name] for name in names if name in holder] if isinstance(holder, dict) else []
+
+
+def _has(part: Any, names: Iterable[str]) -> bool:
+    return any(value is not None for value in _values(part, names))
+
+
+# --------------------------------------------------------------------------- in a session
+
+
+def restored(events: Sequence[Event]) -> list[Event]:
+    """Return events as a session may begin with them: every call has its response, all are marked."""
+    kept = _answered_calls(events)
+    return [mark_restored(_without_open(event, index, kept)) for index, event in enumerate(events)]
+
+
+def _answered_calls(events: Sequence[Event]) -> frozenset[tuple[int, str]]:
+    """Return the calls, and the one response of each, that follow each other: event and call id."""
+    made: dict[str, int] = {}
+    kept: set[tuple[int, str]] = set()
+    done: set[str] = set()
+    for index, event in enumerate(events):
+        for response in event.get_function_responses():
+            call = response.id or ""
+            if call in made and call not in done:
+                done.add(call)
+                kept |= {(made[call], call), (index, call)}
+        for made_call in event.get_function_calls():
+            if made_call.id:
+                made.setdefault(made_call.id, index)
+    return frozenset(kept)
+
+
+def _without_open(event: Event, index: int, kept: frozenset[tuple[int, str]]) -> Event:
+    parts = event.content.parts if event.content is not None else None
+    if not parts:
+        return event
+    told: list[types.Part] = []
+    seen: set[str] = set()
+    for part in parts:
+        about = part.function_call or part.function_response
+        if about is None:
+            told.append(part)
+        elif (index, about.id or "") in kept and about.id not in seen:
+            seen.add(about.id or "")
+            told.append(part)
+    if len(told) == len(parts):
+        return event
+    content = event.content.model_copy(update={"parts": told}) if told and event.content else None
+    return event.model_copy(update={"content": content})
+
+
+def as_client_event(event: Event) -> Event:
+    """Return an event that a client gives a new session, marked and without handles."""
+    return mark_restored(event.model_copy(update=dict(HANDLES)))
+
+
+def is_restored(event: Event) -> bool:
+    """Tell whether an event was put into its session, and did not happen there."""
+    return bool((event.custom_metadata or {}).get(RESTORED_EVENT_KEY))
+
+
+def restored_invocations(session: Session) -> frozenset[str]:
+    """Return the invocations that a session was given, in whole or in part."""
+    return frozenset(event.invocation_id for event in session.events if is_restored(event))
