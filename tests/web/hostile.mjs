@@ -42,3 +42,20 @@ add('agent', null, { actions: { stateDelta: allKeyed() } });
 
 /** As JSON lines, with keys that JavaScript would rather not write. */
 export const CAPTURE = events.map((event) => JSON.stringify(event)).join('\n');
+
+/** Markdown that overflows a parser's stack, or takes it seconds. More of it is tried in `bounds.test.tsx`. */
+export const MONSTERS = [
+  '>'.repeat(2000),
+  '> '.repeat(5000),
+  '+ '.repeat(5000),
+  '1. > - '.repeat(1500),
+  '*a_'.repeat(3000),
+  `${'*a '.repeat(2000)}${'b*'.repeat(2000)}`,
+  `${'**a'.repeat(1500)}${'a**'.repeat(1500)}`,
+  `${'!['.repeat(1500)}a${'](b)'.repeat(1500)}`,
+  `${'|a'.repeat(500)}|\n${'|-'.repeat(500)}|\n${'|\n'.repeat(3000)}`,
+  `|a\n|${'-'.repeat(50_000)}x`,
+];
+
+/** The same as what an agent said, for a file. */
+export const MONSTROUS = MONSTERS.map((text, at) => JSON.stringify({ id: `m-${at}`, invocationId: 'monsters', author: 'agent', timestamp: 1_750_000_000 + at, content: said({ text: `${text}\n\nend ${at}` }) })).join('\n');

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { launch, newChat, PATIENCE, say, settled } from './browser.mjs';
-import { CAPTURE, PAYLOADS } from './hostile.mjs';
+import { CAPTURE, MONSTERS, MONSTROUS, PAYLOADS } from './hostile.mjs';
 import { proxy } from './proxy.mjs';
 
 /** Moments of a run that are looked at. */
@@ -189,4 +189,38 @@ test('a capture from elsewhere, and its shared file from a disk', async () => {
   const shared = await listen(pathToFileURL(file).href, { offline: true });
   await walk(shared);
   await shared.context().close();
+});
+
+test('Markdown that no parser survives: the answer is shown, and the next message can be sent', async () => {
+  const page = await listen(`${between.url}/`);
+  await page.locator('.card').first().waitFor();
+  await newChat(page, 'hostile');
+  for (const [at, text] of MONSTERS.entries()) {
+    await say(page, `${text}\n\nend ${at}`);
+    await page.locator('.message[data-role="assistant"]').nth(at).getByText(`end ${at}`).waitFor();
+    await settled(page);
+  }
+  await say(page, 'still here');
+  await page.locator('.message[data-role="assistant"]').getByText('still here').waitFor();
+  await unharmed(page, 'a chat of monsters');
+  await page.reload();
+  await page.locator('.message[data-role="assistant"]').getByText('still here').waitFor();
+  await unharmed(page, 'the same, loaded again');
+  await page.context().close();
+});
+
+test('the same in a recording, and in its shared file from a disk', async () => {
+  const run = await upload(MONSTROUS);
+  const file = path.join(folder, 'monsters.html');
+  await writeFile(file, Buffer.from(await (await fetch(`${between.url}/api/runs/${run}/share`)).arrayBuffer()));
+  for (const [address, options] of [[`${between.url}/#/run/${run}`, {}], [pathToFileURL(file).href, { offline: true }]]) {
+    const page = await listen(address, options);
+    await page.getByRole('log').getByText(`end ${MONSTERS.length - 1}`).waitFor();
+    await page.getByRole('log').getByText('end 0').waitFor();
+    const slider = page.getByRole('slider', { name: 'Playhead' });
+    await slider.fill('3');
+    await page.getByText('You are looking at event 3').waitFor();
+    await unharmed(page, address);
+    await page.context().close();
+  }
 });

@@ -1,5 +1,6 @@
 /** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
 import { memo, Suspense, type ReactElement } from 'react';
+import { Failure } from '../app/Failure';
 import { lazily } from '../app/lazily';
 import { isTool, type CallNotes, type Part } from './message';
 import { File } from './parts/File';
@@ -110,8 +111,17 @@ function asked(form: ReactElement): ReactElement {
   return <Suspense fallback={<div className="skeleton" />}>{form}</Suspense>;
 }
 
+/** A part that cannot be shown leaves the others, and the composer, alone. */
+function ContainedPart(props: PartProps) {
+  return (
+    <Failure what="This part">
+      <PartView {...props} />
+    </Failure>
+  );
+}
+
 /** While a message streams, the SDK copies its parts with every token: those that did not change are left alone. */
-export const MemoPart = memo(PartView, (before, after) => {
+export const MemoPart = memo(ContainedPart, (before, after) => {
   const { part: old, ...rest } = before;
   const { part, ...others } = after;
   return isSame(old, part) && isSame(rest, others);

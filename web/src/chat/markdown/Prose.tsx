@@ -3,7 +3,8 @@ import { memo, Suspense, useRef, type ReactNode } from 'react';
 import { lazily } from '../../app/lazily';
 import { useTail } from '../../ui/growth';
 import { Code } from './Code';
-import { cut, definitions, fenced, type Block, type Cut } from './blocks';
+import { Guarded } from './Guarded';
+import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
 
 const Rendered = lazily(() => import('./Rendered'));
 
@@ -71,7 +72,8 @@ function endOf({ start, text }: Block): number {
 
 /** What is to be parsed: a block with what it needs of the rest of the text. */
 function sourceOf({ head = '', text }: Block, links: string): string {
-  return links && text.includes('[') ? `${head}${text}\n\n${links}` : head + text;
+  const needed = links && text.includes('[') ? used(links, text) : '';
+  return needed ? `${head}${text}\n\n${needed}` : head + text;
 }
 
 /** A block as far as it has come; one that grows long is parsed now and then, and its news stand behind it. */
@@ -91,11 +93,14 @@ const Growing = memo(function Growing({ text, open }: { text: string; open: bool
 });
 
 const Parsed = memo(function Parsed({ text }: { text: string }) {
-  if (text.length > LONGEST_PARSED) return <Plain>{text}</Plain>;
+  const plain = <Plain>{text}</Plain>;
+  if (text.length > LONGEST_PARSED) return plain;
   return (
-    <Suspense fallback={<Plain>{text}</Plain>}>
-      <Rendered text={text} />
-    </Suspense>
+    <Guarded of={text} instead={plain}>
+      <Suspense fallback={plain}>
+        <Rendered text={text} />
+      </Suspense>
+    </Guarded>
   );
 });
 

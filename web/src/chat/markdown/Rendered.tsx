@@ -3,6 +3,7 @@ import { memo } from 'react';
 import Markdown, { type Components } from 'react-markdown';
 import rehypeSanitize from 'rehype-sanitize';
 import remarkGfm from 'remark-gfm';
+import { isBounded } from './bounds';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';
@@ -46,6 +47,7 @@ const REMARK = [remarkGfm];
 const REHYPE = [rehypeSanitize];
 
 export default memo(function Rendered({ text }: { text: string }) {
+  if (!isBounded(text)) return <p className="plain">{text}</p>;
   return (
     <Markdown remarkPlugins={REMARK} rehypePlugins={REHYPE} components={COMPONENTS}>
       {text}

@@ -5,7 +5,7 @@
  * A cut is made at a blank line after which something new begins at the margin, outside of a fence. Indented text stays
  * with what it belongs to. What is long without a blank line is cut as well, where that shows least: a list between two
  * items, a table between two rows (its head is put before each piece), a paragraph between two sentences.
- * Link definitions reach over blocks, so each block is given all of them.
+ * Link definitions reach over blocks, so each block is given those that it uses.
  */
 
 export type Block = {
@@ -20,7 +20,7 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
 const ITEM_AT_MARGIN = /^(?:[-*+]|\d{1,9}[.)])\s/;
 const INDENTED = /^(?: {2,}|\t)/;
-const DELIMITERS = /^ {0,3}\|?[\s:|-]*-[\s:|-]*$/;
+const DELIMITERS = /^ {0,3}[|:-][\s:|-]*$/;
 /** What begins a block that is no plain paragraph. */
 const SPECIAL = /^(?: {0,3}(?:[>#|<]|\[[^\]]*\]:)| {4}|\t)/;
 const SENTENCE_END = /[.!?…]\s|[。！？]/g;
@@ -103,7 +103,7 @@ class Scan {
 
   /** Tell whether a line is the second one of a table's head. */
   private isHead(line: string): boolean {
-    return this.before.includes('|') && line.includes('|') && DELIMITERS.test(line);
+    return this.before.includes('|') && line.includes('|') && line.includes('-') && DELIMITERS.test(line);
   }
 
   /** Cut a paragraph that has become long; return where to go on. */
@@ -144,9 +144,20 @@ function closes(line: string, fence: string): boolean {
   return trimmed.length >= fence.length && trimmed === fence[0]!.repeat(trimmed.length);
 }
 
-/** Return a text's link definitions, to be put behind every block that may use them. */
+/** Return a text's link definitions, to be put behind the blocks that use them. */
 export function definitions(text: string): string {
   return text.includes(']:') ? (text.match(DEFINITION) ?? []).join('\n') : '';
+}
+
+/** Return those of the link definitions whose names a block has: of many, each block gets its own. */
+export function used(links: string, block: string): string {
+  const text = nameOf(block);
+  return links.split('\n').filter((line) => text.includes(nameOf(line.slice(line.indexOf('['), line.indexOf(']') + 1)))).join('\n');
+}
+
+/** Names of links differ neither by case nor by the space in them. */
+function nameOf(text: string): string {
+  return text.toLowerCase().replace(/\s+/g, ' ');
 }
 
 /** Return the code of a block that is one fence, open or closed: it needs no parser, however long it is. */
