@@ -63,12 +63,14 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, *words: str, agents: Path | None = AGENTS) -> Iterator[Server]:
+def serving(
+    folder: Path, *words: str, agents: Path | None = AGENTS, umask: int = -1
+) -> Iterator[Server]:
     """Serve `agents` (None: the bundled apps) with further command-line words."""
     apps = [] if agents is None else [str(agents)]
     command = [sys.executable, "-m", "adk_prism.cli", "serve", *apps, "--port", "0", *words]
     process = subprocess.Popen(
-        command, cwd=folder, env=_environment(), stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=_environment(), stderr=subprocess.PIPE, text=True, umask=umask
     )
     assert process.stderr is not None
     reader = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from google.adk.artifacts.file_artifact_service import FileArtifactService
 
 from adk_prism.errors import UsageError
 from adk_prism.source.hot_sessions import storage_of
@@ -19,7 +20,7 @@ async def test_the_defaults_are_files_below_the_data_folder(tmp_path: Path) -> N
     services = open_services(ServiceUris(), data_dir=data)
     await services.sessions.create_session(app_name="app", user_id="u", session_id="s")
     assert type(storage_of(services.sessions)).__name__ == "SqliteSessionService"
-    assert type(services.artifacts).__name__ == "FileArtifactService"
+    assert isinstance(services.artifacts, FileArtifactService)
     assert type(services.memory).__name__ == "InMemoryMemoryService"
     assert sorted(path.name for path in data.iterdir()) == ["artifacts", "sessions.db"]
     await close_services(services)

@@ -7,15 +7,18 @@ uses by default.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from adk_prism.cli.run import Teller
 from adk_prism.errors import LogError
+from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
 
 LAST_SECONDS = 2
@@ -30,7 +33,7 @@ def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> It
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         settings = (
-            Settings()
+            Settings(data_dir=read_settings({"insecure": True}, os.environ, Path.cwd()).data_dir)
             if kept
             else Settings(log="memory:", sessions="memory://", artifacts="memory://")
         )

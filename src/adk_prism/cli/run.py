@@ -31,7 +31,7 @@ from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.setting_sources import read_settings
-from adk_prism.server.settings import Settings
+from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 USER = "user"
 """Whose the sessions are: the user that the chat routes take by default."""
-DATA_DIR = Path(".adk-prism")
-"""Where `serve` keeps its files by default."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +49,9 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--as", dest="protocol", metavar="PROTOCOL", help="write exact bytes: adk, ai-sdk or studio"
     )
     parser.add_argument(
-        "--session", metavar="S", help=f"go on with this session, kept under {DATA_DIR}/"
+        "--session",
+        metavar="S",
+        help=f"go on with this session, kept under {DATA_DIR}/ [ADK_PRISM_DATA_DIR]",
     )
     parser.add_argument(
         "--state",
@@ -143,6 +143,7 @@ async def _conversations(
     from adk_prism.pipeline.gate import Gate
     from adk_prism.pipeline.redacted_log import RedactedLog
     from adk_prism.pipeline.runs import Runs
+    from adk_prism.server.data_folder import open_data_folder
     from adk_prism.server.secrecy import secrets_of
     from adk_prism.source.apps import Apps
     from adk_prism.source.services import ServiceUris, close_services, open_services
@@ -152,7 +153,8 @@ async def _conversations(
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory
-    services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
+    data = open_data_folder(settings, tell) if args.session else Path(settings.data_dir)
+    services = open_services(uris, data_dir=data, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=tell)
     if apps.find(args.app) is None:
         raise UsageError(f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}.")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from adk_prism.errors import LogError
+from adk_prism.runlog.private_files import make_file, make_folder
 
 Synchronous = Literal["normal", "full"]
 
@@ -80,8 +81,8 @@ class StoreFile:
 
     def create(self) -> None:
         """Make the file, and the folder it is in, for this user alone, where they are missing."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        make_folder(self._path.parent)
+        make_file(self._path)
         self._identity = self._look()
 
     def check(self) -> None:

@@ -27,6 +27,7 @@ from fastapi import APIRouter, FastAPI
 from adk_prism.diagnostics import Report
 from adk_prism.server import home, page
 from adk_prism.server.context import Context
+from adk_prism.server.data_folder import open_data_folder
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
 from adk_prism.server.guards.chat_body import CHAT_PATH
 from adk_prism.server.guards.guard import Guard
@@ -66,7 +67,7 @@ from adk_prism.server.routes import (
 )
 from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.setting_sources import read_settings
-from adk_prism.server.settings import DATA_DIR, Settings
+from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
@@ -129,7 +130,8 @@ def build_app(
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
-    services = open_services(uris, data_dir=DATA_DIR, agents_dir=folder)
+    data = open_data_folder(settings, operations.report)
+    services = open_services(uris, data_dir=data, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=operations.report)
     lifecycle = Lifecycle(operations.report)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from adk_prism.diagnostics import Report
@@ -49,7 +50,7 @@ from adk_prism.server.operating.metrics.loop_lag import measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
 from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
-from adk_prism.server.settings import DATA_DIR, Settings
+from adk_prism.server.settings import Settings
 from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
@@ -66,7 +67,10 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     report, note = operations.report, operations.audit.note
-    tickets, links = _tickets(settings, lifecycle), ShareLinks(file_of(settings.log, DATA_DIR))
+    tickets, links = (
+        _tickets(settings, lifecycle),
+        ShareLinks(file_of(settings.log, Path(settings.data_dir))),
+    )
     identity = build_identity(settings, tickets, links, authenticate)
     limits = settings.limits(known=identity.required)
     kept = _kept(settings, apps, lifecycle, operations, limits, log)

@@ -21,6 +21,7 @@ from google.adk.runners import Runner
 from adk_prism.diagnostics import Report
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.app import assemble, lifespan_of
+from adk_prism.server.data_folder import close_data_folder
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.operating.operations import open_operations
@@ -49,6 +50,8 @@ class Prism:
         """
         settings = settings or read_settings({}, os.environ, Path.cwd())
         operations = open_operations(settings, secrets_of(settings), report)
+        if log is None:
+            close_data_folder(Path(settings.data_dir), operations.report)
         lifecycle = Lifecycle(operations.report)
         apps = Apps.of_runners(runners, report=operations.report)
         self.context = make_context(

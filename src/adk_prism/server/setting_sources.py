@@ -56,7 +56,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
         for key, value in section.items()
     }
-    for name in values.keys() & {"agents_dir", "tokens", "audit"}:
+    for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
         # A path in a file means what it means to a reader of that file, wherever one stands.
         values[name] = str(file.parent / values[name])
     return values

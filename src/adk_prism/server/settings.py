@@ -86,14 +86,26 @@ class Settings:
     )
     root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
     public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
-    log: Annotated[str, Option(URL, "run log: memory:, sqlite:///FILE or redis://HOST")] = (
-        f"sqlite:///{DATA_DIR}/runs.db"
-    )
+    data_dir: Annotated[
+        str,
+        Option(
+            FOLDER,
+            "folder of the run log, sessions, artifacts and share links that are not named"
+            " otherwise; closed to other users",
+        ),
+    ] = str(DATA_DIR)
+    log: Annotated[
+        str,
+        Option(
+            URL,
+            "run log: memory:, sqlite:///FILE or redis://HOST; without: SQLite in the data folder",
+        ),
+    ] = ""
     sessions: Annotated[
-        str, Option(URL, f"ADK session service URI; without: SQLite under {DATA_DIR}/")
+        str, Option(URL, "ADK session service URI; without: SQLite in the data folder")
     ] = ""
     artifacts: Annotated[
-        str, Option(URL, f"ADK artifact service URI; without: files under {DATA_DIR}/")
+        str, Option(URL, "ADK artifact service URI; without: files in the data folder")
     ] = ""
     memory: Annotated[str, Option(URL, "ADK memory service URI; without: in memory")] = ""
     allow_origin: Annotated[
@@ -327,16 +339,28 @@ class Settings:
     ] = ""
 
     def __post_init__(self) -> None:
+        if not self.log:
+            object.__setattr__(self, "log", self._own_log)
         rules = (
             self._network_rule,
             self._identity_rule,
             self._process_rule,
+            self._data_rule,
             self._value_rule,
         )
         for rule in rules:
             broken = rule()
             if broken:
                 raise UsageError(broken)
+
+    @property
+    def _own_log(self) -> str:
+        return f"sqlite:///{Path(self.data_dir)}/runs.db"
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether something is kept in the data folder."""
+        return self.log == self._own_log or not (self.sessions and self.artifacts)
 
     @property
     def has_identity(self) -> bool:
@@ -421,6 +445,11 @@ class Settings:
                 f"A lease of {self.lease:g}s is not possible; expected {SHORTEST_LEASE:g}s to"
                 f" {LONGEST_LEASE:g}s."
             )
+        return ""
+
+    def _data_rule(self) -> str:
+        if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
+            return f"Data folder {self.data_dir!r} cannot be part of a database's URL: it has ?, # or %."
         return ""
 
     def _value_rule(self) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
@@ -31,7 +31,12 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
+from adk_prism.runlog.private_files import make_file, make_folder
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
+from adk_prism.source.private_artifacts import PrivateArtifacts
+
+SESSIONS_FILE, ARTIFACTS_FOLDER = "sessions.db", "artifacts"
+"""What the defaults are called in the data folder."""
 
 _Service = TypeVar("_Service")
 
@@ -84,11 +89,12 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
         load_services_module(str(agents_dir))
     base = str(agents_dir or data_dir)
     data = data_dir.absolute()
-    sessions = uris.sessions or f"sqlite:///{data / 'sessions.db'}"
-    artifacts = uris.artifacts or f"file://{quote(str(data / 'artifacts'))}"
+    sessions = uris.sessions or f"sqlite:///{data / SESSIONS_FILE}"
     if not uris.sessions:
         _make_folder(data)
     _check_sqlite(sessions)
+    if not uris.sessions:
+        make_file(data / SESSIONS_FILE)
     return Services(
         sessions=keep_hot(
             _built(
@@ -99,13 +105,7 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
                 ),
             )
         ),
-        artifacts=_built(
-            "artifact",
-            artifacts,
-            lambda uri: create_artifact_service_from_options(
-                base_dir=base, artifact_service_uri=uri, strict_uri=True
-            ),
-        ),
+        artifacts=_built("artifact", uris.artifacts, lambda uri: _artifacts(uri, data, base)),
         memory=_built(
             "memory",
             uris.memory or "memory://",
@@ -154,9 +154,17 @@ def _reason(error: Exception, uri: str) -> str:
     return str(error).partition("\n")[0].rstrip(".") + "."
 
 
+def _artifacts(uri: str, data: Path, base: str) -> BaseArtifactService:
+    if not uri:
+        return PrivateArtifacts(data / ARTIFACTS_FOLDER)
+    return create_artifact_service_from_options(
+        base_dir=base, artifact_service_uri=uri, strict_uri=True
+    )
+
+
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise UsageError(
             f"The data folder {str(folder)!r} cannot be made ({error.strerror}). "

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from adk_prism.errors import LogError, NotFound, TooMany
 from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.private_files import make_file, make_folder
 from adk_prism.server.identity.caller import Guest
 
 LIFETIME = 7 * 24 * 3600.0
@@ -137,7 +138,8 @@ class ShareLinks:
 
     def _connect(self) -> sqlite3.Connection:
         if self._file is not None:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._file.parent)
+            make_file(self._file)
         store = sqlite3.connect(self._file or ":memory:", check_same_thread=False)
         store.executescript(_SCHEMA)
         return store

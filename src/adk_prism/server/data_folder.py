@@ -1,0 +1,81 @@
+"""The data folder: what the defaults keep is in it, and nobody else can read it.
+
+Decides which files in it are ours. A folder that holds other things as well is left as it is, since whoever
+named it may share those: only our own files in it are closed then, and the operator is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import UsageError
+from adk_prism.runlog.private_files import below, make_folder, tighten
+from adk_prism.server.settings import DATA_DIR, Settings
+
+_OURS = ("runs.db", "runs-links.db", "links.db", "sessions.db", "artifacts")
+"""How the names of our files begin; SQLite's journals and the lock have the name of their database."""
+_ANYONES = frozenset(("lost+found",))
+"""What a file system puts into the root of a volume."""
+_SHOWN = 5
+"""Files that a diagnostic names."""
+
+
+def open_data_folder(settings: Settings, report: Report) -> Path:
+    """Make the folder if a default needs it, close it to others, and return it. Raise `UsageError`."""
+    folder = Path(settings.data_dir)
+    if settings.keeps_files:
+        try:
+            make_folder(folder)
+        except OSError as error:
+            raise UsageError(
+                f"The data folder {str(folder)!r} cannot be made ({error.strerror}). Name a writable "
+                "folder with --data-dir, or a log, sessions and artifacts elsewhere."
+            ) from None
+    close_data_folder(folder, report)
+    return folder
+
+
+def close_data_folder(folder: Path, report: Report) -> None:
+    """Close a data folder to others, if it is there; say what had been open or stays so."""
+    if not folder.is_dir():
+        return
+    is_ours = folder.name == DATA_DIR.name or all(map(_is_ours, _entries(folder)))
+    changed, failed = tighten([*([folder] if is_ours else []), *_our_files(folder)])
+    if changed:
+        _tell(report, "file modes tightened", changed, "had been readable by others")
+    if failed:
+        _tell(
+            report,
+            "file modes too wide",
+            failed,
+            "can be read by others, and belong to another user",
+        )
+    if not is_ours and folder.stat().st_mode & 0o077:
+        _tell(
+            report,
+            "file modes too wide",
+            [folder],
+            "holds other things, and is left open as it is: name a folder of its own with --data-dir",
+        )
+
+
+def _entries(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(_OURS) or name in _ANYONES
+
+
+def _our_files(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.name.startswith(_OURS):
+            yield from below(path)
+
+
+def _tell(report: Report, kind: str, paths: list[Path], what: str) -> None:
+    named = ", ".join(str(path) for path in paths[:_SHOWN])
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    report(Diagnostic(kind=kind, detail=f"{named}{more} {what}."))
