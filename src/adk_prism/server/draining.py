@@ -10,14 +10,20 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from adk_prism.server.bounded_http import BoundedHttp, BoundedSocket, Introduce
 from adk_prism.server.context import Context
+from adk_prism.server.guards.forwarded import TrustedProxies
+from adk_prism.server.identity.build import THIS_MACHINE
 from adk_prism.server.identity.proxy_header import NotePeer
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.connections import Connections
 
 PING_INTERVAL = 20.0
 """Seconds between two pings to a socket, and until one without an answer is taken for dead."""
@@ -45,14 +51,29 @@ async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socke
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     config.load()
+    doors = _doors(context)
     # Outermost: within, the address is what X-Forwarded-For says.
-    config.loaded_app = NotePeer(config.loaded_app)
+    config.loaded_app = NotePeer(Introduce(config.loaded_app, doors))
+    # uvicorn calls them, and asks for nothing else.
+    config.http_protocol_class = cast("Any", partial(BoundedHttp, doors=doors))
+    config.ws_protocol_class = cast("Any", partial(BoundedSocket, doors=doors))
     try:
         server = _DrainingServer(config, context.lifecycle, context.settings.grace)
         await server.serve(sockets=list(listeners))
     finally:
         # uvicorn leaves the lifespan out when it is forced to exit.
         await context.lifecycle.stop()
+
+
+def _doors(context: Context) -> Connections:
+    settings = context.settings
+    # Where a proxy names the user and none is said to be trusted, this machine's is.
+    by_header = THIS_MACHINE if settings.proxy_user_header else ()
+    return Connections(
+        TrustedProxies(settings.trusted_proxy or by_header),
+        until_known=context.identity.required,
+        refused=context.metrics.refused,
+    )
 
 
 class _DrainingServer(uvicorn.Server):

@@ -34,10 +34,14 @@ class TrustedProxies:
     def sent(self, scope: Scope) -> bool:
         """Tell whether a request comes from one of them, by the address of the connection itself."""
         peer = scope.get(PEER_KEY) or scope.get("client")
-        if peer is None or not self._networks:
+        return peer is not None and self.has(peer[0])
+
+    def has(self, host: str) -> bool:
+        """Tell whether an address is one of theirs."""
+        if not self._networks:
             return False
         try:
-            address = ipaddress.ip_address(peer[0])
+            address = ipaddress.ip_address(host)
         except ValueError:
             return False
         mapped = getattr(address, "ipv4_mapped", None)

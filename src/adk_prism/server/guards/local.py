@@ -18,6 +18,9 @@ from adk_prism.server.guards.address import is_loopback, origin_of_url, parse_au
 PEER_KEY = "adk_prism.peer"
 """Where the scope has the address of the connection itself, before a server believed X-Forwarded-For."""
 
+KNOWN_KEY = "adk_prism.known"
+"""Where the scope has what to call when it is known who calls, if the server counts connections."""
+
 _FORWARDING = re.compile(
     rb"forwarded|via|cdn-loop|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip|fastly-client-ip"
     rb"|x-forwarded-.*|x-original-.*|x-envoy-.*"

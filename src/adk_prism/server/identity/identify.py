@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import Unauthorized
+from adk_prism.server.guards.local import KNOWN_KEY
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest
 from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.share_links import ShareLinks
@@ -32,6 +33,8 @@ class Identify:
             return
         caller = await self._identity.identify(scope)
         scope[SCOPE_KEY] = caller
+        if not isinstance(caller, Anyone) and (tell := scope.get(KNOWN_KEY)) is not None:
+            tell()
         if isinstance(caller, Anyone) or caller.expires is None:
             await self._app(scope, receive, send)
         else:
