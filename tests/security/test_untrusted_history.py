@@ -17,6 +17,7 @@ import pytest
 from google.adk.agents import LlmAgent, SequentialAgent
 from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.workflow import START, BaseNode, Workflow
+from msgspec import structs
 from tests.live.agent import script
 from tests.live.served import served
 from tests.live.stage import runner_of, scripted_agent
@@ -25,7 +26,8 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism import client_state
 from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.entry import RunEnded, RunStarted
+from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
+from adk_prism.source.sessions import Sessions
 from adk_prism.testing.laws import check_laws
 
 Json = dict[str, Any]
@@ -510,3 +512,34 @@ async def test_a_copy_says_that_it_is_one() -> None:
             assert head.untrusted
             assert not head.uploaded
             name, at = copy.run, copy.cursor
+
+
+async def test_a_fork_of_an_earlier_version_is_closed_too() -> None:
+    """Its log says that it is a copy, and nothing in it was closed: the question, the call, the session."""
+    bank = Bank()
+    root = bank.agent()
+    model: Any = root.model
+    async with staging(root, resumable=True) as stage:
+        model.then(call("pay", "c1", amount=5))
+        [head, *rest] = [entry.record for entry in await stage.entries(await stage.say("pay"))]
+        assert isinstance(head, RunStarted)
+        old = Origin(app=APP, user=USER, session="old")
+        service = stage.runner.session_service
+        session = await Sessions(service).create(old)
+        for stored in (await Sessions(service).get(head.origin)).events:
+            await service.append_event(session, stored.model_copy(deep=True))
+        copy = structs.replace(head, run="old", origin=old, foreign=True)
+        await stage.context.log.append(RunId("old"), [copy, *rest])
+        await stage.context.log.commit(RunId("old"))
+        last = (await stage.messages("old"))[-1]
+        approval = next(p["approval"]["id"] for p in last["parts"] if "approval" in p)
+        answer = {"role": "user", "parts": [given(CONFIRM, approval, {"confirmed": True})]}
+        for body in (
+            _run("old", newMessage=answer),
+            _run("old", invocationId=head.invocation),
+            _run("old", invocationId=head.invocation, newMessage=words("go on")),
+        ):
+            assert (await stage.client.post("/run", json=body)).status_code == 409, body
+        forked = await stage.fork("old", len(rest) + 1)
+        await check_closed(stage, forked["session"], forked["run"])
+    assert bank.ran == []

@@ -117,8 +117,10 @@ class Chats:
         return None if head.derived else head.state
 
     async def pending(self, turn: Turn) -> Pending:
-        """Return what a turn's message waits for."""
+        """Return what a turn's message waits for: one that did not happen here waits for nobody."""
         pending = Pending()
+        if turn.first.head.untrusted:
+            return pending
         for run in turn.runs:
             reader = Reader()
             async for entry in self.entries(run.summary.run):

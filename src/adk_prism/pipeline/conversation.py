@@ -272,6 +272,8 @@ class Conversations:
     async def run_adk(self, start: Start, message: Raw, invocation: str) -> RunId:
         """Run as ADK's `/run` and `/run_sse` ask. Raise `Conflict` for answers nobody waits for."""
         async with self._alone(start):
+            if invocation:
+                await self._check_happened_here(start.origin, invocation)
             content = read_content(message) if bytes(message) else None
             given = _adk_answers(message)
             about, decided = await self._adk_continuation(start, given) if given else ({}, [])
@@ -285,6 +287,12 @@ class Conversations:
             run = await self._runs.start(start.origin, start.policy, make, start.run)
             await self._note_decisions(start.origin, run, decided)
             return run
+
+    async def _check_happened_here(self, origin: Origin, invocation: str) -> None:
+        """Raise `Conflict` for an invocation of a run that this server did not see, as the log tells it."""
+        for turn in await self._chats.turns(origin):
+            if any(r.head.untrusted and r.summary.invocation == invocation for r in turn.runs):
+                raise Conflict("That invocation was recorded elsewhere. Send a new message.")
 
     async def _adk_continuation(
         self, start: Start, given: Sequence[matching.AdkAnswer]
