@@ -83,6 +83,11 @@ class Keys(NamedTuple):
         """The channel on which processes talk to each other."""
         return f"{self.prefix}:words"
 
+    @property
+    def serving(self) -> str:
+        """A channel to which every process listens that takes new work; nothing is said on it."""
+        return f"{self.prefix}:serving"
+
     def bell(self, run: RunId) -> str:
         """The channel that tells that a run has grown, or is gone."""
         return f"{self.prefix}:bell:{run}"

@@ -19,6 +19,7 @@ from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.stopping import Stopping
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.error_texts import ErrorTexts
@@ -45,6 +46,7 @@ class Context:
     log: RunLog
     gate: Gate
     runs: Runs
+    stopping: Stopping
     follower: Follower
     chats: Chats
     conversations: Conversations

@@ -25,6 +25,7 @@ from adk_prism.pipeline.redacted_log import RedactedLog
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_log import SessionLog
+from adk_prism.pipeline.stopping import Stopping
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
@@ -32,6 +33,7 @@ from adk_prism.runlog.leases import Leases
 from adk_prism.runlog.open import open_leases, open_log, open_shelf
 from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.context import Context
+from adk_prism.server.drain import Drain
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.housekeeping import trimming
 from adk_prism.server.idempotency import Idempotency
@@ -40,7 +42,7 @@ from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
 from adk_prism.server.identity.shared_tickets import SharedTickets
 from adk_prism.server.identity.tickets import TicketOffice, Tickets
-from adk_prism.server.lifecycle import Hook, Lifecycle
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.caller_limits import CallerLimits
 from adk_prism.server.operating.metrics.gauges import add_gauges
 from adk_prism.server.operating.metrics.loop_lag import measuring
@@ -77,6 +79,7 @@ def make_context(
         log=kept.shown,
         gate=kept.gate,
         runs=kept.runs,
+        stopping=Stopping(kept.log, kept.runs, kept.gate, report),
         follower=Follower(kept.shown, settings.keep_alive),
         chats=chats,
         conversations=talk,
@@ -95,7 +98,7 @@ def make_context(
         tickets=tickets,
         links=links,
     )
-    _hold(context)
+    _hold(context, kept.leases)
     return context
 
 
@@ -138,20 +141,14 @@ def _kept(
     return _Kept(log, readable, shown, leases, gate, runs)
 
 
-def _hold(context: Context) -> None:
+def _hold(context: Context, leases: Leases) -> None:
     """Have what is not the log's opened and closed, and everything end when the server goes down."""
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
     lifecycle.hold(lambda: measuring(metrics.loop_lag))
-    for hook in (
-        context.runs.drain,
-        _leaving(context.follower),
-        _leaving(context.films),
-        context.live.drain,
-        context.sockets.drain,
-    ):
-        lifecycle.on_drain(hook)
+    viewers = (context.follower, context.films, context.sockets)
+    lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
     add_gauges(metrics, context)
 
 
@@ -180,15 +177,6 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
         second=settings.live_busy,
         busy=settings.chat_busy,
     )
-
-
-def _leaving(watched: Follower | Films) -> Hook:
-    """Return a drain hook that lets every viewer go, so that its client comes back."""
-
-    async def leave(_: float) -> None:
-        watched.leave_all()
-
-    return leave
 
 
 @asynccontextmanager
