@@ -21,6 +21,7 @@ from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, Recorder
 from adk_prism.pipeline.run_span import run_span
 from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 from adk_prism.source.contract import EventSource
@@ -234,7 +235,9 @@ class Runs:
                 await self._leases.say("cancel", summary.run)
                 await asyncio.wait([over], timeout=LOOK)
         finally:
-            over.cancel()
+            await end_task(over)
+            if not over.cancelled():
+                over.exception()  # Who asks the log next is told the same.
 
     async def wait(self, run: RunId) -> None:
         """Wait until a run that is recorded here is over."""

@@ -74,6 +74,11 @@ class Keys(NamedTuple):
         return f"{self.prefix}:shelf:{name}"
 
     @property
+    def probe(self) -> str:
+        """Written to find out whether Redis takes anything."""
+        return f"{self.prefix}:probe"
+
+    @property
     def look(self) -> str:
         """There while somebody has just looked for runs without an owner, and found none."""
         return f"{self.prefix}:look"

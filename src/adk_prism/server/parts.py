@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from adk_prism.diagnostics import Report
+from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.closeup import Closeups
 from adk_prism.pipeline.conversation import Conversations
@@ -35,7 +35,7 @@ from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
 from adk_prism.server.files.run_files import RunFiles
-from adk_prism.server.housekeeping import trimming
+from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
@@ -124,7 +124,11 @@ def _kept(
     given: RunLog | None,
 ) -> _Kept:
     report, metrics = operations.report, operations.metrics
-    log = RedactedLog(given or open_log(settings.log), secrets_of(settings))
+
+    def warn(text: str) -> None:
+        report(Diagnostic(kind="run log warning", detail=text))
+
+    log = RedactedLog(given or open_log(settings.log, warn), secrets_of(settings))
     leases = open_leases(settings.log, settings.lease)
     gate = Gate(leases)
     of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
@@ -135,7 +139,8 @@ def _kept(
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(takeovers.watching)
-    lifecycle.hold(lambda: trimming(log, settings.retention, report))
+    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets_of(settings).record, report)
     shown = WatchedLog(readable, quota) if limits.unwatched else readable
     return _Kept(log, readable, shown, leases, gate, runs)

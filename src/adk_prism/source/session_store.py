@@ -20,6 +20,7 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 from google.adk.sessions.session import Session
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_prism.errors import NoSessions
 
@@ -105,6 +106,8 @@ class SessionStore(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         with _told():
+            if is_sqlite_file(self.inner):
+                return await asyncio.to_thread(_listed_elsewhere, self.inner, app_name, user_id)
             return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -126,6 +129,24 @@ class SessionStore(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
+
+
+def is_sqlite_file(service: BaseSessionService) -> bool:
+    """Tell whether a service is ADK's own for a SQLite file, with its tables made.
+
+    It opens a connection for each question, so another thread may ask. Of a version that keeps these things
+    elsewhere it is not known, and the event loop asks.
+    """
+    path = getattr(service, "_db_path", ":memory:")
+    is_ready = getattr(service, "_schema_ready", False)
+    return type(service) is SqliteSessionService and path not in ("", ":memory:") and is_ready
+
+
+def _listed_elsewhere(
+    service: BaseSessionService, app_name: str, user_id: str | None
+) -> ListSessionsResponse:
+    """List sessions on a loop of this thread: ADK makes an object of each row, without a pause between."""
+    return asyncio.run(service.list_sessions(app_name=app_name, user_id=user_id))
 
 
 @contextmanager
