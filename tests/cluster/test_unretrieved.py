@@ -16,8 +16,7 @@ from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted
 
-from adk_prism.pipeline import runs
-from adk_prism.runlog import redis_writer
+from adk_prism.runlog import redis_reader, redis_writer
 from adk_prism.runlog.open import open_log
 
 
@@ -58,8 +57,8 @@ async def test_a_redis_that_dies(
     redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a run under way, and two replicas that want something of it."""
-    monkeypatch.setattr(redis_writer, "PATIENCE", 1.0)
-    monkeypatch.setattr(runs, "REMOTE_CANCEL", 3.0)
+    for module in (redis_writer, redis_reader):
+        monkeypatch.setattr(module, "PATIENCE", 1.0)
     async with nothing_unretrieved():
         model = Scripted.saying(asyncio.Event(), asyncio.Event())
         async with (
@@ -70,6 +69,9 @@ async def test_a_redis_that_dies(
             await two.reaches(run, b"Once")
             redis.kill()
             await settle(*work(one, run), *work(two, run))
+            async with asyncio.timeout(PATIENCE):
+                while two.context.stopping._left:  # noqa: ASYNC110 - what was answered before its end
+                    await asyncio.sleep(0.05)
 
 
 async def test_a_file_that_is_gone(tmp_path: Path) -> None:

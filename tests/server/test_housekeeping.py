@@ -57,10 +57,9 @@ class Kept:
         return len(await self.log.list())
 
 
-async def test_a_wrong_clock_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wrong_clock_removes_nothing() -> None:
     """Wrong in one look, or in some of them: every run is there afterwards."""
     kept = Kept()
-    monkeypatch.setattr("time.time", kept.clock.wall)
     look = await kept.make(20, 30 * 24 * HOUR)
     for kept.clock.offset in (0, YEAR, 0, 0, YEAR, 0, -YEAR, 0):
         await look()
@@ -68,10 +67,9 @@ async def test_a_wrong_clock_removes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     assert await kept.count() == 20
 
 
-async def test_what_is_old_goes_a_few_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_old_goes_a_few_an_hour() -> None:
     """It is told first, and goes with the next looks, in the end all of it."""
     kept = Kept()
-    monkeypatch.setattr("time.time", kept.clock.wall)
     look = await kept.make(20, 30 * 24 * HOUR)
     kept.clock.steady += YEAR
     await look()

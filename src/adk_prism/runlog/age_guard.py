@@ -59,6 +59,11 @@ class AgeGuard:
             return None
         return min(wall, before[0]) - self._max_age
 
+    @property
+    def seems_old(self) -> float:
+        """Before when things would be too old if the last reading were right: to be told, not acted on."""
+        return (self._before[0] if self._before else self._wall()) - self._max_age
+
     def allowance(self, kept: int) -> int:
         """Return how many of those that are kept may go now."""
         now = self._monotonic()

@@ -103,7 +103,7 @@ class RunRetention:
     async def __call__(self) -> None:
         """Look once. Raise `LogError`."""
         limit = self._guard.look()
-        census = await self._log.census(time.time() - self._retention.max_age)
+        census = await self._log.census(self._guard.seems_old)
         self._announcer.tell(census.old, census.ended)
         # Without a limit, by size alone: how many bytes there are does not depend on a clock.
         now = -math.inf if limit is None else limit + self._retention.max_age

@@ -49,6 +49,7 @@ from adk_prism.server.operating.metrics.loop_lag import measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
 from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
+from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
@@ -140,6 +141,8 @@ def _kept(
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(takeovers.watching)
     jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    if settings.retention_sessions:
+        jobs.append(SessionRetention(apps, gate, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets_of(settings).record, report)
     shown = WatchedLog(readable, quota) if limits.unwatched else readable

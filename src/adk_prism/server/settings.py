@@ -292,6 +292,14 @@ class Settings:
     retention_size: Annotated[
         int, Option(SIZE, "how much the log keeps, oldest ended runs go first")
     ] = Retention().max_bytes
+    retention_sessions: Annotated[
+        float,
+        Option(
+            SPAN,
+            "how long a session that nobody uses is kept, with its artifacts and runs; without: until it"
+            " is deleted",
+        ),
+    ] = 0.0
     keep_alive: Annotated[
         float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
     ] = LONGEST_KEEP_ALIVE

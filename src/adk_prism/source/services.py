@@ -32,6 +32,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
+from adk_prism.source.session_file import prepare_session_file
 
 _Service = TypeVar("_Service")
 
@@ -89,6 +90,8 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
     if not uris.sessions:
         _make_folder(data)
     _check_sqlite(sessions)
+    if not uris.sessions:
+        prepare_session_file(data / "sessions.db")
     return Services(
         sessions=keep_hot(
             _built(

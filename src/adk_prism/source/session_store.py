@@ -11,6 +11,7 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from google.adk.events.event import Event
@@ -106,7 +107,7 @@ class SessionStore(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         with _told():
-            if is_sqlite_file(self.inner):
+            if sqlite_file(self.inner) is not None:
                 return await asyncio.to_thread(_listed_elsewhere, self.inner, app_name, user_id)
             return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
 
@@ -131,15 +132,17 @@ class SessionStore(BaseSessionService):
             await close()
 
 
-def is_sqlite_file(service: BaseSessionService) -> bool:
-    """Tell whether a service is ADK's own for a SQLite file, with its tables made.
+def sqlite_file(service: BaseSessionService) -> Path | None:
+    """Return the file of ADK's own service for one, once its tables are made; None of any other.
 
     It opens a connection for each question, so another thread may ask. Of a version that keeps these things
     elsewhere it is not known, and the event loop asks.
     """
-    path = getattr(service, "_db_path", ":memory:")
+    path = getattr(service, "_db_path", "")
     is_ready = getattr(service, "_schema_ready", False)
-    return type(service) is SqliteSessionService and path not in ("", ":memory:") and is_ready
+    if type(service) is not SqliteSessionService or path in ("", ":memory:") or not is_ready:
+        return None
+    return Path(path)
 
 
 def _listed_elsewhere(
