@@ -122,7 +122,7 @@ class Runs:
             raise Draining("The server is going down; try again in a moment.")
         run = run or new_run()
         active = _Active(origin, Recorder(self._log, run, make(run), self._report))
-        with self._quota.entering(origin):
+        async with self._quota.entering(origin):
             await self._gate.enter(origin, policy, active.stop)
             try:
                 lease = await self._leases.begin(run)
@@ -156,7 +156,7 @@ class Runs:
             await self._gate.leave(origin)
             return False
         owner.take(active)
-        with self._quota.entering(origin, must=True):
+        async with self._quota.entering(origin, must=True):
             self._keep(run, active, lease, taken_over=True)
         return True
 
@@ -179,7 +179,7 @@ class Runs:
         finally:
             self._active.pop(run, None)
             self._quota.end(run)
-            self._quota.leave(origin)
+            await self._quota.leave(origin)
             await self._log.leave(run)
             try:
                 await self._leases.release(lease)

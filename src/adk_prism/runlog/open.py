@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.counts import Counts
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
@@ -125,6 +126,16 @@ def open_shelf(url: str) -> Shelf | None:
     from adk_prism.runlog.redis_shelf import RedisShelf
 
     return RedisShelf(address, prefix=prefix)
+
+
+def open_counts(url: str) -> Counts | None:
+    """Return the counts that go with a log of this URL; None where no other process shares it."""
+    if url.partition(":")[0].lower() not in SHARED_LOGS:
+        return None
+    address, prefix = _redis_address(url)
+    from adk_prism.runlog.redis_counts import RedisCounts
+
+    return RedisCounts(address, prefix=prefix)
 
 
 _BACKENDS: dict[str, Callable[[str, Warn], RunLog]] = {

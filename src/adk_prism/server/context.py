@@ -29,6 +29,7 @@ from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.shared import SharedLimits
 from adk_prism.server.operating.audit.trail import Trail
 from adk_prism.server.operating.metrics.metrics import Metrics
 from adk_prism.server.operating.operations import Operations
@@ -64,6 +65,7 @@ class Context:
     identity: Identity
     tickets: TicketOffice
     links: ShareLinks
+    shared_limits: SharedLimits | None
 
     @property
     def report(self) -> Report:

@@ -30,7 +30,7 @@ from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.leases import Leases
-from adk_prism.runlog.open import open_leases, open_log, open_shelf
+from adk_prism.runlog.open import open_counts, open_leases, open_log, open_shelf
 from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
@@ -44,6 +44,8 @@ from adk_prism.server.identity.shared_tickets import SharedTickets
 from adk_prism.server.identity.tickets import TicketOffice, Tickets
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.caller_limits import CallerLimits
+from adk_prism.server.limits.shared import SharedLimits
+from adk_prism.server.limits.shared_runs import SharedRunCount
 from adk_prism.server.operating.metrics.gauges import add_gauges
 from adk_prism.server.operating.metrics.loop_lag import measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
@@ -98,6 +100,7 @@ def make_context(
         identity=identity,
         tickets=tickets,
         links=links,
+        shared_limits=kept.shared,
     )
     _hold(context, kept.leases)
     return context
@@ -114,6 +117,8 @@ class _Kept(NamedTuple):
     leases: Leases
     gate: Gate
     runs: Runs
+    shared: SharedLimits | None
+    """What counts callers' limits for all replicas."""
 
 
 def _kept(
@@ -133,7 +138,9 @@ def _kept(
     leases = open_leases(settings.log, settings.lease)
     gate = Gate(leases)
     of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
-    quota = Quota(of_runs, metrics.refused)
+    shared = _shared_limits(settings, limits, lifecycle, report)
+    counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
+    quota = Quota(of_runs, metrics.refused, counted)
     runs = Runs(MeasuredLog(log, metrics), gate, report, leases, quota, metrics)
     takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
     gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
@@ -146,7 +153,19 @@ def _kept(
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets_of(settings).record, report)
     shown = WatchedLog(readable, quota) if limits.unwatched else readable
-    return _Kept(log, readable, shown, leases, gate, runs)
+    return _Kept(log, readable, shown, leases, gate, runs, shared)
+
+
+def _shared_limits(
+    settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
+) -> SharedLimits | None:
+    """Return what counts callers' limits for all replicas; None where there is none, or no limit."""
+    counts = open_counts(settings.log) if any(limits) else None
+    if counts is None:
+        return None
+    shared = SharedLimits(counts, report)
+    lifecycle.hold(shared.counting)
+    return shared
 
 
 def _hold(context: Context, leases: Leases) -> None:
