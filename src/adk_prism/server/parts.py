@@ -55,6 +55,7 @@ from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
+from adk_prism.source.doubt import InDoubt
 from adk_prism.source.live.options import LiveOptions
 
 
@@ -142,7 +143,8 @@ def _kept(
     counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
     quota = Quota(of_runs, metrics.refused, counted)
     runs = Runs(MeasuredLog(log, metrics), gate, report, leases, quota, metrics)
-    takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
+    doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
+    takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))

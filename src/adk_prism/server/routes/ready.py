@@ -16,8 +16,9 @@ from adk_prism.errors import LogError, PrismError
 from adk_prism.server.adk.adk_models import Health
 from adk_prism.server.context import Context
 
-BOUND = 2.0
-"""Seconds for the stores to answer; one that takes longer is away. Usual probes come every 5 to 10."""
+BOUND = 1.5
+"""Seconds for the stores to answer; one that takes longer is away. Probes come every two seconds or less
+often."""
 
 KEPT = 1.0
 """Seconds for which an answer is given to whoever asks."""
