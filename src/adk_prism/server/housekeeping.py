@@ -43,15 +43,21 @@ async def housekeeping(
 async def _keep_house(jobs: Sequence[Job], leases: Leases, report: Report, interval: float) -> None:
     lease: Lease | None = None
     while True:
-        try:
-            if lease is None or not lease.is_sure:
-                lease = await leases.hold("housekeeping")
-        except PrismError as error:
-            report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+        if lease is None or not lease.is_sure:
+            lease = await _claim(leases, report)
         if lease is not None:
             for job in jobs:
                 await _attempt(job, report)
         await asyncio.sleep(interval)
+
+
+async def _claim(leases: Leases, report: Report) -> Lease | None:
+    """Return the right to do it; None while another process has it, or nobody can tell."""
+    try:
+        return await leases.hold("housekeeping")
+    except PrismError as error:
+        report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+        return None
 
 
 async def _attempt(job: Job, report: Report) -> None:
