@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from adk_prism.source.client_tools import client_tools as client_tools
     from adk_prism.source.doubt import idempotency_key as idempotency_key
     from adk_prism.source.doubt import idempotent as idempotent
+    from adk_prism.source.doubt import in_doubt as in_doubt
 
 
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "client_tools": "adk_prism.source.client_tools",
     "idempotency_key": "adk_prism.source.doubt",
     "idempotent": "adk_prism.source.doubt",
+    "in_doubt": "adk_prism.source.doubt",
 }
 
 _WITHOUT_ADK = frozenset({"project"})
@@ -44,6 +46,7 @@ __all__ = [
     "create_app",
     "idempotency_key",
     "idempotent",
+    "in_doubt",
     "project",
 ]
 

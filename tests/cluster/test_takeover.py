@@ -210,3 +210,32 @@ async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> N
         assert len(told()) == 1
         assert "RunHalved" in told()[0].cause
         assert (await two.context.log.summary(RunId(run))).epoch == before.epoch
+
+
+async def test_a_replica_that_goes_down_alone_serves_to_the_end(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    """Nobody else could serve its viewers: they are sent the rest of a run that ends in time."""
+    goes_on = asyncio.Event()
+
+    async def hold() -> dict[str, bool]:
+        """Wait."""
+        await goes_on.wait()
+        return {"held": True}
+
+    model = Scripted.saying(call("hold", "c1"), "The end.")
+    async with replica(agent(model, tools=[hold]), redis, tmp_path) as one:
+        run = await begin(one)
+        await one.reaches(run, b"hold")
+        watching = asyncio.create_task(one.client.get(f"/api/runs/{run}/stream"))
+        async with asyncio.timeout(PATIENCE):
+            while not one.context.follower.viewers():  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+        draining = asyncio.create_task(one.context.lifecycle.drain(PATIENCE))
+        while not one.context.draining:  # noqa: ASYNC110 - a turn of the loop
+            await asyncio.sleep(0)
+        goes_on.set()
+        await draining
+        assert watching.done(), "the drain waits for those who watch"
+        assert "The end." in watching.result().text
+        assert await ended(one, run) == "finished"

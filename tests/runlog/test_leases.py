@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
+from tests.runlog.stores import cluster
 
 from adk_prism.errors import Conflict, Fenced, LogError
 from adk_prism.runlog.leases import Lease
@@ -75,6 +76,23 @@ async def test_one_has_it(two: list[RedisLeases]) -> None:
     await one.release(lease)
     await asyncio.wait_for(waiting, PATIENCE)
     assert await other.hold("session") is not None
+
+
+@pytest.mark.parametrize("kind", ["alone", "cluster"])
+async def test_others_that_take_new_work_are_known(server: RedisServer, kind: str) -> None:
+    """Those that are there and do not go down themselves; none where Redis does not answer."""
+    url = server.url if kind == "alone" else cluster().url
+    three = [RedisLeases(url, prefix="others", ttl=TTL) for _ in "abc"]
+    for leases in three:
+        await leases.open()
+    assert await three[0].has_others()
+    assert await three[1].has_others()
+    assert not await three[2].has_others()
+    server.kill()
+    if kind == "alone":
+        assert not await three[0].has_others()
+    for leases in three:
+        await leases.close()
 
 
 async def test_it_is_kept_while_its_process_lives(two: list[RedisLeases]) -> None:

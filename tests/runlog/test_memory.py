@@ -13,7 +13,7 @@ from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, re
 
 
 async def test_ended_runs_make_room() -> None:
-    """When a run starts, what the retention does not allow any more goes, oldest first."""
+    """When a run starts, what there is no room for goes, oldest first; nothing goes for a clock."""
     now = 0.0
     log = MemoryLog(Retention(max_age=60, max_bytes=3000), clock=lambda: now)
     await log.open()
@@ -25,7 +25,7 @@ async def test_ended_runs_make_room() -> None:
     now = 61.0
     last = RunId("run-9")
     await log.append(last, [start(last)])
-    assert [found.run for found in await log.list()] == [last]
+    assert [found.run for found in await log.list()] == ["run-3", "run-4", last]
     await log.close()
 
 

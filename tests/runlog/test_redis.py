@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 from tests.runlog.cutting_proxy import CuttingProxy
+from tests.runlog.stores import cluster
 
 from adk_prism.errors import Fenced, Gone, LogError, SourceError
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
@@ -382,3 +383,40 @@ async def test_who_follows_an_owner_that_gave_up(logs: list[RedisLog], takes: st
     await asyncio.wait_for(following, PATIENCE)
     assert [entry.cursor for entry in seen] == [1, 2, 3, 4]
     assert (await old.summary(RUN)).outcome == "finished"
+
+
+POLICIES = [
+    ("noeviction", "100mb", ""),
+    ("allkeys-lru", "100mb", "refused"),
+    ("allkeys-random", "100mb", "refused"),
+    ("allkeys-lru", "0", "warned"),
+    ("volatile-lru", "100mb", "warned"),
+]
+
+
+@pytest.mark.parametrize(("policy", "limit", "result"), POLICIES)
+async def test_a_redis_that_removes_keys(
+    server: RedisServer, policy: str, limit: str, result: str
+) -> None:
+    """One that would remove runs is refused; one that could, or would remove leases, is told of."""
+    async with Redis.from_url(server.url) as redis:
+        await redis.config_set("maxmemory", limit)
+        await redis.config_set("maxmemory-policy", policy)
+    told: list[str] = []
+    log = RedisLog(server.url, warn=told.append)
+    if result == "refused":
+        with pytest.raises(LogError, match=f"{policy}.*noeviction"):
+            await log.open()
+    else:
+        await log.open()
+        await log.close()
+    assert [policy in each for each in told] == ([True] if result == "warned" else [])
+
+
+async def test_the_nodes_of_a_cluster_say_whether_they_remove_keys() -> None:
+    """Each of them is asked."""
+    log = RedisLog(cluster().url, prefix="memory")
+    await log.open()
+    told = await log._memory()
+    await log.close()
+    assert [each["maxmemory_policy"] for each in told] == ["noeviction"] * 3

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.patience import PATIENCE
+from tests.source.app_folders import write_app
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -41,8 +43,8 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "adk_prism.cli", "serve", str(AGENTS), "--port", "0", *words]
+def serving(folder: Path, *words: str, agents: Path = AGENTS) -> Iterator[Served]:
+    command = [sys.executable, "-m", "adk_prism.cli", "serve", str(agents), "--port", "0", *words]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ADK_PRISM_")}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
@@ -155,26 +157,51 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
     assert "secret-in-the-cause" in told[0]["cause"]
 
 
-def test_sigterm_during_a_run_drains_first(tmp_path: Path) -> None:
-    """Health says so at once, new runs are refused, the stream breaks off, the run is ended."""
-    sessions = "/apps/slow/users/u/sessions/"
+SIGNALS = [signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_run_may_end_while_the_server_drains(tmp_path: Path, name: signal.Signals) -> None:
+    """Health says so at once and new runs are refused; the stream continues to the end of its run. What a
+    closing terminal sends twice does not stop the server at once."""
+    with (
+        serving(tmp_path, "--grace", "170s") as served,
+        httpx.Client(base_url=served.url, timeout=PATIENCE) as client,
+    ):
+        make_sessions(client, "one", "two")
+        with client.stream("POST", "/run_sse", json=asked("one")) as stream:
+            lines = stream.iter_lines()
+            assert "one" in next(line for line in lines if line.startswith("data:"))
+            served.process.send_signal(name)
+            waits_until_draining(served)
+            if name == signal.SIGHUP:
+                served.process.send_signal(name)
+            with httpx.Client(base_url=served.url, timeout=PATIENCE) as other:
+                refused = other.post("/run_sse", json=asked("two"))
+                assert refused.status_code == 503
+                assert refused.headers["retry-after"]
+            (tmp_path / "go").touch()
+            assert "two" in "".join(lines)
+        assert served.process.wait(PATIENCE) == 0
+        assert served.process.stderr is not None
+        assert served.process.stderr.read() == ""
+    with serving(tmp_path) as again:
+        [run] = httpx.get(again.url + "/api/runs?app=slow", timeout=PATIENCE).json()
+        assert run["outcome"] == "finished"
+
+
+def test_a_run_that_does_not_end_in_time_is_stopped(tmp_path: Path) -> None:
+    """Its stream has the protocol's own error and an end; the run is ended in the log."""
     with (
         serving(tmp_path, "--grace", "10s") as served,
         httpx.Client(base_url=served.url, timeout=PATIENCE) as client,
     ):
-        for name in ("one", "two"):
-            client.post(sessions + name).raise_for_status()
+        make_sessions(client, "one")
         with client.stream("POST", "/run_sse", json=asked("one")) as stream:
             lines = stream.iter_lines()
             assert "one" in next(line for line in lines if line.startswith("data:"))
             served.process.send_signal(signal.SIGTERM)
-            with pytest.raises(httpx.RemoteProtocolError):
-                list(lines)
-        health = client.get("/health")
-        assert (health.status_code, health.json()) == (503, {"status": "draining"})
-        refused = client.post("/run_sse", json=asked("two"))
-        assert refused.status_code == 503
-        assert refused.headers["retry-after"]
+            assert "server_stopped" in "".join(lines)
         assert served.process.wait(PATIENCE) == 0
         assert served.process.stderr is not None
         (told,) = served.process.stderr.read().splitlines()
@@ -184,9 +211,70 @@ def test_sigterm_during_a_run_drains_first(tmp_path: Path) -> None:
         assert run["outcome"] == "failed"
 
 
-def asked(session: str) -> dict[str, object]:
+THREADED = """
+import asyncio, threading
+from google.adk.agents import BaseAgent, LlmAgent
+from google.adk.models import BaseLlm, LlmResponse
+from google.genai import types
+
+class Model(BaseLlm):
+    async def generate_content_async(self, llm_request, stream=False):
+        call = types.FunctionCall(name="block", id="c1", args={})
+        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=call)]))
+
+async def block() -> dict:
+    "Wait for ever in a thread."
+    print("blocked", flush=True)
+    await asyncio.to_thread(threading.Event().wait)
+    return {}
+
+root_agent = LlmAgent(name="threaded", model=Model(model="own"), tools=[block])
+"""
+
+
+def test_a_tool_that_blocks_a_thread_does_not_keep_the_process(tmp_path: Path) -> None:
+    """No thread can be stopped; the process ends all the same, and tells the operator."""
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    write_app(agents, "threaded", THREADED)
+    with (
+        serving(tmp_path, "--grace", "5s", agents=agents) as served,
+        httpx.Client(base_url=served.url, timeout=PATIENCE) as client,
+    ):
+        client.post("/apps/threaded/users/u/sessions/one").raise_for_status()
+        with client.stream("POST", "/run_sse", json=asked("one", app="threaded")) as stream:
+            lines = stream.iter_lines()
+            assert "block" in next(line for line in lines if line.startswith("data:"))
+            waits_for_a_tool(served, stream.headers["x-prism-run"])
+            served.process.send_signal(signal.SIGTERM)
+            assert "server_stopped" in "".join(lines)
+        assert served.process.wait(PATIENCE) == 0
+        assert served.process.stderr is not None
+        assert served.process.stderr.read(), "the operator is told"
+
+
+def waits_for_a_tool(served: Served, run: str) -> None:
+    """Wait until the log has the start of a tool."""
+    until = time.monotonic() + PATIENCE
+    url = f"{served.url}/api/runs/{run}/recording"
+    while '"tool"' not in httpx.get(url, timeout=PATIENCE).text:
+        assert time.monotonic() < until, "no tool is called"
+
+
+def make_sessions(client: httpx.Client, *names: str) -> None:
+    for name in names:
+        client.post(f"/apps/slow/users/u/sessions/{name}").raise_for_status()
+
+
+def waits_until_draining(served: Served) -> None:
+    until = time.monotonic() + PATIENCE
+    while httpx.get(served.url + "/health", timeout=PATIENCE).json() != {"status": "draining"}:
+        assert time.monotonic() < until, "the signal has no effect"
+
+
+def asked(session: str, app: str = "slow") -> dict[str, object]:
     message = {"role": "user", "parts": [{"text": "Go"}]}
-    return {"appName": "slow", "userId": "u", "sessionId": session, "newMessage": message}
+    return {"appName": app, "userId": "u", "sessionId": session, "newMessage": message}
 
 
 def test_a_log_in_use_is_one_line(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import errno
 import gc
+import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
 from adk_prism.cli.options import add_settings, settings_of
+from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings
 
@@ -82,13 +84,27 @@ def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announc
     app = build_app(settings.agents_dir, settings, operations)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(app, listeners, announces))
+        _leave_threads(report)
     return 0
+
+
+def _leave_threads(report: Report) -> None:
+    """End the process where a tool's thread is still at work: nobody can stop it, and Python waits for it."""
+    from adk_prism.source.tool_work import has_threads
+
+    if has_threads():
+        report(Diagnostic(kind="tool left", detail="a tool was still at work in a thread"))
+        sys.stderr.flush()
+        os._exit(0)
 
 
 async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:
     from adk_prism.server.draining import serve
+    from adk_prism.source.tool_work import NotingExecutor
 
     context = app.state.context
+    # Tools that wait for a thread are seen to be at work.
+    asyncio.get_running_loop().set_default_executor(NotingExecutor(thread_name_prefix="asyncio"))
     # Before the server does it, whose own way to report a failed start is a stack.
     await context.lifecycle.start()
     # What is loaded by now, ADK above all, stays. Frozen, it is no longer looked through for garbage: that

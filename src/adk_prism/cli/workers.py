@@ -15,6 +15,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""They end the server. SIGHUP is left alone where it is ignored, as `nohup` has it."""
+
 SHORTEST_LIFE = 5.0
 """Seconds. A worker that dies sooner would die again: everything ends, and the operator sees why."""
 
@@ -33,8 +36,9 @@ class Workers:
 
     def run(self) -> int:
         """Run until all workers have ended; return the worst of their exit codes."""
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, self._pass_on)
+        for name in SIGNALS:
+            if name != signal.SIGHUP or signal.getsignal(name) is not signal.SIG_IGN:
+                signal.signal(name, self._pass_on)
         for number in range(self._count):
             self._start(number)
         while self._alive:
@@ -49,8 +53,9 @@ class Workers:
             if self._signals:  # It came while the worker was being made.
                 os.kill(worker, signal.SIGTERM)
             return
-        for name in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(name, signal.SIG_DFL)
+        for name in SIGNALS:
+            if signal.getsignal(name) is not signal.SIG_IGN:
+                signal.signal(name, signal.SIG_DFL)
         code = 1
         try:
             code = self._work(number)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from adk_prism.errors import BadPosition
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Entry, Position, RunId
+from adk_prism.runlog.head import Bell
 from adk_prism.transport.sse_encoder import KEEP_ALIVE, encode
 
 WINDOW = 1024 * 1024
@@ -188,6 +189,10 @@ class Follower:
         """Seconds of silence after which a viewer is sent a comment."""
         self._broadcasts: dict[Stream, _Broadcast] = {}
         self._views: set[View] = set()
+        """Those that watch a run that goes on."""
+        self._open: set[View] = set()
+        """Those that are being sent something, of runs that are over too."""
+        self._closed = Bell()
 
     async def open(
         self, stream: Stream, spec: ProtocolSpec[Any], after: Position = BEGINNING
@@ -242,10 +247,27 @@ class Follower:
     def _watched(self) -> Iterator[tuple[Stream, View]]:
         return ((v.stream, v) for v in self._views if v.stream in self._broadcasts)
 
+    @contextmanager
+    def sending(self, view: View) -> Iterator[None]:
+        """Note a view while it is being sent."""
+        self._open.add(view)
+        try:
+            yield
+        finally:
+            self._open.discard(view)
+            self._closed.ring()
+
     def leave_all(self) -> None:
-        """End every live view where it is: the server goes down, the clients come back."""
-        for view in list(self._views):
+        """End every view where it is: the server goes down, the clients come back."""
+        for view in list(self._open):
             view.leave()
+
+    async def finished(self, seconds: float) -> None:
+        """Wait until every view has been sent to its end, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._open:
+                    await self._closed.wait()
 
 
 class View:
@@ -290,11 +312,23 @@ class View:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield bytes until the run is over or the viewer leaves. Raise `LogError` when the log fails."""
-        if not self._live:
-            async for _, data in self._own.advance(self._after.cursor):
+        chunks = self._joined() if self._live else self._past()
+        with self._follower.sending(self):
+            async with aclosing(chunks):
+                async for data in chunks:
+                    yield data
+
+    async def _past(self) -> AsyncGenerator[bytes, None]:
+        """Yield a run that is over."""
+        async with aclosing(self._own.advance(self._after.cursor)) as pieces:
+            async for _, data in pieces:
                 if data:
                     yield data
-            return
+                if self.left:
+                    return
+
+    async def _joined(self) -> AsyncGenerator[bytes, None]:
+        """Yield a run that goes on."""
         broadcast = self._follower.join(self, self.stream, self._spec)
         clock = _KeepAlive(self._follower.keep_alive, self._tick)
         try:

@@ -29,6 +29,9 @@ Why = Literal["taken over", "going down"]
 MOST_LEFT = 64
 """Runs that wait for their client to come back; of more, the first to be left is ended at once."""
 
+TALK_SHARE = 0.9
+"""Of the time in which runs may end by themselves: in the rest a live run that was closed ends."""
+
 Leave = Callable[[Why], None]
 """Tells a client that the line is no longer its own."""
 
@@ -167,8 +170,9 @@ class LiveRuns:
         if len(self._left) > MOST_LEFT:
             self._left.pop(next(iter(self._left))).end()
 
-    async def drain(self, grace: float) -> None:
-        """Send every client away and end every run: none of them ends by itself."""
-        del grace
+    async def drain(self, patience: float) -> None:
+        """Let clients talk on for some seconds, then send them away and end their runs."""
+        if patience and self._watching:
+            await asyncio.wait(self._watching, timeout=patience * TALK_SHARE)
         for line in list(self._lines.values()):
             line.go_down()

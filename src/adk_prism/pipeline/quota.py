@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -46,6 +47,16 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """Seconds without anybody who follows the run."""
 
 
+class SharedRuns(Protocol):
+    """Counts the runs of a user in all processes."""
+
+    async def enter(self, origin: Origin, *, must: bool = False) -> None:
+        """Count a run that is about to start. Raise `TooMany` for one too many, unless it `must`."""
+
+    async def leave(self, origin: Origin) -> None:
+        """Count a run that is over no more. Never raises."""
+
+
 class _Timed:
     """A run's timers."""
 
@@ -65,8 +76,12 @@ class _Timed:
 class Quota:
     """The runs of one process, and who has them."""
 
-    def __init__(self, limits: RunLimits, refused: Refused = _nobody) -> None:
+    def __init__(
+        self, limits: RunLimits, refused: Refused = _nobody, shared: SharedRuns | None = None
+    ) -> None:
+        """`shared` counts what other processes have."""
         self._limits = limits
+        self._shared = shared
         self._refused = refused
         self._users: dict[str, Counter[Origin]] = {}
         self._timed: dict[RunId, _Timed] = {}
@@ -74,8 +89,8 @@ class Quota:
 
     # ------------------------------------------------------------------ how many
 
-    @contextmanager
-    def entering(self, origin: Origin, *, must: bool = False) -> Iterator[None]:
+    @asynccontextmanager
+    async def entering(self, origin: Origin, *, must: bool = False) -> AsyncIterator[None]:
         """Note that a session is about to have a run; forget it if the block fails.
 
         A session has one run at a time, so sessions are counted. Raise `TooMany` for one too many, unless
@@ -87,14 +102,25 @@ class Quota:
             self._refused("runs")
             raise TooMany(f"You have {most} runs at once; wait for one to end, or stop it.", AGAIN)
         sessions[origin] += 1
+        if self._shared is not None:
+            try:
+                await self._shared.enter(origin, must=must)
+            except BaseException:
+                self._forget(origin)
+                raise
         try:
             yield
         except BaseException:
-            self.leave(origin)
+            await self.leave(origin)
             raise
 
-    def leave(self, origin: Origin) -> None:
+    async def leave(self, origin: Origin) -> None:
         """Note that a run of a session is over."""
+        self._forget(origin)
+        if self._shared is not None:
+            await self._shared.leave(origin)
+
+    def _forget(self, origin: Origin) -> None:
         sessions = self._users[origin.user]
         sessions[origin] -= 1
         if not sessions[origin]:

@@ -21,9 +21,11 @@ from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, Recorder
 from adk_prism.pipeline.run_span import run_span
 from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 from adk_prism.source.contract import EventSource
+from adk_prism.source.tool_work import WORK, Work, Works
 
 CANCEL_GRACE = 5.0
 """Seconds between asking a run to stop and stopping its task. ADK's own abort takes milliseconds; a tool
@@ -55,11 +57,12 @@ def new_run() -> RunId:
 class _Active:
     """A run that is being recorded."""
 
-    __slots__ = ("origin", "recorder", "task")
+    __slots__ = ("origin", "recorder", "task", "work")
 
     def __init__(self, origin: Origin, recorder: Recorder) -> None:
         self.origin = origin
         self.recorder = recorder
+        self.work = Work()
         self.task: asyncio.Task[None] | None = None
 
     def stop(self, code: str = "") -> None:
@@ -119,7 +122,7 @@ class Runs:
             raise Draining("The server is going down; try again in a moment.")
         run = run or new_run()
         active = _Active(origin, Recorder(self._log, run, make(run), self._report))
-        with self._quota.entering(origin):
+        async with self._quota.entering(origin):
             await self._gate.enter(origin, policy, active.stop)
             try:
                 lease = await self._leases.begin(run)
@@ -153,7 +156,7 @@ class Runs:
             await self._gate.leave(origin)
             return False
         owner.take(active)
-        with self._quota.entering(origin, must=True):
+        async with self._quota.entering(origin, must=True):
             self._keep(run, active, lease, taken_over=True)
         return True
 
@@ -166,6 +169,7 @@ class Runs:
 
     async def _record(self, run: RunId, active: _Active, lease: Lease, taken_over: bool) -> None:
         origin, recorder = active.origin, active.recorder
+        WORK.set(active.work)
         try:
             with self._seen(active, taken_over), run_span(run, recorder):
                 await recorder.record(lease)
@@ -175,7 +179,7 @@ class Runs:
         finally:
             self._active.pop(run, None)
             self._quota.end(run)
-            self._quota.leave(origin)
+            await self._quota.leave(origin)
             await self._log.leave(run)
             try:
                 await self._leases.release(lease)
@@ -231,7 +235,9 @@ class Runs:
                 await self._leases.say("cancel", summary.run)
                 await asyncio.wait([over], timeout=LOOK)
         finally:
-            over.cancel()
+            await end_task(over)
+            if not over.cancelled():
+                over.exception()  # Who asks the log next is told the same.
 
     async def wait(self, run: RunId) -> None:
         """Wait until a run that is recorded here is over."""
@@ -243,6 +249,15 @@ class Runs:
         """Tell whether the run is being recorded here."""
         return run in self._active
 
+    def work(self, origin: Origin, run: RunId | None = None) -> Works:
+        """Return what the tools of a session do here; with a run, those of that one."""
+        found = (
+            active.work
+            for name, active in self._active.items()
+            if active.origin == origin and run in (None, name)
+        )
+        return Works(found)
+
     def by_app(self) -> Counter[str]:
         """Return how many runs of each app are being recorded here."""
         return Counter(active.origin.app for active in self._active.values())
@@ -251,9 +266,13 @@ class Runs:
         """Tell whether a run is active on a session."""
         return self._gate.busy(origin)
 
+    def refuse_new(self) -> None:
+        """Start no more runs, and take none over."""
+        self._draining = True
+
     async def drain(self, grace: float) -> None:
         """Take no new runs; let those that run end within `grace` seconds, then stop them."""
-        self._draining = True
+        self.refuse_new()
         tasks = [a.task for a in self._active.values() if a.task is not None]
         if not tasks:
             return

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Gone, LogError, NotFound, PrismError, SourceError, UsageError
+from adk_prism.errors import Gone, NotFound, PrismError, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.cut import node_ends
@@ -101,7 +101,7 @@ class Takeovers:
                     await self._left.wait()
             try:
                 await self.look()
-            except LogError as error:
+            except Exception as error:  # The next look may succeed; the operator is told.
                 self._report(Diagnostic(kind="takeover failed", cause=cause_of(error)))
 
     async def look(self, most: int | None = AT_ONCE) -> list[RunId]:

@@ -55,6 +55,16 @@ class Retention(Struct, frozen=True, kw_only=True):
     """Seconds since its end. A month: long enough to come back to a conversation."""
     max_bytes: int = 2 * 1024**3
     """Of all payloads together, oldest ended runs first. Two GiB fits an ordinary disk."""
+    most_aged: int | None = None
+    """How many may go at once for their age alone; None: all."""
+
+
+class Census(Struct, frozen=True, gc=False):
+    """How many runs there are."""
+
+    ended: int
+    old: int
+    """Of those, how many ended before the time that was asked for."""
 
 
 class RunLog(Protocol):
@@ -116,6 +126,12 @@ class RunLog(Protocol):
 
     async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
         """Remove whole ended runs that are too old or too much; return which."""
+
+    async def census(self, before: float) -> Census:
+        """Count the ended runs, and those that ended before a time."""
+
+    async def probe(self) -> None:
+        """Write something that nobody reads. Raise `LogError` where the store takes no entries now."""
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         """Remove every run of a session, ended or not; return which."""

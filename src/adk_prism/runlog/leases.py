@@ -111,6 +111,12 @@ class Leases(Protocol):
     async def close(self) -> None:
         """Give everything back."""
 
+    async def has_others(self) -> bool:
+        """Take no more work here; tell whether another process that does shares the log.
+
+        False where that is not known. Never raises.
+        """
+
     async def begin(self, run: RunId) -> Lease:
         """Own a run that is about to start. Raise `Conflict` if somebody does, `LogError`."""
 
@@ -152,6 +158,9 @@ class LocalLeases:
 
     async def close(self) -> None:
         self._runs.clear()
+
+    async def has_others(self) -> bool:
+        return False
 
     async def begin(self, run: RunId) -> Lease:
         self._runs.add(run)

@@ -1,16 +1,19 @@
 """A run log in memory: for tests, one-off uses and demonstrations. It ends with the process.
 
-Everything is committed at once, so nothing can fail but for lack of room: the log trims itself by
-its retention when a run starts, and refuses more than `max_bytes` of runs that have not ended.
+Everything is committed at once, so nothing can fail but for lack of room: the log trims itself to
+its size when a run starts, and refuses more than `max_bytes` of runs that have not ended.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 
+from msgspec import structs
+
 from adk_prism.errors import LogError
-from adk_prism.runlog.contract import Receipt, Retention, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.head import (
     READ_BATCH,
@@ -45,6 +48,7 @@ class MemoryLog:
         self, retention: Retention = MEMORY_RETENTION, clock: Callable[[], float] = time.time
     ) -> None:
         self._retention = retention
+        self._by_size = structs.replace(retention, max_age=math.inf)
         self._clock = clock
         self._open = False
         self._runs: dict[RunId, _Run] = {}
@@ -91,11 +95,11 @@ class MemoryLog:
             raise already_trimmed(run, records)
         head = _Run(summary_of(first_of(run, records)))
         head.entries = []
-        self._trim(self._retention, self._clock())
+        self._trim(self._by_size, self._clock())
         return head
 
     def _make_room(self, records: Sequence[Record]) -> None:
-        self._trim(self._retention, self._clock())
+        self._trim(self._by_size, self._clock())
         only_ends = len(records) == 1 and isinstance(records[0], RunEnded)
         if self._bytes > self._retention.max_bytes and not only_ends:
             raise LogError(
@@ -146,6 +150,14 @@ class MemoryLog:
     async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
         self._check_open()
         return self._trim(retention, now)
+
+    async def census(self, before: float) -> Census:
+        self._check_open()
+        ended = [head.ended for head in self._runs.values() if head.ended is not None]
+        return Census(len(ended), sum(each < before for each in ended))
+
+    async def probe(self) -> None:
+        self._check_open()
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         self._check_open()

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.counts import Counts
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
@@ -27,6 +28,8 @@ from adk_prism.runlog.sqlite_file import Synchronous
 SHARED_LOGS = frozenset(("redis", "rediss", "redis+cluster", "rediss+cluster"))
 """Kinds of logs that any number of processes can share."""
 
+Warn = Callable[[str], None]
+
 _EXPECTED = (
     "expected memory:, sqlite:///FILE, sqlite:////FILE (absolute) or redis://HOST:PORT/NUMBER"
 )
@@ -35,8 +38,8 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SYNCHRONOUS: dict[str, Synchronous] = {"normal": "normal", "full": "full"}
 
 
-def open_log(url: str) -> RunLog:
-    """Return the log that a URL names; it is not open yet.
+def open_log(url: str, warn: Warn = lambda _: None) -> RunLog:
+    """Return the log that a URL names; it is not open yet. `warn` is told what is not as it should be.
 
     Raise `UsageError` for a URL that names none, or one whose package is not installed.
     """
@@ -44,16 +47,18 @@ def open_log(url: str) -> RunLog:
     make = _BACKENDS.get(scheme.lower()) if colon else None
     if make is None:
         raise UsageError(f"The run log's URL names no kind of log; {_EXPECTED}.")
-    return make(rest)
+    return make(rest, warn)
 
 
-def _memory(rest: str) -> RunLog:
+def _memory(rest: str, warn: Warn) -> RunLog:
+    del warn
     if rest:
         raise UsageError(f"A run log in memory has no address; {_EXPECTED}.")
     return MemoryLog()
 
 
-def _sqlite(rest: str) -> RunLog:
+def _sqlite(rest: str, warn: Warn) -> RunLog:
+    del warn
     path, _, query = rest.partition("?")
     if not path.startswith("///") or not path.strip("/") or path.endswith("/"):
         raise UsageError(f"The run log's URL names no file; {_EXPECTED}.")
@@ -67,11 +72,11 @@ def _sqlite(rest: str) -> RunLog:
     return SqliteLog(path.removeprefix("///"), synchronous=chosen)
 
 
-def _redis(rest: str, scheme: str) -> RunLog:
+def _redis(rest: str, warn: Warn, scheme: str) -> RunLog:
     url, prefix = _redis_address(f"{scheme}:{rest}")
     from adk_prism.runlog.redis import RedisLog
 
-    return RedisLog(url, prefix=prefix)
+    return RedisLog(url, prefix=prefix, warn=warn)
 
 
 def _redis_address(url: str) -> tuple[str, str]:
@@ -123,7 +128,17 @@ def open_shelf(url: str) -> Shelf | None:
     return RedisShelf(address, prefix=prefix)
 
 
-_BACKENDS: dict[str, Callable[[str], RunLog]] = {
+def open_counts(url: str) -> Counts | None:
+    """Return the counts that go with a log of this URL; None where no other process shares it."""
+    if url.partition(":")[0].lower() not in SHARED_LOGS:
+        return None
+    address, prefix = _redis_address(url)
+    from adk_prism.runlog.redis_counts import RedisCounts
+
+    return RedisCounts(address, prefix=prefix)
+
+
+_BACKENDS: dict[str, Callable[[str, Warn], RunLog]] = {
     "memory": _memory,
     "sqlite": _sqlite,
     **{scheme: partial(_redis, scheme=scheme) for scheme in SHARED_LOGS},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from adk_prism.runlog.contract import Receipt, Retention, RunLog, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
 
 
@@ -60,6 +60,14 @@ class LogProxy:
     async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
         """Trim the log."""
         return await self._log.trim(retention, now)
+
+    async def census(self, before: float) -> Census:
+        """Ask the log."""
+        return await self._log.census(before)
+
+    async def probe(self) -> None:
+        """Ask the log."""
+        await self._log.probe()
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         """Delete from the log."""

@@ -12,13 +12,14 @@ the last moments that `appendfsync everysec` allows.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
+from typing import Any
 
 from msgspec import Struct
 
 from adk_prism.errors import Gone, LogError, NotFound
-from adk_prism.runlog.contract import Receipt, Retention, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
 from adk_prism.runlog.head import (
     already_trimmed,
@@ -42,6 +43,7 @@ from adk_prism.runlog.retention import EndedRun, runs_to_trim
 from adk_prism.runlog.tail import TAIL_BYTES, LiveRun
 
 SCHEMA = 1
+NO_EVICTION = "noeviction"
 OLDEST = (6, 2)
 """Redis before this cannot be given cursors as ids the way we do."""
 
@@ -67,7 +69,10 @@ class RedisLog:
         prefix: str = DEFAULT_PREFIX,
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`warn` is told of a Redis that can be used, but should be set up in another way."""
+        self._warn = warn
         self._is_cluster = is_cluster(url)
         self._redis, self._ear = asking(url), listening(url)
         self._keys = Keys(prefix)
@@ -112,6 +117,8 @@ class RedisLog:
                 "The run log cannot be opened: this Redis is a node of a cluster; name it with "
                 "redis+cluster://HOST:PORT."
             )
+        for told in await self._memory():
+            self._check_eviction(told)
         await self._redis.set(self._keys.schema, SCHEMA, nx=True)
         found = int(await self._redis.get(self._keys.schema) or 0)
         if found > SCHEMA:
@@ -119,6 +126,28 @@ class RedisLog:
                 f"The run log in Redis has schema {found}, and this version knows {SCHEMA}. Upgrade "
                 "adk-prism, or give this installation a prefix of its own (redis://…?prefix=NAME)."
             )
+
+    async def _memory(self) -> Sequence[Mapping[str, Any]]:
+        """Return what each node says of its memory; CONFIG would not be allowed everywhere."""
+        if not self._is_cluster:
+            return [await self._redis.info("memory")]
+        told: Any = await self._redis.info("memory", target_nodes="primaries")
+        return list(told.values()) if "maxmemory" not in told else [told]
+
+    def _check_eviction(self, told: Mapping[str, Any]) -> None:
+        """Refuse a Redis that would remove runs, and warn of one that could, or would remove leases."""
+        policy = str(told.get("maxmemory_policy", NO_EVICTION))[:30]
+        if policy == NO_EVICTION:
+            return
+        if int(told.get("maxmemory", 0)) and policy.startswith("allkeys-"):
+            raise LogError(
+                f"The run log cannot be opened: this Redis removes keys when it is full (maxmemory-policy "
+                f"{policy}), and runs with them. Set maxmemory-policy noeviction, or use another Redis."
+            )
+        self._warn(
+            f"Redis has maxmemory-policy {policy}: when it is full it removes keys, runs or leases. Set "
+            "maxmemory-policy noeviction."
+        )
 
     async def close(self) -> None:
         parts = self._parts
@@ -416,6 +445,18 @@ class RedisLog:
         chosen = runs_to_trim(candidates, total, retention, now)
         origins = {live.run: live.origin for live in found}
         return [run for run in chosen if await self._remove(run, origins[run], only_ended=True)]
+
+    async def census(self, before: float) -> Census:
+        found = await self._select(self._keys.runs)
+        ended = [live.ended for live in found if live.ended is not None]
+        return Census(len(ended), sum(each < before for each in ended))
+
+    async def probe(self) -> None:
+        self._usable()
+        try:
+            await self._redis.set(self._keys.probe, 1, px=1000)
+        except STORE_ERRORS as error:
+            raise LogError(f"The run log cannot be written: {describe(error)}.") from error
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         writer = self._usable().writer

@@ -74,6 +74,11 @@ class Keys(NamedTuple):
         return f"{self.prefix}:shelf:{name}"
 
     @property
+    def probe(self) -> str:
+        """Written to find out whether Redis takes anything."""
+        return f"{self.prefix}:probe"
+
+    @property
     def look(self) -> str:
         """There while somebody has just looked for runs without an owner, and found none."""
         return f"{self.prefix}:look"
@@ -82,6 +87,11 @@ class Keys(NamedTuple):
     def words(self) -> str:
         """The channel on which processes talk to each other."""
         return f"{self.prefix}:words"
+
+    @property
+    def serving(self) -> str:
+        """A channel to which every process listens that takes new work; nothing is said on it."""
+        return f"{self.prefix}:serving"
 
     def bell(self, run: RunId) -> str:
         """The channel that tells that a run has grown, or is gone."""

@@ -43,6 +43,9 @@ _LOOKED = 200
 """Milliseconds for which a look that found nothing is one for all: what looking costs does not grow with
 the number of processes, and a lost run is found hardly later."""
 
+_COUNTED = 1.0
+"""Seconds in which Redis tells who listens; later nobody is known to."""
+
 _FREE = "free"
 
 _Answer = TypeVar("_Answer")
@@ -65,6 +68,9 @@ class RedisLeases:
         """Of those who wait for something, by its name."""
         self._hears: dict[str, list[Hear]] = {}
         self._tasks: list[asyncio.Task[None]] = []
+        self._channel: Any = None
+        self._confirmed = asyncio.Event()
+        """Set when Redis has confirmed that this process takes no new work."""
 
     # ----------------------------------------------------------------------- opening and closing
 
@@ -72,8 +78,8 @@ class RedisLeases:
         try:
             for script in (self._claim, self._renew, self._release):
                 await script.ready(self._redis)
-            channel = self._ear.pubsub(ignore_subscribe_messages=True)
-            await channel.subscribe(self._keys.words)
+            self._channel = channel = self._ear.pubsub()
+            await channel.subscribe(self._keys.words, self._keys.serving)
         except STORE_ERRORS as error:
             await self._disconnect()
             raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
@@ -93,6 +99,17 @@ class RedisLeases:
         for redis in (self._redis, self._ear):
             with suppress(*STORE_ERRORS):
                 await redis.aclose()
+
+    async def has_others(self) -> bool:
+        # Who takes new work listens on a channel on which nothing is said. Redis drops a listener with its
+        # connection, so the count is right without anybody's clock.
+        with suppress(*STORE_ERRORS, TimeoutError):
+            async with asyncio.timeout(_COUNTED):
+                await self._channel.unsubscribe(self._keys.serving)
+                await self._confirmed.wait()
+                counted = await self._redis.pubsub_numsub(self._keys.serving)
+                return any(number for _, number in counted)
+        return False
 
     # ----------------------------------------------------------------------- taking and giving back
 
@@ -254,7 +271,9 @@ class RedisLeases:
             except STORE_ERRORS:
                 await asyncio.sleep(_RETRY)
                 continue
-            if message is not None:
+            if message is not None and message["type"] == "unsubscribe":
+                self._confirmed.set()
+            elif message is not None and message["type"] == "message":
                 self._hear(message["data"])
 
     def _hear(self, data: bytes) -> None:

@@ -6,6 +6,7 @@ a backend remembers the names of the latest, so that it can say *gone* and not *
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -34,10 +35,12 @@ def runs_to_trim(
     `total` is the size of all runs together, also of those that have not ended.
     """
     chosen = []
+    left = math.inf if retention.most_aged is None else retention.most_aged
     for candidate in sorted(candidates, key=lambda run: run.ended):
-        too_old = now - candidate.ended > retention.max_age
+        too_old = now - candidate.ended > retention.max_age and left > 0
         if not too_old and total <= retention.max_bytes:
             continue
+        left -= too_old
         chosen.append(candidate.run)
         total -= candidate.bytes
     return chosen

@@ -14,6 +14,7 @@ What a commit promises (the file is in WAL mode):
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -25,7 +26,7 @@ from msgspec import Struct
 
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog import sqlite_store as store
-from adk_prism.runlog.contract import Receipt, Retention, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.file_lock import FileLock
 from adk_prism.runlog.group_commit import GroupCommit
@@ -46,11 +47,19 @@ from adk_prism.runlog.sqlite_writer import (
     STORE_ERRORS,
     Group,
     Growth,
+    Probe,
     Removal,
     Verdicts,
     reason_of,
 )
 from adk_prism.runlog.tail import TAIL_BYTES, LiveRun
+
+LEAST_FREE = 16 * 1024**2
+"""Bytes that the disk must have left to take new work: what runs already may write for a while."""
+
+FAILED_SECONDS = 15.0
+"""After a failed write the log counts as one that takes nothing, for longer than between two usual probes: a
+disk can refuse entries and still take the page of a probe."""
 
 
 class _Parts(Struct):
@@ -94,6 +103,8 @@ class SqliteLog:
         self._live: dict[RunId, LiveRun] = {}
         self._number = 0
         """Of the run that started last."""
+        self._failed_at: float | None = None
+        """When something could last not be written, by the clock that nobody sets."""
 
     # ----------------------------------------------------------------------- opening and closing
 
@@ -205,12 +216,13 @@ class SqliteLog:
         """Take the writer's answer: show what is committed, note what failed, wake who waits."""
         touched: dict[LiveRun, None] = {}
         for change, reason in zip(group, verdicts, strict=True):
-            if isinstance(change, Removal):
+            if not isinstance(change, Growth):
                 change.settle(reason)
                 continue
             touched[change.run] = None
             if reason:
                 change.run.fail(reason)
+                self._failed_at = time.monotonic()
             else:
                 change.run.commit(change.entries[-1], change.bytes)
                 change.run.tail.add(change.entries, change.packed)
@@ -330,6 +342,19 @@ class SqliteLog:
             await self._remove([run])
         return runs
 
+    async def census(self, before: float) -> Census:
+        return await self._usable().reader.ask(store.count_runs, before)
+
+    async def probe(self) -> None:
+        usable = self._usable()
+        if self._failed_at is not None and time.monotonic() - self._failed_at < FAILED_SECONDS:
+            raise LogError("The run log could not be written a moment ago.")
+        if await asyncio.to_thread(_free_bytes, self._path) < LEAST_FREE:
+            raise LogError("The disk of the run log is full.")
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        usable.commits.put(Probe(partial(_resolve, done, "The run log cannot be written")))
+        await done
+
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         found = await self._select(origin)
         # An empty string in an origin is a name here, and no wildcard.
@@ -345,15 +370,21 @@ class SqliteLog:
     async def _remove(self, runs: Sequence[RunId]) -> None:
         """Remove runs from the file. Who stops waiting for it does not stop it."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._usable().commits.put(Removal(runs, partial(_resolve, done)))
+        self._usable().commits.put(
+            Removal(runs, partial(_resolve, done, "A run could not be removed"))
+        )
         await done
 
 
-def _resolve(done: asyncio.Future[None], reason: str) -> None:
+def _free_bytes(path: Path) -> int:
+    return shutil.disk_usage(path.parent).free
+
+
+def _resolve(done: asyncio.Future[None], what: str, reason: str) -> None:
     if done.done():
         return
     if reason:
-        done.set_exception(LogError(f"A run could not be removed: {reason}."))
+        done.set_exception(LogError(f"{what}: {reason}."))
     else:
         done.set_result(None)
 

@@ -114,6 +114,8 @@ def prepare(connection: sqlite3.Connection, steps: Sequence[Step] = MIGRATIONS) 
     Raise `LogError` for a file of a newer version, or of another program. A step that fails leaves
     the file as it was.
     """
+    # Before anything is written: it is fixed with the first page.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise LogError(

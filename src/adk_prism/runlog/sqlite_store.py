@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from adk_prism.errors import LogError, SourceError
-from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.contract import Census, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
 from adk_prism.runlog.head import READ_BATCH, summary_of, trimmed, unknown
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun
@@ -162,6 +162,20 @@ def trim_candidates(connection: sqlite3.Connection) -> list[EndedRun]:
         "SELECT run, ended, bytes FROM runs WHERE ended IS NOT NULL ORDER BY number"
     )
     return [EndedRun(*row) for row in rows]
+
+
+def count_runs(connection: sqlite3.Connection, before: float) -> Census:
+    """Count the ended runs, and those that ended before a time."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(ended < ?), 0) FROM runs WHERE ended IS NOT NULL", (before,)
+    ).fetchone()
+    return Census(*row)
+
+
+def touch(connection: sqlite3.Connection) -> None:
+    """Write a page without changing anything: SQLite writes a version even if it is the same."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
 def _select_runs(

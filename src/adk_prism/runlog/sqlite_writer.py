@@ -37,6 +37,9 @@ QUICK_BYTES = 256 * 1024
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """The journal is written back to the file after about this much: SQLite's own default."""
 
+VACUUM_PAGES = 4096
+"""Pages that are given back after a removal, 16 MiB: what takes the writer some tenths of a second."""
+
 _GROUP_BYTES = 12 * 1024
 """What a group puts into the journal besides its payloads: the pages that it shares with the last."""
 
@@ -72,7 +75,14 @@ class Removal(Struct, frozen=True, gc=False, eq=False):
     """Is told the reason of a failure, or nothing."""
 
 
-Change = Growth | Removal
+class Probe(Struct, frozen=True, gc=False, eq=False):
+    """Something is to be written that changes nothing."""
+
+    settle: Callable[[str], None]
+    """Is told the reason of a failure, or nothing."""
+
+
+Change = Growth | Removal | Probe
 Group = Sequence[Change]
 Verdicts = Sequence[str]
 """For each change of a group: why it was not made, or empty."""
@@ -133,6 +143,7 @@ class Writer:
             while (group := self._groups.get()) is not None:
                 self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
                 verdicts = self._write(group)
+                self._shrink(group)
                 self._checkpoint(_size_of(group))
                 self._connection.execute("PRAGMA busy_timeout = 0")
                 self._answer(group, verdicts)
@@ -150,6 +161,12 @@ class Writer:
             with suppress(*STORE_ERRORS):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
+    def _shrink(self, group: Group) -> None:
+        """Give room that removed runs have left back to the file system; not in files of before that."""
+        if any(isinstance(change, Removal) for change in group):
+            with suppress(*STORE_ERRORS):  # The room is used again all the same.
+                self._connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
+
     def _write(self, group: Group) -> Verdicts:
         reason = self._transact(group)
         if not reason or len(group) == 1:
@@ -159,7 +176,7 @@ class Writer:
 
     def _write_alone(self, change: Change, broken: dict[LiveRun, str]) -> str:
         """Make one change, unless an earlier one of its run failed: a log has no holes."""
-        if isinstance(change, Removal):
+        if not isinstance(change, Growth):
             return self._transact([change])
         if change.run not in broken:
             broken[change.run] = self._transact([change])
@@ -191,8 +208,17 @@ class Writer:
 
 def _size_of(group: Group) -> int:
     """Return what a group adds to the journal, about. A removal may add anything: it counts as much."""
-    sizes = (change.weight if isinstance(change, Growth) else CHECKPOINT_BYTES for change in group)
-    return sum(sizes, _GROUP_BYTES)
+    return sum(map(_journal_bytes, group), _GROUP_BYTES)
+
+
+def _journal_bytes(change: Change) -> int:
+    match change:
+        case Growth():
+            return change.weight
+        case Removal():
+            return CHECKPOINT_BYTES
+        case Probe():
+            return 0
 
 
 def _make(connection: sqlite3.Connection, group: Group) -> None:
@@ -209,6 +235,8 @@ def _make(connection: sqlite3.Connection, group: Group) -> None:
                 store.insert_entries(connection, rows)
                 rows = []
                 store.remove_runs(connection, change.runs)
+            case Probe():
+                store.touch(connection)
             case _:
                 assert_never(change)
     store.insert_entries(connection, rows)

@@ -172,7 +172,8 @@ def assemble(context: Context) -> FastAPI:
     app.add_middleware(StartOnce, lifecycle=context.lifecycle)
     limits = settings.limits(known=context.identity.required)
     if any(limits):
-        app.add_middleware(Limit, limits=limits, refused=context.metrics.refused)
+        refused, shared = context.metrics.refused, context.shared_limits
+        app.add_middleware(Limit, limits=limits, refused=refused, shared=shared)
     app.add_middleware(Identify, identity=context.identity, links=context.links)
     app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
     listens = context.operations.listens

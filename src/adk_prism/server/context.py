@@ -19,6 +19,7 @@ from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.live import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.stopping import Stopping
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.error_texts import ErrorTexts
@@ -28,6 +29,7 @@ from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.shared import SharedLimits
 from adk_prism.server.operating.audit.trail import Trail
 from adk_prism.server.operating.metrics.metrics import Metrics
 from adk_prism.server.operating.operations import Operations
@@ -45,6 +47,7 @@ class Context:
     log: RunLog
     gate: Gate
     runs: Runs
+    stopping: Stopping
     follower: Follower
     chats: Chats
     conversations: Conversations
@@ -62,6 +65,7 @@ class Context:
     identity: Identity
     tickets: TicketOffice
     links: ShareLinks
+    shared_limits: SharedLimits | None
 
     @property
     def report(self) -> Report:

@@ -1,15 +1,19 @@
 """The HTTP server of our own process: uvicorn, which drains before it stops.
 
-On the first SIGTERM or SIGINT the server goes on answering while it drains: health says 503, new
+On the first SIGTERM, SIGINT or SIGHUP the server goes on answering while it drains: health says 503, new
 work is refused, the drain hooks finish or hand over what runs, within the grace period. Then it
-stops listening and closes. A second signal stops it at once.
+stops listening and closes. A second SIGTERM or SIGINT stops it at once. A second SIGHUP does not: a terminal
+that closes sends one to every process, and the parent of workers passes it on as well.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any, cast
@@ -27,6 +31,9 @@ from adk_prism.server.limits.connections import Connections
 
 PING_INTERVAL = 20.0
 """Seconds between two pings to a socket, and until one without an answer is taken for dead."""
+
+HANGUP: int | None = getattr(signal, "SIGHUP", None)
+"""There is none on Windows."""
 
 LAST_SECONDS = 2
 """How long connections may take to close when everything has drained."""
@@ -76,6 +83,11 @@ def _doors(context: Context) -> Connections:
     )
 
 
+def _is_hangup_heard() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN
+
+
 class _DrainingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, lifecycle: Lifecycle, grace: float) -> None:
         super().__init__(config)
@@ -84,9 +96,25 @@ class _DrainingServer(uvicorn.Server):
         self._signals = 0
         self._drain: asyncio.Task[None] | None = None
 
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take SIGHUP like the others, unless whoever started the process has it ignored, as `nohup` does."""
+        if HANGUP is None or not _is_hangup_heard():
+            with super().capture_signals():
+                yield
+            return
+        before = signal.signal(HANGUP, self.handle_exit)
+        try:
+            with super().capture_signals():
+                yield
+        finally:
+            signal.signal(HANGUP, before)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal: drain at the first, stop now at the second. It is not raised again."""
-        del sig, frame
+        del frame
+        if self._signals and sig == HANGUP:
+            return
         self._signals += 1
         if self._signals > 1:
             self.should_exit = self.force_exit = True

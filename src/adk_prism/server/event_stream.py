@@ -68,7 +68,8 @@ class EventStream(Response):
             for task in (streaming, watching):
                 task.cancel()
             await asyncio.wait({streaming, watching})
-        if not streaming.cancelled() and (error := streaming.exception()) is not None:
+        errors = [task.exception() for task in (streaming, watching) if not task.cancelled()]
+        for error in filter(None, errors):
             raise error
 
     def _watch_out(self, streaming: asyncio.Task[None]) -> None:

@@ -1,35 +1,119 @@
-"""What the server does unasked: it removes runs that are past their retention."""
+"""What the server does unasked: it removes runs and sessions that are past their retention.
+
+Runs go for their age, or because there are too many bytes; sessions for their age, where the operator has
+said so. What goes for its age goes by two readings of the clock and a small share an hour
+(`runlog.age_guard`), and is told to the operator before. Of processes that share a log one does it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
+from msgspec import structs
+
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import LogError
+from adk_prism.errors import PrismError
+from adk_prism.runlog.age_guard import HOUR, AgeGuard
 from adk_prism.runlog.contract import Retention, RunLog
 from adk_prism.runlog.end_task import end_task
+from adk_prism.runlog.leases import Lease, Leases
 
 INTERVAL = 600.0
 """Seconds. Retention is in days, so ten minutes is soon; trimming an already trim log is cheap."""
 
+Job = Callable[[], Awaitable[None]]
+
 
 @asynccontextmanager
-async def trimming(log: RunLog, retention: Retention, report: Report) -> AsyncIterator[None]:
-    """Trim the log now and then, while the block runs."""
-    task = asyncio.create_task(_trim_forever(log, retention, report))
+async def housekeeping(
+    jobs: Sequence[Job], leases: Leases, report: Report, interval: float = INTERVAL
+) -> AsyncIterator[None]:
+    """Do some jobs now and then, while the block runs."""
+    task = asyncio.create_task(_keep_house(jobs, leases, report, interval))
     try:
         yield
     finally:
         await end_task(task)
 
 
-async def _trim_forever(log: RunLog, retention: Retention, report: Report) -> None:
+async def _keep_house(jobs: Sequence[Job], leases: Leases, report: Report, interval: float) -> None:
+    lease: Lease | None = None
     while True:
-        try:
-            await log.trim(retention, time.time())
-        except LogError as error:
-            report(Diagnostic(kind="trim failed", cause=cause_of(error)))
-        await asyncio.sleep(INTERVAL)
+        if lease is None or not lease.is_sure:
+            lease = await _claim(leases, report)
+        if lease is not None:
+            for job in jobs:
+                await _attempt(job, report)
+        await asyncio.sleep(interval)
+
+
+async def _claim(leases: Leases, report: Report) -> Lease | None:
+    """Return the right to do it; None while another process has it, or nobody can tell."""
+    try:
+        return await leases.hold("housekeeping")
+    except PrismError as error:
+        report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+        return None
+
+
+async def _attempt(job: Job, report: Report) -> None:
+    try:
+        await job()
+    except Exception as error:  # The next look may succeed; the operator is told.
+        report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
+
+
+class Announcer:
+    """Tells the operator what is going to be removed, and what was: once an hour at most."""
+
+    def __init__(self, what: str, share: float, report: Report) -> None:
+        self._what = what
+        self._share = share
+        self._report = report
+        self._removed = 0
+        self._last = -math.inf
+
+    def removed(self, count: int) -> None:
+        """Note that some were removed."""
+        self._removed += count
+
+    def tell(self, old: int, kept: int) -> None:
+        """Tell how many are too old, if there are any and it was not told lately."""
+        now = time.monotonic()
+        if not (old or self._removed) or now - self._last < HOUR:
+            return
+        self._last = now
+        detail = (
+            f"{old} of {kept} {self._what} are past their age; at most {self._share:.0%} go in an hour."
+            f" Removed since the last line: {self._removed}"
+        )
+        self._removed = 0
+        self._report(Diagnostic(kind="retention", detail=detail))
+
+
+class RunRetention:
+    """Removes runs."""
+
+    def __init__(
+        self, log: RunLog, retention: Retention, report: Report, guard: AgeGuard | None = None
+    ) -> None:
+        self._log = log
+        self._retention = retention
+        self._guard = guard or AgeGuard(retention.max_age)
+        self._announcer = Announcer("runs", self._guard.share, report)
+
+    async def __call__(self) -> None:
+        """Look once. Raise `LogError`."""
+        limit = self._guard.look()
+        census = await self._log.census(self._guard.seems_old)
+        self._announcer.tell(census.old, census.ended)
+        # Without a limit, by size alone: how many bytes there are does not depend on a clock.
+        now = -math.inf if limit is None else limit + self._retention.max_age
+        most = self._guard.allowance(census.ended)
+        gone = await self._log.trim(structs.replace(self._retention, most_aged=most), now)
+        self._guard.note(len(gone))
+        self._announcer.removed(len(gone))

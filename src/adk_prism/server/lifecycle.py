@@ -26,12 +26,12 @@ Hook = Callable[[float], Awaitable[None]]
 """Is given the seconds in which what runs may end by itself."""
 Phase = Literal["idle", "running", "draining", "stopped"]
 
-LAST_RESORT = 6.0
+LAST_RESORT = 7.0
 """Seconds of the grace period kept for what does not end by itself: five to be asked to end
-(`pipeline.runs.CANCEL_GRACE`), one to write down that it did."""
+(`pipeline.runs.CANCEL_GRACE`), one to write down that it did, and one for viewers to be sent it."""
 
 SHORTEST_PATIENCE = 0.4
-"""Share of a short grace period: as long again to be asked, and a fifth to write."""
+"""Share of a short grace period: as long again to be asked, and a fifth to write and to send."""
 
 
 class Lifecycle:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from adk_prism.diagnostics import Report
+from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.closeup import Closeups
 from adk_prism.pipeline.conversation import Conversations
@@ -27,32 +27,38 @@ from adk_prism.pipeline.redacted_log import RedactedLog
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_log import SessionLog
+from adk_prism.pipeline.stopping import Stopping
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.leases import Leases
-from adk_prism.runlog.open import open_leases, open_log, open_shelf
+from adk_prism.runlog.open import open_counts, open_leases, open_log, open_shelf
 from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.client_state import refused_keys
 from adk_prism.server.context import Context
+from adk_prism.server.drain import Drain
 from adk_prism.server.files.run_files import RunFiles
-from adk_prism.server.housekeeping import trimming
+from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
 from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.build import build_identity
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.identity.share_links import ShareLinks, file_of
 from adk_prism.server.identity.shared_tickets import SharedTickets
 from adk_prism.server.identity.tickets import TicketOffice, Tickets
-from adk_prism.server.lifecycle import Hook, Lifecycle
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.limits.caller_limits import CallerLimits
+from adk_prism.server.limits.shared import SharedLimits
+from adk_prism.server.limits.shared_runs import SharedRunCount
 from adk_prism.server.operating.metrics.gauges import add_gauges
 from adk_prism.server.operating.metrics.loop_lag import measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
 from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
+from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
+from adk_prism.source.doubt import InDoubt
 from adk_prism.source.live.options import LiveOptions
 
 
@@ -83,6 +89,7 @@ def make_context(
         log=kept.shown,
         gate=kept.gate,
         runs=kept.runs,
+        stopping=Stopping(kept.log, kept.runs, kept.gate, report),
         follower=Follower(kept.shown, settings.keep_alive),
         chats=chats,
         conversations=talk,
@@ -100,8 +107,9 @@ def make_context(
         identity=identity,
         tickets=tickets,
         links=links,
+        shared_limits=kept.shared,
     )
-    _hold(context)
+    _hold(context, kept.leases)
     return context
 
 
@@ -116,6 +124,8 @@ class _Kept(NamedTuple):
     leases: Leases
     gate: Gate
     runs: Runs
+    shared: SharedLimits | None
+    """What counts callers' limits for all replicas."""
 
 
 def _kept(
@@ -127,37 +137,53 @@ def _kept(
     given: RunLog | None,
 ) -> _Kept:
     report, metrics = operations.report, operations.metrics
-    log = RedactedLog(given or open_log(settings.log), secrets_of(settings))
+
+    def warn(text: str) -> None:
+        report(Diagnostic(kind="run log warning", detail=text))
+
+    log = RedactedLog(given or open_log(settings.log, warn), secrets_of(settings))
     leases = open_leases(settings.log, settings.lease)
     gate = Gate(leases)
     of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
-    quota = Quota(of_runs, metrics.refused)
+    shared = _shared_limits(settings, limits, lifecycle, report)
+    counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
+    quota = Quota(of_runs, metrics.refused, counted)
     runs = Runs(MeasuredLog(log, metrics), gate, report, leases, quota, metrics)
-    takeovers = Takeovers(log, apps, runs, leases, report, settings.in_doubt)
+    doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
+    takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     gate.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(takeovers.watching)
-    lifecycle.hold(lambda: trimming(log, settings.retention, report))
+    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    if settings.retention_sessions:
+        jobs.append(SessionRetention(apps, gate, log, settings.retention_sessions, report))
+    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets_of(settings).record, report)
     shown = WatchedLog(readable, quota) if limits.unwatched else readable
-    return _Kept(log, readable, shown, leases, gate, runs)
+    return _Kept(log, readable, shown, leases, gate, runs, shared)
 
 
-def _hold(context: Context) -> None:
+def _shared_limits(
+    settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
+) -> SharedLimits | None:
+    """Return what counts callers' limits for all replicas; None where there is none, or no limit."""
+    counts = open_counts(settings.log) if any(limits) else None
+    if counts is None:
+        return None
+    shared = SharedLimits(counts, report)
+    lifecycle.hold(shared.counting)
+    return shared
+
+
+def _hold(context: Context, leases: Leases) -> None:
     """Have what is not the log's opened and closed, and everything end when the server goes down."""
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
     lifecycle.hold(lambda: measuring(metrics.loop_lag))
-    for hook in (
-        context.runs.drain,
-        _leaving(context.follower),
-        _leaving(context.films),
-        context.live.drain,
-        context.sockets.drain,
-    ):
-        lifecycle.on_drain(hook)
+    viewers = (context.follower, context.films, context.sockets)
+    lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
     add_gauges(metrics, context)
 
 
@@ -186,15 +212,6 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
         second=settings.live_busy,
         busy=settings.chat_busy,
     )
-
-
-def _leaving(watched: Follower | Films) -> Hook:
-    """Return a drain hook that lets every viewer go, so that its client comes back."""
-
-    async def leave(_: float) -> None:
-        watched.leave_all()
-
-    return leave
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ the log's to say, which session URIs are is ADK's.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_type_hints
@@ -65,6 +66,16 @@ LONGEST_KEEP_ALIVE = 15.0
 """Proxies and load balancers commonly cut a silent connection at 30 or 60 seconds."""
 
 _BUSY = choice("interrupt", "refuse", "wait")
+
+_TOOL_POLICY = re.compile(r"[^\s=]{1,200}=(retry|fail|ask)")
+
+
+def read_tool_policy(value: object) -> str:
+    """Check TOOL=POLICY; raise `ValueError`."""
+    if not isinstance(value, str) or not _TOOL_POLICY.fullmatch(value):
+        raise ValueError
+    return value
+
 
 _MOST = count(1, 1_000_000)
 _AUTOMATIC = "without: {} where callers have to be known, else any number"
@@ -184,6 +195,13 @@ class Settings:
             "what becomes of a tool call that was under way when its process died",
         ),
     ] = "retry"
+    in_doubt_tool: Annotated[
+        tuple[str, ...],
+        Option(
+            several("TOOL=POLICY", "tools such as send_letter=ask", read_tool_policy),
+            "the same for calls of one tool, before what the tool itself says; repeatable",
+        ),
+    ] = ()
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
     history_limit: Annotated[
         int,
@@ -304,6 +322,14 @@ class Settings:
     retention_size: Annotated[
         int, Option(SIZE, "how much the log keeps, oldest ended runs go first")
     ] = Retention().max_bytes
+    retention_sessions: Annotated[
+        float,
+        Option(
+            SPAN,
+            "how long a session that nobody uses is kept, with its artifacts and runs; without: until it"
+            " is deleted",
+        ),
+    ] = 0.0
     keep_alive: Annotated[
         float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
     ] = LONGEST_KEEP_ALIVE
@@ -383,6 +409,13 @@ class Settings:
     @property
     def _has_shared_log(self) -> bool:
         return self.log.partition(":")[0].lower() in SHARED_LOGS
+
+    @property
+    def in_doubt_tools(self) -> dict[str, InDoubt]:
+        """What becomes of calls in doubt, by the tool's name; the last word on a tool counts."""
+        policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
+        said = (each.rpartition("=") for each in self.in_doubt_tool)
+        return {tool: policies[policy] for tool, _, policy in said}
 
     @property
     def retention(self) -> Retention:

@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from adk_prism.runlog.head import Bell
+
+
+class Closable(Protocol):
+    """A socket that is open."""
+
+    def close(self) -> None:
+        """Close it now; its client comes back."""
+
+    def close_when_idle(self) -> None:
+        """Close it as soon as it answers nothing."""
 
 
 class Sockets:
-    """Knows how to close each socket that is open."""
+    """Knows each socket that is open."""
 
     def __init__(self) -> None:
-        self._closers: dict[object, Callable[[], None]] = {}
+        self._open: dict[object, Closable] = {}
+        self._closed = Bell()
 
-    def hold(self, close: Callable[[], None]) -> Callable[[], None]:
-        """Note how to close a socket; return what forgets it."""
+    def hold(self, socket: Closable) -> Callable[[], None]:
+        """Note a socket; return what forgets it."""
         token = object()
-        self._closers[token] = close
+        self._open[token] = socket
 
         def forget() -> None:
-            self._closers.pop(token, None)
+            self._open.pop(token, None)
+            self._closed.ring()
 
         return forget
 
-    async def drain(self, grace: float) -> None:
-        """Close every socket: its client comes back."""
-        del grace
-        for close in list(self._closers.values()):
-            close()
+    def close_idle(self) -> None:
+        """Close every socket once it has answered what it was asked."""
+        for socket in list(self._open.values()):
+            socket.close_when_idle()
+
+    def close_all(self) -> None:
+        """Close every socket now."""
+        for socket in list(self._open.values()):
+            socket.close()
+
+    async def finished(self, seconds: float) -> None:
+        """Wait until no socket is open, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._open:
+                    await self._closed.wait()

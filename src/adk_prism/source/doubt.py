@@ -1,28 +1,38 @@
 """Calls in doubt: made by a process that died, and perhaps run, perhaps not, before it did.
 
 ADK runs a call without an answer again when an invocation is resumed: at least once, never exactly once. What
-that means depends on the tool, so the operator chooses (`--in-doubt`), and a tool that can be repeated safely
-says so:
+that means depends on the tool, so a tool can say what is to be done, and one that can be repeated safely says
+that:
+
+    @in_doubt("ask")
+    def send_letter(text: str) -> dict: ...
 
     @idempotent
     def transfer(amount: int, tool_context: ToolContext) -> dict:
         return bank.transfer(amount, key=idempotency_key(tool_context))
 
-Its key is the same each time the call is run, and no other call has it.
+Its key is the same each time the call is run, and no other call has it. What the operator says of a tool by
+its name (`--in-doubt-tool`) comes first, then what the tool says, then what the operator says of all
+(`--in-doubt`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
+from msgspec import Struct
 
-InDoubt = Literal["retry", "fail", "ask"]
+from adk_prism.errors import UsageError
+
+Policy = Literal["retry", "fail", "ask"]
 """Run the call again, answer it with an error, or ask a person first."""
 
-_MARK = "adk_prism_idempotent"
+POLICIES: tuple[Policy, ...] = ("retry", "fail", "ask")
+
+_MARK = "adk_prism_in_doubt"
 _FAILED = (
     "This call was under way when the server died, may have taken effect, and was not repeated."
 )
@@ -35,10 +45,37 @@ _REJECTED = "This tool call is rejected."
 Tool = TypeVar("Tool", bound=Callable[..., Any] | BaseTool)
 
 
+class InDoubt(Struct, frozen=True):
+    """What the operator wants to be done."""
+
+    policy: Policy = "retry"
+    tools: Mapping[str, Policy] = {}
+    """Of some tools, by name."""
+
+    def of(self, tool: BaseTool) -> Policy:
+        """Return what is to be done about a call of a tool."""
+        return self.tools.get(tool.name) or _mark_of(tool) or self.policy
+
+
+def in_doubt(policy: Policy) -> Callable[[Tool], Tool]:
+    """Say what is to be done about a call of this tool that was under way when its process died.
+
+    `retry` runs it again, `fail` answers it with an error, `ask` asks a person first. Raise `UsageError`
+    for anything else.
+    """
+    if policy not in POLICIES:
+        raise UsageError(f"A policy for calls in doubt is retry, fail or ask; got {policy!r}.")
+
+    def mark(tool: Tool) -> Tool:
+        setattr(tool, _MARK, policy)
+        return tool
+
+    return mark
+
+
 def idempotent(tool: Tool) -> Tool:
     """Mark a tool as one that may be repeated: it gives `idempotency_key` to whatever it changes."""
-    setattr(tool, _MARK, True)
-    return tool
+    return in_doubt("retry")(tool)
 
 
 def idempotency_key(tool_context: ToolContext) -> str:
@@ -46,9 +83,10 @@ def idempotency_key(tool_context: ToolContext) -> str:
     return f"{tool_context.invocation_id}/{tool_context.function_call_id or ''}"
 
 
-def answer_in_doubt(policy: InDoubt, tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
+def answer_in_doubt(doubt: InDoubt, tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
     """Return the answer to a call in doubt in place of the tool's; None lets it run."""
-    if policy == "retry" or _is_idempotent(tool):
+    policy = doubt.of(tool)
+    if policy == "retry":
         return None
     if policy == "fail":
         return {"error": _FAILED}
@@ -73,5 +111,7 @@ def answer_denied(context: ToolContext) -> dict[str, Any] | None:
     return None
 
 
-def _is_idempotent(tool: BaseTool) -> bool:
-    return bool(getattr(tool, _MARK, False) or getattr(getattr(tool, "func", None), _MARK, False))
+def _mark_of(tool: BaseTool) -> Policy | None:
+    """Return what a tool, or the function that it calls, says."""
+    found: Policy | None = getattr(tool, _MARK, None)
+    return found or getattr(getattr(tool, "func", None), _MARK, None)

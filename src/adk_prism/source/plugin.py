@@ -28,6 +28,7 @@ from adk_prism.source.doubt import answer_denied, answer_in_doubt
 from adk_prism.source.node_signals import NodeSignals
 from adk_prism.source.storable_event import make_storable
 from adk_prism.source.tap import SCOPE, Tap
+from adk_prism.source.tool_work import WORK
 
 NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
@@ -84,12 +85,17 @@ class NodePlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         del tool_args
         await _see(sightings.tool_started, tool, tool_context)
-        return _instead(tool, tool_context)
+        answer = _instead(tool, tool_context)
+        work = WORK.get()
+        if answer is None and work is not None:
+            work.begin(tool_context.function_call_id or "", tool.name)
+        return answer
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> None:
         del tool_args
+        _end_work(tool_context)
         await _see(sightings.tool_ended, tool, tool_context, result)
 
     async def on_tool_error_callback(
@@ -101,7 +107,14 @@ class NodePlugin(BasePlugin):
         error: BaseException,
     ) -> None:
         del tool, tool_args
+        _end_work(tool_context)
         await _see(sightings.tool_failed, tool_context, error)
+
+
+def _end_work(context: ToolContext) -> None:
+    work = WORK.get()
+    if work is not None:
+        work.end(context.function_call_id or "")
 
 
 def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:

@@ -64,6 +64,7 @@ from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.tool_work import note_tool_threads
 from adk_prism.source.untrusted import restored_invocations
 from adk_prism.source.watched import serialised, watched
 from adk_prism.version import VERSION
@@ -194,6 +195,8 @@ class RunnerSource:
         )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
+        if config.tool_thread_pool_config is not None:
+            note_tool_threads(config.tool_thread_pool_config.max_workers)
         return self._runner.run_async(
             user_id=self._request.origin.user,
             session_id=self._request.origin.session,

@@ -31,9 +31,10 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.private_files import make_file, make_folder
+from adk_prism.runlog.private_files import make_folder
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.private_artifacts import PrivateArtifacts
+from adk_prism.source.session_file import prepare_session_file
 
 SESSIONS_FILE, ARTIFACTS_FOLDER = "sessions.db", "artifacts"
 """What the defaults are called in the data folder."""
@@ -94,7 +95,7 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
         _make_folder(data)
     _check_sqlite(sessions)
     if not uris.sessions:
-        make_file(data / SESSIONS_FILE)
+        prepare_session_file(data / SESSIONS_FILE)
     return Services(
         sessions=keep_hot(
             _built(

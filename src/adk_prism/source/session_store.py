@@ -11,6 +11,7 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from google.adk.events.event import Event
@@ -20,6 +21,7 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 from google.adk.sessions.session import Session
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_prism.errors import NoSessions
 
@@ -105,6 +107,8 @@ class SessionStore(BaseSessionService):
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
         with _told():
+            if sqlite_file(self.inner) is not None:
+                return await asyncio.to_thread(_listed_elsewhere, self.inner, app_name, user_id)
             return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -126,6 +130,26 @@ class SessionStore(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
+
+
+def sqlite_file(service: BaseSessionService) -> Path | None:
+    """Return the file of ADK's own service for one, once its tables are made; None of any other.
+
+    It opens a connection for each question, so another thread may ask. Of a version that keeps these things
+    elsewhere it is not known, and the event loop asks.
+    """
+    path = getattr(service, "_db_path", "")
+    is_ready = getattr(service, "_schema_ready", False)
+    if type(service) is not SqliteSessionService or path in ("", ":memory:") or not is_ready:
+        return None
+    return Path(path)
+
+
+def _listed_elsewhere(
+    service: BaseSessionService, app_name: str, user_id: str | None
+) -> ListSessionsResponse:
+    """List sessions on a loop of this thread: ADK makes an object of each row, without a pause between."""
+    return asyncio.run(service.list_sessions(app_name=app_name, user_id=user_id))
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from adk_prism.errors import (
     BadPosition,
@@ -28,7 +28,7 @@ from adk_prism.errors import (
     NotFound,
     UsageError,
 )
-from adk_prism.runlog.contract import Retention
+from adk_prism.runlog.contract import Census, Retention
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -376,6 +376,26 @@ async def trimming_takes_whole_ended_runs(store: Store) -> None:
         assert cursors(await collect(log, runs[4])) == [1, 2]
 
 
+async def only_so_many_go_for_their_age(store: Store) -> None:
+    """A bound holds for what is old; what is too much goes all the same. Ended runs are counted."""
+    async with opened(store) as log:
+        for number in range(4):
+            run = RunId(f"{RUN}-{number}")
+            await log.append(run, [start(run), event(1), END])
+            await log.commit(run)
+        await log.append(RUN, [start()])
+        await log.commit(RUN)
+        await log.probe()
+        assert await log.census(LATER) == Census(ended=4, old=4)
+        assert await log.census(0) == Census(ended=4, old=0)
+        bounded = structs.replace(EVERYTHING, max_bytes=2**40, most_aged=1)
+        assert list(await log.trim(bounded, LATER)) == [f"{RUN}-0"]
+        assert list(await log.trim(structs.replace(bounded, most_aged=0), LATER)) == []
+        full = Retention(max_age=2 * LATER, max_bytes=0, most_aged=0)
+        assert len(await log.trim(full, LATER)) == 3
+        assert await log.census(LATER) == Census(ended=0, old=0)
+
+
 async def what_was_trimmed_is_gone(store: Store) -> None:
     """A trimmed run answers `Gone`, cannot be appended to and cannot be started again."""
     async with opened(store) as log:
@@ -499,6 +519,7 @@ CHECKS: Sequence[Check] = (
     a_commit_is_what_summaries_show,
     lists_are_in_order_of_start,
     trimming_takes_whole_ended_runs,
+    only_so_many_go_for_their_age,
     what_was_trimmed_is_gone,
     trimming_leaves_no_silent_gap,
     deleting_a_session_takes_all_its_runs,

@@ -81,7 +81,7 @@ async def test_runs_of_a_user_are_limited(tmp_path: Path) -> None:
         bobs = await open_.enter_async_context(asking(client, "one", BOB))
         assert bobs.status_code == 200
         stopped = await client.post("/api/chat/app/one/stop", headers=headers(ANN))
-        assert stopped.json() == {"stopped": True}
+        assert stopped.json() == {"stopped": True, "toolRunning": False, "runningTools": []}
         again = await client.post("/api/chat/app", json=said("three"), headers=headers(ANN))
         assert again.status_code == 200
 

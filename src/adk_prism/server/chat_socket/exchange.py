@@ -1,8 +1,8 @@
 """One socket of the AI SDK's `WebSocketChatTransport`: many requests, of any number of chats.
 
 Each request is a task of its own. It is a viewer: the run belongs to the server, and a socket that closes
-stops nothing. What fails is told to the one request that it concerns. While going down the socket is closed
-with 1012, which the client takes for a lost connection, and comes back.
+stops nothing. What fails is told to the one request that it concerns. When the server goes down the socket is
+closed with 1012, which the client takes for a lost connection, and comes back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from msgspec import json
@@ -46,6 +45,9 @@ MOST_REQUESTS = 32
 
 DONE = b"[DONE]"
 
+GOES_DOWN = (1012, "the server goes down")
+"""Code and reason of a close."""
+
 
 class _Request:
     """A request that is being answered."""
@@ -73,19 +75,35 @@ class Exchange:
         self._out = Outbox(socket)
         self._pace = Pace(asyncio.get_running_loop().time())
         self._requests: dict[str, _Request] = {}
+        self._goes_when_idle = False
+        self._going: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        """Close the socket because the server goes down; its client comes back."""
+        self._out.close(*GOES_DOWN)
+
+    def close_when_idle(self) -> None:
+        """Close it when the last request has been answered, and all of the answer is sent."""
+        self._goes_when_idle = True
+        self._go_if_idle()
+
+    def _go_if_idle(self) -> None:
+        if self._goes_when_idle and not self._requests and self._going is None:
+            self._going = asyncio.create_task(self._out.finish(*GOES_DOWN), name="chat close")
 
     async def serve(self) -> None:
         """Answer until either side closes; the runs go on."""
         listening = asyncio.create_task(self._listen(), name="chat listen")
         sending = asyncio.create_task(self._out.run(), name="chat send")
-        forget = self._context.sockets.hold(partial(self._out.close, 1012, "the server goes down"))
+        forget = self._context.sockets.hold(self)
         try:
             await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
             await self._out.farewell(sending)
         finally:
             forget()
             answering = [r.task for r in self._requests.values() if r.task is not None]
-            tasks = {listening, sending, *answering}
+            going = [] if self._going is None else [self._going]
+            tasks = {listening, sending, *answering, *going}
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -122,7 +140,11 @@ class Exchange:
             raise Unprocessable(f"{MOST_REQUESTS} requests are open on this socket; wait for one.")
         request = self._requests[frame.request_id] = _Request()
         request.task = asyncio.create_task(self._answer(frame, request))
-        request.task.add_done_callback(lambda _: self._requests.pop(frame.request_id, None))
+        request.task.add_done_callback(lambda _: self._forget(frame.request_id))
+
+    def _forget(self, name: str) -> None:
+        self._requests.pop(name, None)
+        self._go_if_idle()
 
     def _abort(self, name: str) -> None:
         """Let a request go. One whose run is yet to begin stops it as soon as it has."""

@@ -8,6 +8,7 @@ from typing import Literal, NoReturn
 
 from adk_prism.errors import TooMany
 from adk_prism.pipeline.quota import Refused
+from adk_prism.runlog.counts import Allowed, Verdict
 from adk_prism.server.limits.bucket import Bucket
 from adk_prism.server.limits.caller_limits import CallerLimits
 
@@ -21,6 +22,28 @@ KEPT = 10_000
 """Accounts that are remembered at least; beyond, those that use nothing are forgotten."""
 
 Kind = Literal["http", "websocket"]
+
+
+def allowed(limits: CallerLimits, kind: Kind) -> Allowed:
+    """Return what one caller may have of requests or sockets."""
+    most = {"http": limits.requests, "websocket": limits.sockets}[kind]
+    burst = limits.rate * BURST
+    return Allowed(open=most, rate=limits.rate, burst=burst, bytes=limits.bytes)
+
+
+def too_many(verdict: Verdict, limits: CallerLimits, kind: Kind, refused: Refused) -> TooMany:
+    """Return what a caller is told who has or uses too much, and count it."""
+    limit, most, what = {
+        "http": ("requests", limits.requests, "requests and streams"),
+        "websocket": ("sockets", limits.sockets, "sockets"),
+    }[kind]
+    texts = {
+        "open": f"You have {most} {what} open; close one first.",
+        "bytes": f"You may send and be sent {limits.bytes} bytes a second.",
+        "rate": f"You may ask {limits.rate} times a second.",
+    }
+    refused(limit if verdict.exceeded == "open" else verdict.exceeded)
+    return TooMany(texts[verdict.exceeded], verdict.seconds or AGAIN)
 
 
 class Account:
@@ -46,24 +69,19 @@ class Account:
             self._open[kind] -= 1
 
     def _check(self, kind: Kind, now: float) -> None:
-        limit, most, what = {
-            "http": ("requests", self._limits.requests, "requests and streams"),
-            "websocket": ("sockets", self._limits.sockets, "sockets"),
-        }[kind]
+        most = allowed(self._limits, kind).open
         if most and self._open[kind] >= most:
-            self._refuse(limit, f"You have {most} {what} open; close one first.", AGAIN)
+            self._refuse(Verdict("open"), kind)
         if self._bytes is not None and (delay := self._bytes.wait(0, now)):
-            text = f"You may send and be sent {self._limits.bytes} bytes a second."
-            self._refuse("bytes", text, delay)
+            self._refuse(Verdict("bytes", delay), kind)
         if self._rate is None:
             return
         if delay := self._rate.wait(1, now):
-            self._refuse("rate", f"You may ask {self._limits.rate} times a second.", delay)
+            self._refuse(Verdict("rate", delay), kind)
         self._rate.take(1, now)
 
-    def _refuse(self, limit: str, text: str, again: float) -> NoReturn:
-        self._refused(limit)
-        raise TooMany(text, again)
+    def _refuse(self, verdict: Verdict, kind: Kind) -> NoReturn:
+        raise too_many(verdict, self._limits, kind, self._refused)
 
     def use(self, amount: int, now: float) -> float:
         """Count bytes; return for how many seconds the next ones should wait."""

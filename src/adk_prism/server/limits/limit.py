@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.pipeline.quota import Refused
+from adk_prism.runlog.counts import Verdict
 from adk_prism.server.identity.caller import account, of_scope
-from adk_prism.server.limits.account import Account, Accounts
+from adk_prism.server.limits.account import Account, Accounts, Kind, allowed, too_many
 from adk_prism.server.limits.caller_limits import CallerLimits
+from adk_prism.server.limits.shared import SharedLimits
 
 LONGEST_WAIT = 5.0
 """Seconds that one piece waits: far less than what a reader is given before it counts as stalled."""
+
+Use = Callable[[int], float]
+"""Counts bytes; returns how long the next ones should wait."""
 
 _SENT = {"http.response.body": ("body",), "websocket.send": ("text", "bytes")}
 _RECEIVED = {"http.request": ("body",), "websocket.receive": ("text", "bytes")}
@@ -34,8 +40,13 @@ class Limit:
         limits: CallerLimits,
         refused: Refused,
         clock: Callable[[], float] = time.monotonic,
+        shared: SharedLimits | None = None,
     ) -> None:
+        """With `shared`, what all replicas together allow counts too."""
         self._app = app
+        self._limits = limits
+        self._shared = shared
+        self._refused = refused
         self._clock = clock
         self._counts_bytes = bool(limits.bytes)
         self._accounts = Accounts(limits, clock, refused)
@@ -44,23 +55,49 @@ class Limit:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        own = self._accounts.of(account(of_scope(scope)))
+        name = account(of_scope(scope))
+        own = self._accounts.of(name)
         with own.open(scope["type"], self._clock()):
-            if self._counts_bytes:
-                receive, send = self._received(own, receive), self._sent(own, send)
-            await self._app(scope, receive, send)
+            async with self._shared_open(name, scope["type"]):
+                if self._counts_bytes:
+                    use = self._use(name, own)
+                    receive, send = self._received(use, receive), self._sent(use, send)
+                await self._app(scope, receive, send)
 
-    def _sent(self, own: Account, send: Send) -> Send:
+    @asynccontextmanager
+    async def _shared_open(self, name: str, kind: Kind) -> AsyncIterator[None]:
+        """Hold a request or socket among all replicas. Raise `TooMany`."""
+        if self._shared is None:
+            yield
+            return
+        answer = await self._shared.enter(name, kind, allowed(self._limits, kind))
+        if isinstance(answer, Verdict):
+            raise too_many(answer, self._limits, kind, self._refused)
+        try:
+            yield
+        finally:
+            await self._shared.leave(answer)
+
+    def _use(self, name: str, own: Account) -> Use:
+        def use(amount: int) -> float:
+            delay = own.use(amount, self._clock())
+            if self._shared is None:
+                return delay
+            return max(delay, self._shared.use(name, amount, self._limits.bytes))
+
+        return use
+
+    def _sent(self, use: Use, send: Send) -> Send:
         async def send_counted(message: Message) -> None:
             await send(message)
-            await self._wait(own.use(_size(message, _SENT), self._clock()))
+            await self._wait(use(_size(message, _SENT)))
 
         return send_counted
 
-    def _received(self, own: Account, receive: Receive) -> Receive:
+    def _received(self, use: Use, receive: Receive) -> Receive:
         async def receive_counted() -> Message:
             message = await receive()
-            delay = own.use(_size(message, _RECEIVED), self._clock())
+            delay = use(_size(message, _RECEIVED))
             if message["type"] == "websocket.receive":
                 await self._wait(delay)
             return message

@@ -137,9 +137,9 @@ class Talk:
             await asyncio.wait(tasks)
             if self._line is not None:
                 self._line.drop(leave)
-        for task in tasks:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                raise error
+        errors = [task.exception() for task in tasks if not task.cancelled()]
+        for error in filter(None, errors):
+            raise error
 
     async def _listen(self) -> None:
         if self._wishes.session:

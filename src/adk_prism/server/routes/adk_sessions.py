@@ -12,6 +12,8 @@ Follows google-adk 2.13 `cli/api_server.py`. Deliberate differences:
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Response
@@ -61,8 +63,7 @@ class _SessionRoutes:
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
         sessions = await self._context.apps.sessions(app_name).list(app_name, user_id)
-        shown = [_session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
-        return _json(b"[" + b",".join(shown) + b"]")
+        return _json(await asyncio.to_thread(_list_json, sessions))
 
     async def create_session(
         self, app_name: AppName, user_id: PathUser, request: CreateSession | None = None
@@ -121,6 +122,12 @@ class _SessionRoutes:
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
         await check_state(self._context, origin.app, state or {})
         return await self._context.apps.sessions(origin.app).create(origin, state)
+
+
+def _list_json(sessions: Sequence[Session]) -> bytes:
+    """Write a list; of many sessions it takes a second, which belongs into a thread."""
+    shown = [_session_json(s) for s in sessions if not s.id.startswith(_EVALUATION)]
+    return b"[" + b",".join(shown) + b"]"
 
 
 def _session_json(session: Session) -> bytes:

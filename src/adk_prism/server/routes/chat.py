@@ -189,10 +189,14 @@ class _ChatRoutes:
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     async def stop(self, app_name: AppName, chat_id: SessionId, user: QueryUser) -> dict[str, Any]:
-        """Stop the run of a chat; repeating it, or stopping nothing, is no error."""
+        """Stop the run of a chat; repeating it, or stopping nothing, is no error.
+
+        The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
+        (null: not known here), `runningTools` which.
+        """
         self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        stopped = await self._context.gate.stop(origin)
-        if stopped:
+        stopped = await self._context.stopping.stop(origin)
+        if stopped.found:
             await self._context.audit.note(Deed(action="run cancelled", origin=origin))
-        return {"stopped": stopped}
+        return {"stopped": stopped.found, **stopped.shown()}

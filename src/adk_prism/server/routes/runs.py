@@ -72,13 +72,16 @@ class _RunsRoutes:
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def cancel(self, run: Run) -> dict[str, Any]:
-        """Stop a run and return it; one that is over stays as it is."""
-        was_over = (await self._context.log.summary(run)).outcome is not None
-        summary = await self._context.runs.cancel(run)
-        if not was_over:
+        """Stop a run and return it; one that is over stays as it is.
+
+        The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
+        (null: not known here), `runningTools` which; `outcome` is null while the run is not over.
+        """
+        summary, stopped = await self._context.stopping.cancel(run)
+        if stopped.found:
             deed = Deed(action="run cancelled", origin=summary.origin, run=run)
             await self._context.audit.note(deed)
-        return shown_run(summary)
+        return {**shown_run(summary), **stopped.shown()}
 
     async def recording(self, run: Run) -> Response:
         """Return the run as a recording: JSON lines, one entry each."""

@@ -1,0 +1,128 @@
+"""The limits of callers, counted for all replicas where they share a Redis.
+
+Whoever is within the limits of this process is asked for there. A Redis that is away or slow keeps nobody
+waiting: after a moment, and for some seconds from then on, this process counts alone, and the operator is
+told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import LogError
+from adk_prism.runlog.counts import SECONDS, Allowed, Counts, Member, Verdict
+from adk_prism.runlog.end_task import end_task
+
+BOUND = 0.25
+"""Seconds that a request waits for Redis: many times what an answer takes."""
+
+ALONE = 5.0
+"""Seconds for which Redis is not asked after it did not answer."""
+
+FLUSH = 0.5
+"""Seconds between two times that bytes are counted: what goes out is not held up for it."""
+
+_Answer = TypeVar("_Answer")
+
+
+class SharedLimits:
+    """Counts for all processes; where that is not possible, everything is allowed."""
+
+    def __init__(self, counts: Counts, report: Report) -> None:
+        self._counts = counts
+        self._report = report
+        self._process = uuid.uuid4().hex
+        self._number = 0
+        self._open: set[Member] = set()
+        self._used: Counter[tuple[str, float]] = Counter()
+        """Bytes by name and how many it may use a second."""
+        self._waits: dict[str, float] = {}
+        """Until when who used too much waits."""
+        self._alone_until = 0.0
+        self._is_alone = False
+
+    @asynccontextmanager
+    async def counting(self) -> AsyncIterator[None]:
+        """Renew what is open and count bytes, while the block runs."""
+        await self._counts.open()
+        tasks = [asyncio.create_task(each) for each in (self._renew(), self._flush())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                await end_task(task)
+            for member in list(self._open):
+                await self.leave(member)
+            await self._counts.close()
+
+    async def enter(
+        self, name: str, kind: str, allowed: Allowed, member: str = ""
+    ) -> Verdict | Member:
+        """Count something that opens; return why it may not, or what to leave with."""
+        self._number += 1
+        wanted = Member(name, member or f"{self._process}:{self._number}", kind)
+        verdict = await self._ask(lambda: self._counts.enter(wanted, allowed))
+        if verdict is not None and verdict.exceeded:
+            return verdict
+        if allowed.open:
+            self._open.add(wanted)
+        return wanted
+
+    async def leave(self, member: Member) -> None:
+        """Count something as open no more; what cannot be told expires."""
+        if member in self._open:
+            self._open.discard(member)
+            await self._ask(lambda: self._counts.leave(member))
+
+    def use(self, name: str, amount: int, rate: float) -> float:
+        """Count bytes; return for how many seconds the next ones should wait."""
+        if not amount or not rate:
+            return 0.0
+        self._used[name, rate] += amount
+        return max(0.0, self._waits.get(name, 0.0) - asyncio.get_running_loop().time())
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(SECONDS / 3)
+            if self._open:
+                await self._ask(lambda: self._counts.renew(list(self._open)))
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(FLUSH)
+            self._waits = {name: end for name, end in self._waits.items() if end > loop.time()}
+            if not self._used:
+                continue
+            used = [(name, amount, rate) for (name, rate), amount in self._used.items()]
+            self._used.clear()
+            waits = await self._ask(lambda used=used: self._counts.use(used))  # type: ignore[misc] # bound now
+            for (name, _, _), seconds in zip(used, waits or (), strict=False):
+                if seconds:
+                    self._waits[name] = loop.time() + seconds
+
+    async def _ask(self, question: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
+        """Ask Redis; None where it does not answer in time, or did not a moment ago."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._alone_until:
+            return None
+        try:
+            async with asyncio.timeout(BOUND):
+                answer = await question()
+        except (LogError, TimeoutError) as error:
+            self._alone_until = loop.time() + ALONE
+            if not self._is_alone:
+                text = "callers' limits are counted by this process alone until Redis answers"
+                self._report(
+                    Diagnostic(kind="limits not shared", detail=text, cause=cause_of(error))
+                )
+            self._is_alone = True
+            return None
+        self._is_alone = False
+        return answer

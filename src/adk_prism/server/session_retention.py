@@ -1,0 +1,105 @@
+"""Sessions that nobody uses any more: removed with their artifacts and runs, where the operator has said so.
+
+A session is as old as its last change, by ADK's own account. One that is in use is left alone. What belongs
+to the user, `user:` artifacts and state, stays: other sessions have it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
+
+from adk_prism.diagnostics import Report
+from adk_prism.pipeline.gate import Gate
+from adk_prism.runlog.age_guard import AgeGuard
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.guards.names import USER_SCOPE
+from adk_prism.server.housekeeping import Announcer
+from adk_prism.source.apps import Apps
+from adk_prism.source.hot_sessions import storage_of
+from adk_prism.source.session_file import shrink_session_file
+from adk_prism.source.session_store import sqlite_file
+
+_NO_EVENTS = GetSessionConfig(num_recent_events=0)
+
+
+class SessionRetention:
+    """Removes sessions of every app."""
+
+    def __init__(
+        self,
+        apps: Apps,
+        gate: Gate,
+        log: RunLog,
+        max_age: float,
+        report: Report,
+        guard: AgeGuard | None = None,
+    ) -> None:
+        self._apps = apps
+        self._gate = gate
+        self._log = log
+        self._guard = guard or AgeGuard(max_age)
+        self._announcer = Announcer("sessions", self._guard.share, report)
+
+    async def __call__(self) -> None:
+        """Look once. Raise `NoSessions` or `LogError`."""
+        limit = self._guard.look()
+        found = [
+            session
+            for name in self._apps.names()
+            for session in await self._apps.sessions(name).list(name, "")
+        ]
+        before = self._guard.seems_old
+        self._announcer.tell(sum(each.last_update_time < before for each in found), len(found))
+        if limit is None:
+            return
+        old = [each for each in found if each.last_update_time < limit]
+        old.sort(key=lambda session: session.last_update_time)
+        for session in old[: self._guard.allowance(len(found))]:
+            if await self._remove(session, limit):
+                self._guard.note(1)
+                self._announcer.removed(1)
+        if old:
+            await self._shrink()
+
+    async def _remove(self, session: Session, limit: float) -> bool:
+        """Remove a session unless it is in use, or was used since it was listed."""
+        origin = Origin(app=session.app_name, user=session.user_id, session=session.id)
+        if not await self._gate.try_enter(origin, _stop_nothing):
+            return False
+        try:
+            now = await self._apps.session_service(origin.app).get_session(
+                app_name=origin.app,
+                user_id=origin.user,
+                session_id=origin.session,
+                config=_NO_EVENTS,
+            )
+            if now is None or now.last_update_time >= limit:
+                return False
+            await self._remove_artifacts(origin)
+            await self._apps.sessions(origin.app).delete(origin)
+            await self._log.delete_session(origin)
+        finally:
+            await self._gate.leave(origin)
+        return True
+
+    async def _remove_artifacts(self, origin: Origin) -> None:
+        service = self._apps.artifact_service(origin.app)
+        if service is None:
+            return
+        where = {"app_name": origin.app, "user_id": origin.user, "session_id": origin.session}
+        for name in await service.list_artifact_keys(**where):
+            if not name.startswith(USER_SCOPE):
+                await service.delete_artifact(**where, filename=name)
+
+    async def _shrink(self) -> None:
+        services = {storage_of(self._apps.session_service(name)) for name in self._apps.names()}
+        for file in filter(None, map(sqlite_file, services)):
+            await asyncio.to_thread(shrink_session_file, file)
+
+
+def _stop_nothing() -> None:
+    """Let whoever wants the session wait: removing it is short."""
