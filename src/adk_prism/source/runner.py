@@ -45,6 +45,7 @@ from adk_prism.source.answers import Answers
 from adk_prism.source.cached_prefix import after_prefix
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.confirmed_tools import confirmed_tools
+from adk_prism.source.containment import first_cause as first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
@@ -352,21 +353,6 @@ class StateUpdateSource:
         )
         stored = await self._runner.session_service.append_event(session, event)
         yield AgentEvent(self._serialiser.event(stored))
-
-
-def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the exception to blame: the first leaf that is not a mere cancellation."""
-    leaves: list[BaseException] = []
-    waiting: list[BaseException] = [group]
-    while waiting:
-        error = waiting.pop()
-        if isinstance(error, BaseExceptionGroup):
-            waiting.extend(reversed(error.exceptions))
-        else:
-            leaves.append(error)
-    return next(
-        (leaf for leaf in leaves if not isinstance(leaf, asyncio.CancelledError)), leaves[0]
-    )
 
 
 def _redacted(continues: Continues | None) -> Continues | None:
