@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-PATIENCE = 20.0
+PATIENCE = 180.0
 """Seconds that anything may take. Never part of what is tested: a machine may be slow, or busy."""

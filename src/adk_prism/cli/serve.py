@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
 from adk_prism.cli.options import add_settings, settings_of
+from adk_prism.cli.serve_loop import run_server
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings
 
@@ -80,8 +81,7 @@ def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announc
     route_logging(secrets.telling(report), settings.log_level)
     operations = open_operations(settings, secrets, report, listens=True)
     app = build_app(settings.agents_dir, settings, operations)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(app, listeners, announces))
+    run_server(_serve(app, listeners, announces), operations.report, _loop_factory())
     return 0
 
 
