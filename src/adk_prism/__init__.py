@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from adk_prism.source.client_tools import client_tools as client_tools
     from adk_prism.source.doubt import idempotency_key as idempotency_key
     from adk_prism.source.doubt import idempotent as idempotent
+    from adk_prism.source.tool_threads import tool_threads as tool_threads
 
 
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "client_tools": "adk_prism.source.client_tools",
     "idempotency_key": "adk_prism.source.doubt",
     "idempotent": "adk_prism.source.doubt",
+    "tool_threads": "adk_prism.source.tool_threads",
 }
 
 _WITHOUT_ADK = frozenset({"project"})
@@ -45,6 +47,7 @@ __all__ = [
     "idempotency_key",
     "idempotent",
     "project",
+    "tool_threads",
 ]
 
 

@@ -115,7 +115,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ("work stop loop", ("finished", "")),
         ("work leak task", ("finished", "")),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
+    ids=str,
 )
 def test_a_run_cannot_end_the_server(served: Served, words: str, expected: tuple[str, str]) -> None:
     """The run ends as it should, its stream closes, and the next one is served by the same process."""

@@ -234,6 +234,7 @@ class Takeovers:
             agents=self._apps.agents(app),
             report=self._report,
             nodes=True,
+            tool_threads=self._apps.threads_of(app),
             attempt=lease.epoch,
             doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
         )

@@ -43,7 +43,7 @@ from adk_prism.server.identity.tickets import TicketOffice, Tickets
 from adk_prism.server.lifecycle import Hook, Lifecycle
 from adk_prism.server.limits.caller_limits import CallerLimits
 from adk_prism.server.operating.metrics.gauges import add_gauges
-from adk_prism.server.operating.metrics.loop_lag import measuring
+from adk_prism.server.operating.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
 from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
@@ -64,6 +64,7 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     report, note = operations.report, operations.audit.note
+    apps.tool_threads = settings.tool_threads
     tickets, links = _tickets(settings, lifecycle), ShareLinks(file_of(settings.log, DATA_DIR))
     identity = build_identity(settings, tickets, links, authenticate)
     limits = settings.limits(known=identity.required)
@@ -143,7 +144,9 @@ def _hold(context: Context) -> None:
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
-    lifecycle.hold(lambda: measuring(metrics.loop_lag))
+    settings = context.settings
+    limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
+    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))
     for hook in (
         context.runs.drain,
         _leaving(context.follower),

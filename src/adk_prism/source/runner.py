@@ -65,6 +65,7 @@ from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.tool_threads import thread_pool
 from adk_prism.source.watched import serialised, watched
 from adk_prism.version import VERSION
 
@@ -102,12 +103,14 @@ class RunnerSource:
         nodes: bool = False,
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
+        tool_threads: int = 0,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
         With `nodes`, whoever records the run also gets the starts and ends of its nodes, and the
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
-        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer.
+        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
+        tools share so many `tool_threads`; 0: they are called on the event loop.
         """
         self._runner = runner
         self._request = request
@@ -116,6 +119,7 @@ class RunnerSource:
         self._nodes = nodes
         self._attempt = attempt
         self._doubts = doubts
+        self._tool_threads = tool_threads
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -213,6 +217,7 @@ class RunnerSource:
                 custom_metadata=dict(request.custom_metadata) or None,
                 telemetry=run_telemetry(),
                 get_session_config=self._short_session(),
+                tool_thread_pool_config=thread_pool(self._tool_threads),
             )
         except pydantic.ValidationError as error:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None

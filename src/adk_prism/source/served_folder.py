@@ -19,6 +19,7 @@ from adk_prism.source.app_folder import AppFolder, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.services import Services
+from adk_prism.source.tool_threads import threads_of_module
 
 
 class ServedFolder:
@@ -46,6 +47,7 @@ class ServedFolder:
         declared = [] if is_declared(app.plugins) else module_declaration(name)
         plugins = [
             *app.plugins,
+            *threads_of_module(name),
             *declared,
             DenialPlugin(),
             AppEnvironment(name, self._environments),
