@@ -97,7 +97,7 @@ RAISED: dict[str, tuple[Do, str]] = {
 }
 """What is raised, and the code of the run that failed for it; empty: any."""
 
-TOLERATED = {("toolset", name) for name in ("StopIteration", "StopAsyncIteration", "unspeakable")}
+TOLERATED = {("toolset", name) for name in ("StopIteration", "StopAsyncIteration")}
 """Places where ADK logs an ordinary exception, and goes on."""
 
 

@@ -253,7 +253,10 @@ class Apps:
     def threads_of(self, name: str) -> int:
         """Return how many threads the app's synchronous tools share; 0: they run on the event loop."""
         declared = declared_threads(self.runner(name))
-        return self.tool_threads if declared is None else declared
+        if declared is not None:
+            return declared
+        is_safe = self._folder is None or self._folder.allows_threads(name)
+        return self.tool_threads if is_safe else 0
 
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""

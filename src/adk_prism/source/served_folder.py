@@ -76,6 +76,10 @@ class ServedFolder:
         apps = [each for each in self.apps.scan() if not each.problem]
         self._environments.compare_files((each.name, each.path) for each in apps if each.path)
 
+    def allows_threads(self, name: str) -> bool:
+        """Tell whether an app's tools may run beside other apps."""
+        return self._environments.allows_threads(name)
+
     def _as_app(self, name: str) -> App:
         loaded = self._loader.load_agent(self.apps.module_of(name))
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
