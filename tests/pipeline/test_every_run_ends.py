@@ -9,6 +9,7 @@ import pytest
 from google.adk.workflow import BaseNode
 from google.genai import types
 from msgspec import structs
+from tests.live.stage import event_of, live, runner_of, scripted_agent
 from tests.patience import PATIENCE
 from tests.pipeline.hostile import (
     HOOKS,
@@ -31,9 +32,11 @@ from tests.pipeline.hostile import (
     sync_tool,
     workflow_node,
 )
+from tests.recordings.shapes import calling
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
+from adk_prism.models import Call
 from adk_prism.runlog.entry import Origin, RunEnded, RunId
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
@@ -202,3 +205,30 @@ async def _begun(stage: Stage) -> str:
     )
     await asyncio.sleep(0.2)  # Until the code has begun; one that has not is stopped as well.
     return run
+
+
+@pytest.mark.parametrize("raised", sorted(RAISED.keys() - {"StopIteration", "unspeakable"}))
+async def test_whatever_a_tool_of_a_live_run_raises(raised: str) -> None:
+    """It fails the run, or is the tool's error for the model, which goes on; nothing else ends."""
+    do, code = RAISED[raised]
+
+    async def work() -> None:
+        """Work."""
+        await asyncio.sleep(0)
+        do()
+
+    script = calling(Call("work"), then="Done.")
+    async with live(runner_of(scripted_agent(script, [work]))) as stage:
+        await stage.say("go")
+        done = asyncio.create_task(
+            stage.until(
+                lambda record: (
+                    isinstance(record, RunEnded) or bool(event_of(record).get("turnComplete"))
+                )
+            )
+        )
+        last = await asyncio.wait_for(done, PATIENCE)
+        if isinstance(last, RunEnded):
+            assert (last.outcome, last.code) == ("failed", code or last.code)
+        else:
+            assert raised in ("StopAsyncIteration",)
