@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adk_prism.source.doubt import idempotency_key as idempotency_key
     from adk_prism.source.doubt import idempotent as idempotent
     from adk_prism.source.doubt import in_doubt as in_doubt
+    from adk_prism.source.tool_threads import tool_threads as tool_threads
 
 
 _HOMES = {
@@ -32,6 +33,7 @@ _HOMES = {
     "idempotency_key": "adk_prism.source.doubt",
     "idempotent": "adk_prism.source.doubt",
     "in_doubt": "adk_prism.source.doubt",
+    "tool_threads": "adk_prism.source.tool_threads",
 }
 
 _WITHOUT_ADK = frozenset({"project"})
@@ -48,6 +50,7 @@ __all__ = [
     "idempotent",
     "in_doubt",
     "project",
+    "tool_threads",
 ]
 
 

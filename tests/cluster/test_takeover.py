@@ -128,6 +128,31 @@ async def test_a_call_in_doubt(
             assert (outcome, part["state"]) == ("finished", state)
 
 
+async def test_a_call_that_kills_twice(redis: RedisServer, tmp_path: Path) -> None:
+    """Whoever runs it dies of it: the second takeover inside the same call is the end of the run."""
+    counter = Counter()
+    cut, _ = counter.tools(marked=False)
+    first, second = Scripted.saying(call("work", "c1")), Scripted.saying(call("work", "c1"))
+    async with (
+        replica(agent(first, tools=[cut]), redis, tmp_path) as one,
+        replica(agent(second, tools=[cut]), redis, tmp_path) as two,
+    ):
+        run = await begin(one)
+        await counter.reached.wait()
+        counter.reached.clear()
+        await vanish(one)
+        await counter.reached.wait()
+        async with replica(agent(Scripted(), tools=[cut]), redis, tmp_path) as three:
+            await vanish(two)
+            assert await ended(three, run) == "failed"
+            entries = await three.entries(run)
+            last = entries[-1].record
+            assert isinstance(last, RunEnded)
+            assert last.code == "owner_lost"
+            assert len([e for e in entries if isinstance(e.record, RunTakenOver)]) == 1
+            assert len(counter.keys) == 2
+
+
 async def test_a_run_that_only_waits_for_a_person(redis: RedisServer, tmp_path: Path) -> None:
     """Nothing is asked twice: it waits on, and is answered at another replica."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.redis_server import RedisServer
 from tests.runlog.stores import cluster
 
 from adk_prism.errors import Conflict, Fenced, LogError
+from adk_prism.runlog.lease_renewal import LONGEST_BLOCK
 from adk_prism.runlog.leases import Lease
 from adk_prism.runlog.redis import RedisLog
 from adk_prism.runlog.redis_leases import RedisLeases
@@ -52,7 +54,17 @@ async def log(server: RedisServer) -> AsyncIterator[RedisLog]:
 
 def fall_silent(leases: RedisLeases) -> None:
     """Renew nothing any more, as a process that is stopped."""
-    leases._tasks[0].cancel()
+    assert leases._renewal is not None
+    leases._renewal._stopped.set()
+    leases._renewal._thread.join()
+
+
+async def wake_up(leases: RedisLeases) -> None:
+    """Renew once, as a process that goes on."""
+    renewal = leases._new_renewal()
+    await asyncio.to_thread(renewal.renew)
+    await asyncio.to_thread(renewal.stop)
+    await asyncio.sleep(0)
 
 
 async def lapsed(leases: RedisLeases, log: RedisLog) -> None:
@@ -129,7 +141,7 @@ async def test_a_run_without_an_owner(two: list[RedisLeases], log: RedisLog) -> 
     with pytest.raises(Fenced):
         await log.commit(RUN)
     asking = asyncio.create_task(lease.sure())
-    await one._renew_all()  # the process wakes up
+    await wake_up(one)  # the process wakes up
     assert lost.is_set()
     with pytest.raises(Fenced):
         await asking
@@ -144,7 +156,7 @@ async def test_a_lease_that_lapsed_and_that_nobody_took(
     fall_silent(one)
     await lapsed(other, log)
     waiting = asyncio.create_task(lease.sure())
-    await one._renew_all()
+    await wake_up(one)
     await asyncio.wait_for(waiting, PATIENCE)
     assert lease.is_sure
     assert await other.claim(await log.summary(RUN)) is None
@@ -190,3 +202,24 @@ async def test_a_lease_of_one_process_is_always_sure() -> None:
     lease.lose()
     with pytest.raises(Fenced):
         await lease.sure()
+
+
+async def test_a_blocked_loop_keeps_its_leases(two: list[RedisLeases], log: RedisLog) -> None:
+    """A synchronous function of an agent is no dead process; what it held is sure when it returns."""
+    one, other = two
+    lease = await one.begin(RUN)
+    time.sleep(2 * TTL)  # noqa: ASYNC251 - what is tested
+    assert lease.is_sure
+    assert await other.claim(await log.summary(RUN)) is None
+
+
+async def test_a_loop_that_is_blocked_for_ever_loses_them(
+    two: list[RedisLeases], log: RedisLog
+) -> None:
+    """After a time that no tool takes, another process goes on."""
+    one, other = two
+    await one.begin(RUN)
+    assert one._renewal is not None
+    one._tasks[0].cancel()  # it no longer says that the loop turns
+    one._renewal._turned -= LONGEST_BLOCK
+    await lapsed(other, log)

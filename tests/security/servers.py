@@ -56,7 +56,7 @@ def ours(folder: Path, sessions: str = "") -> Iterator[Server]:
     options += ["--sessions", sessions or f"sqlite:///{folder}/sessions.db"]
     options += ["--access-log", "--log-format", "json", "--audit", f"{folder}/audit.jsonl"]
     command = ["-m", "adk_prism.cli", "serve", str(AGENTS), *options]
-    with _started("adk-prism", folder, command, headers("ann")) as server:
+    with started("adk-prism", folder, command, headers("ann")) as server:
         yield server
 
 
@@ -66,14 +66,12 @@ def theirs(folder: Path, sessions: str = "") -> Iterator[Server]:
     uri = sessions or f"sqlite:///{folder}/sessions.db"
     options = ["--session_service_uri", uri, "--artifact_service_uri", f"file://{folder}/artifacts"]
     command = ["-m", "google.adk.cli", "api_server", *options, str(AGENTS)]
-    with _started("adk api_server", folder, command, {}) as server:
+    with started("adk api_server", folder, command, {}) as server:
         yield server
 
 
 @contextmanager
-def _started(
-    name: str, folder: Path, command: list[str], known: dict[str, str]
-) -> Iterator[Server]:
+def started(name: str, folder: Path, command: list[str], known: dict[str, str]) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

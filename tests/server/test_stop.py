@@ -17,7 +17,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import RunId
 from adk_prism.source.plugin import watch_nodes
-from adk_prism.source.tool_work import WORK, NotingExecutor, Work, has_threads, note_tool_threads
+from adk_prism.source.tool_work import WORK, NotingExecutor, Work, note_tool_threads
 
 Json = dict[str, Any]
 
@@ -113,14 +113,14 @@ async def test_threads_of_adk_are_seen() -> None:
         running = asyncio.create_task(drive(stage, work, config))
         try:
             await asyncio.wait_for(tools.reached.wait(), PATIENCE)
-            assert (work.tools, has_threads()) == (["block"], True)
+            assert work.tools == ["block"]
             running.cancel()
             await asyncio.wait([running])
-            assert (work.tools, has_threads()) == (["block"], True)
+            assert work.tools == ["block"]
         finally:
             tools.let_go.set()
         await until(lambda: asyncio.sleep(0.01), lambda: not work.tools)
-        assert not has_threads()
+        assert not work.tools
 
 
 async def drive(stage: Stage, work: Work, config: RunConfig) -> None:

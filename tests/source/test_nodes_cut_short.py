@@ -21,6 +21,7 @@ from tests.source.watching import Watched, entries, recorder, watch
 
 from adk_prism.errors import LogError
 from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
+from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import AgentEvent, NodeEnded, NodeStarted, Origin, Record, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.node_signals import LEVEL, LOGGER
@@ -42,14 +43,14 @@ async def _stopped(runner: Runner, after: str) -> Watched:
     await log.open()
     recording, _ = recorder(runner, log, reports, message=say("go"))
     running = asyncio.create_task(recording.record())
-    await _until(log, after)
+    await _until(recording, log, after)
     recording.stop()
     await asyncio.wait_for(running, PATIENCE)
     return Watched(await entries(log), reports)
 
 
-async def _until(log: MemoryLog, name: str) -> None:
-    await asyncio.sleep(0)
+async def _until(recording: Recorder, log: MemoryLog, name: str) -> None:
+    await asyncio.wait_for(asyncio.shield(recording.started), PATIENCE)
     async for batch in log.read(RunId("run-1"), follow=True):
         if any(isinstance(e.record, NodeStarted) and e.record.name == name for e in batch):
             break
@@ -113,7 +114,7 @@ async def test_a_run_whose_task_is_cancelled_ends_its_nodes() -> None:
     await log.open()
     recording, _ = recorder(await new_runner(_sequence()), log, reports, message=say("go"))
     running = asyncio.create_task(recording.record())
-    await _until(log, "talker")
+    await _until(recording, log, "talker")
     running.cancel()
     await asyncio.wait([running])
     seen = Watched(await entries(log), reports).check()

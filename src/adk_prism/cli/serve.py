@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import errno
 import gc
-import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
 from adk_prism.cli.options import add_settings, settings_of
-from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.cli.serve_loop import run_server
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings
 
@@ -82,20 +81,8 @@ def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announc
     route_logging(secrets.telling(report), settings.log_level)
     operations = open_operations(settings, secrets, report, listens=True)
     app = build_app(settings.agents_dir, settings, operations)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(app, listeners, announces))
-        _leave_threads(report)
+    run_server(_serve(app, listeners, announces), operations.report, _loop_factory())
     return 0
-
-
-def _leave_threads(report: Report) -> None:
-    """End the process where a tool's thread is still at work: nobody can stop it, and Python waits for it."""
-    from adk_prism.source.tool_work import has_threads
-
-    if has_threads():
-        report(Diagnostic(kind="tool left", detail="a tool was still at work in a thread"))
-        sys.stderr.flush()
-        os._exit(0)
 
 
 async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:

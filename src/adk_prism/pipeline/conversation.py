@@ -350,6 +350,7 @@ class Conversations:
             agents=self._apps.agents(app),
             report=self._report,
             nodes=True,
+            tool_threads=self._apps.threads_of(app),
         )
 
     def _source(

@@ -2,27 +2,36 @@
 
 The one place, beside the server's edge, that catches every exception: a run's failure becomes its
 `RunEnded` and the operator's diagnostic. Nothing is left for a projection to clean up.
+
+The source is driven by a task of its own (`work`), in which nothing that agent code raises can end the
+process (`source.containment`). Only a stop that was requested here makes a run *cancelled*; a cancellation
+that nobody requested is a failure like any other. A source that does not stop is abandoned: the run ends, and
+what the source writes after that is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from typing import Literal, NamedTuple
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Fenced, LogError, PrismError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strangers import MOST, strangers
+from adk_prism.pipeline.work import Abandoned, Work
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import OWNED, Lease
+from adk_prism.source.containment import CONTAINED, Containment, contain, ordinary
 from adk_prism.source.contract import EventSource
 from adk_prism.source.error_text import message_of
+from adk_prism.source.redaction import safe_code
 
 STOPPED = "server_stopped"
 OWNER_LOST = "owner_lost"
 _PARTIAL = b'"partial":true'
+
+State = Literal["before", "running", "abandoned", "over"]
 
 
 class Past(NamedTuple):
@@ -51,7 +60,9 @@ class Recorder:
         self._report = report
         self._reader = past.reader if past else Reader()
         self._lease = Lease(run)
-        self._state: Literal["before", "running", "over"] = "running" if past else "before"
+        self._state: State = "running" if past else "before"
+        self._work: Work[RunEnded] | None = None
+        self._contained = Containment()
         self._wish: Literal["none", "stop", "leave", "lost"] = "none"
         self._stopped_by = ""
         """Code of the limit that stopped the run; empty: somebody did."""
@@ -80,36 +91,71 @@ class Recorder:
         """Note that somebody else has the run: it is to be cancelled, and nothing more be written."""
         self._wish = "lost"
 
+    def insist(self) -> None:
+        """Cancel what drives the run; if that does not end it, the run ends without it."""
+        if self._work is not None:
+            self._work.cancel()
+
+    @property
+    def abandoned(self) -> asyncio.Task[object] | None:
+        """What drove the run, if it did not stop when it was cancelled and still runs."""
+        return self._work.task if self._work and not self._work.task.done() else None
+
     async def record(self, lease: Lease | None = None) -> None:
         """Write the run until it is over. Raise only `LogError`: then there is nowhere to write to."""
         self._lease = lease or self._lease
-        OWNED.set(self._lease)
-        try:
-            ended = await self._drain()
-        except LogError as error:
+        result = await self._drive()
+        if isinstance(result, LogError):
             self._source.cancel()
-            self._fail_start(error)
-            raise
-        except (Exception, asyncio.CancelledError) as error:
-            if self._wish == "lost":
-                raise Fenced(f"Run {self._run!r} was taken over.") from error
-            if self._state == "before":
-                self._fail_start(error)
-                return
-            if self._wish == "leave":
-                await self._log.commit(self._run)
-                return
-            ended = self._failure(error)
-        if self._state == "running":
-            await self._lease.sure()
-            await self._log.append(self._run, [ended], epoch=self._lease.epoch)
-            self.ended = ended
+            self._fail_start(result)
+            raise result
+        if self._wish == "lost":
+            raise Fenced(f"Run {self._run!r} was taken over.")
+        if self._state == "before":
+            if not isinstance(result, BaseException):
+                result = RuntimeError("The source gave no record.")
+            self._fail_start(result)
+            return
+        if isinstance(result, BaseException) and self._wish == "leave":
+            await self._log.commit(self._run)
+            return
+        if self._state != "over":
+            await self._end(self._judged(result))
         await self._log.commit(self._run)
 
+    async def _drive(self) -> RunEnded | BaseException:
+        """Run the source; return how the run ended, or what ended it badly."""
+        OWNED.set(self._lease)
+        CONTAINED.set(self._contained)
+        contain(asyncio.get_running_loop())
+        self._work = Work(self._drain(), f"run {self._run}")
+        result = await self._work.wait()
+        if self.abandoned is not None:
+            if self._state == "running":
+                self._state = "abandoned"
+            self._note_abandoned()
+        return result
+
+    async def _end(self, ended: RunEnded) -> None:
+        await self._lease.sure()
+        await self._log.append(self._run, [ended], epoch=self._lease.epoch)
+        self._state, self.ended = "over", ended
+        if self.abandoned is not None:
+            # Nothing more of it may enter the session either.
+            self._lease.on_lost = None
+            self._lease.lose()
+
     async def _drain(self) -> RunEnded:
-        async with aclosing(self._source.records(self._write)) as records:
+        records = self._source.records(self._write)
+        try:
             async for record in records:
                 await self._write(record)
+        except BaseException as error:
+            if self._work is not None:
+                self._work.close(error)
+            raise
+        finally:
+            await records.aclose()
         outcome, code = self._reader.outcome()
         if outcome == "cancelled":
             return self._stopped()
@@ -123,10 +169,11 @@ class Recorder:
         lease = self._lease
         if self._wish == "lost":
             raise Fenced(f"Run {self._run!r} was taken over.")
+        if self._state in ("abandoned", "over"):
+            raise Fenced(f"Run {self._run!r} has ended.")
         if not lease.is_sure:
-            await (
-                lease.sure()
-            )  # Nothing is done, no tool called, while somebody else may own the run.
+            # Nothing is done, no tool called, while somebody else may own the run.
+            await lease.sure()
         receipt = await self._log.append(self._run, [record], epoch=lease.epoch, times=times)
         self._reader.feed(Entry(receipt.cursor, 0.0, record))
         if type(record) is AgentEvent:
@@ -142,15 +189,27 @@ class Recorder:
 
     def _fail_start(self, error: BaseException) -> None:
         if not self.started.done():
-            self.started.set_exception(error)
+            self.started.set_exception(ordinary(error))
+
+    def _judged(self, result: RunEnded | BaseException) -> RunEnded:
+        if isinstance(result, RunEnded):
+            return result
+        try:
+            return self._failure(result)
+        except BaseException:  # What an exception says about itself is agent code too.
+            return RunEnded(outcome="failed", code=safe_code(type(result).__name__))
 
     def _failure(self, error: BaseException) -> RunEnded:
         outcome, code = self._reader.outcome()
         if self._wish == "stop" or outcome == "cancelled":
             return self._stopped()
-        if isinstance(error, asyncio.CancelledError):
+        if self._work is not None and self._work.was_interrupted:
             return RunEnded(outcome="failed", code=STOPPED)
-        code = code or (error.kind if isinstance(error, PrismError) else type(error).__name__)
+        if isinstance(error, asyncio.CancelledError | Abandoned):
+            # A group of tasks, of which one failed, cancels whoever waits for it.
+            error = self._contained.first or error
+        kind = error.kind if isinstance(error, PrismError) else safe_code(type(error).__name__)
+        code = code or kind
         return RunEnded(outcome="failed", code=code, correlation=self._tell(code, error))
 
     def _stopped(self) -> RunEnded:
@@ -178,6 +237,16 @@ class Recorder:
             )
         )
         return correlation
+
+    def _note_abandoned(self) -> None:
+        self._report(
+            Diagnostic(
+                kind="run abandoned",
+                detail="The agent's code did not stop when it was cancelled; it still runs.",
+                run=self._run,
+                app=self.head.origin.app if self.head else "",
+            )
+        )
 
     def _notice_strangers(self, event: bytes) -> None:
         """Tell the operator, once a run, of fields that this version has never heard of."""

@@ -82,7 +82,7 @@ class _Active:
 
     def _insist(self) -> None:
         if self.task is not None and not self.task.done():
-            self.task.cancel()
+            self.recorder.insist()
 
 
 class Runs:
@@ -105,6 +105,7 @@ class Runs:
         self._watch = watch
         self._leases.listen("cancel", self._hear_cancel)
         self._active: dict[RunId, _Active] = {}
+        self._abandoned: set[asyncio.Task[object]] = set()
         self._draining = False
         self.can_go_on: Callable[[RunStarted], bool] = lambda _: False
         """Tells whether another process could go on with a run."""
@@ -177,6 +178,7 @@ class Runs:
             kind = "run taken over" if isinstance(error, Fenced) else "run not recorded"
             self._report(Diagnostic(kind=kind, detail=error.detail, run=run, cause=cause_of(error)))
         finally:
+            self._keep_abandoned(recorder)
             self._active.pop(run, None)
             self._quota.end(run)
             await self._quota.leave(origin)
@@ -185,6 +187,18 @@ class Runs:
                 await self._leases.release(lease)
             finally:
                 await self._gate.leave(origin)
+
+    def _keep_abandoned(self, recorder: Recorder) -> None:
+        """Keep a task that still runs: asyncio itself does not."""
+        task = recorder.abandoned
+        if task is not None:
+            self._abandoned.add(task)
+            task.add_done_callback(self._abandoned.discard)
+
+    @property
+    def abandoned(self) -> int:
+        """How many runs have ended while their code still runs."""
+        return len(self._abandoned)
 
     @contextmanager
     def _seen(self, active: _Active, taken_over: bool) -> Iterator[None]:
@@ -280,8 +294,8 @@ class Runs:
         left = [run for run in list(self._active) if self._end_here(self._active[run])]
         if late:
             _, stuck = await asyncio.wait(late, timeout=min(grace, CANCEL_GRACE))
-            for task in stuck:
-                task.cancel()
+            for active in list(self._active.values()):
+                active.recorder.insist()
             if stuck:
                 await asyncio.wait(stuck)
         for run in left:

@@ -6,8 +6,9 @@ has, nodes that ran are ended, and `RunTakenOver` says where the next attempt be
 after it is for the readers to recognise (`facts`). Tools run at least once: calls without an answer are
 named there as in doubt.
 
-A run whose app cannot resume, or that was taken over too often, fails with `owner_lost`; one that only
-waited for somebody goes on waiting. So every run ends, and no viewer waits for a dead process.
+A run whose app cannot resume, or that was taken over too often, or twice inside the same call, fails with
+`owner_lost`; one that only waited for somebody goes on waiting. So every run ends, and no viewer waits for a
+dead process.
 """
 
 from __future__ import annotations
@@ -233,6 +234,7 @@ class Takeovers:
             agents=self._apps.agents(app),
             report=self._report,
             nodes=True,
+            tool_threads=self._apps.threads_of(app),
             attempt=lease.epoch,
             doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
         )
@@ -291,9 +293,17 @@ class _Rest:
             return RunEnded(outcome="cancelled")
         if reader.is_paused or (head.continues is not None and head.continues.held):
             return RunEnded(outcome=outcome, code=code)
-        if self._lease.epoch > MOST or not await self._takeovers.will_go_on(head):
+        is_lost = self._lease.epoch > MOST or self._is_stuck
+        if is_lost or not await self._takeovers.will_go_on(head):
             return RunEnded(outcome="failed", code=OWNER_LOST)
         return None
+
+    @property
+    def _is_stuck(self) -> bool:
+        """Whether a call that was under way at the takeover before is still: it may kill whoever runs it."""
+        takeovers = [e.record for e in self._entries if isinstance(e.record, RunTakenOver)]
+        tried = takeovers[-1].in_doubt if takeovers else []
+        return any(call.call in tried for call in self._past.reader.owed)
 
     async def _go_on(
         self, emit: Emit | None, stored: Stored

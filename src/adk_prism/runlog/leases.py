@@ -63,7 +63,7 @@ class Lease:
     @property
     def is_sure(self) -> bool:
         """Whether nobody else can have it now."""
-        return time.monotonic() < self._until
+        return not self._lost and time.monotonic() < self._until
 
     async def sure(self) -> None:
         """Wait until nobody else can have it. Raise `Fenced` if somebody has."""
@@ -72,8 +72,12 @@ class Lease:
                 raise Fenced(f"Another process has taken over {self.name[:60]!r}.")
             await self._bell.wait()
 
+    def promise(self, until: float) -> None:
+        """Note a renewal, from any thread: it counts at once, and who waits is woken by `extend`."""
+        self._until = until
+
     def extend(self, until: float) -> None:
-        """Note a renewal."""
+        """Note a renewal, and wake who waits for it."""
         if not self._lost:
             self._until = until
             self._bell.ring()

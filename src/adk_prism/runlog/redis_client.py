@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import redis as synchronous
 from redis import exceptions
 from redis.asyncio import Redis, RedisCluster
 
@@ -34,6 +35,15 @@ def asking(url: str, answer: float = ANSWER) -> Redis:
         # Not the same class; what we ask of either is the same.
         return cast(Redis, RedisCluster.from_url(_plain(url), **options))
     client: Redis = Redis.from_url(url, **options)
+    return client
+
+
+def asking_in_thread(url: str, answer: float = ANSWER) -> synchronous.Redis:
+    """Return the same for a thread, which waits for its answers itself."""
+    options: dict[str, Any] = {"socket_timeout": answer, **_OPTIONS}
+    if is_cluster(url):
+        return cast(synchronous.Redis, synchronous.RedisCluster.from_url(_plain(url), **options))
+    client: synchronous.Redis = synchronous.Redis.from_url(url, **options)
     return client
 
 

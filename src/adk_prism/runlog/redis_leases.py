@@ -1,8 +1,7 @@
 """Leases in Redis: for any number of processes that share a run log there.
 
-A lease is a key that expires; Redis measures its time, so no clock of a machine matters. One task of the
-process renews all of its leases in one round trip, three times in the life of a lease. While Redis is away
-nothing is sure, and nothing is lost: nobody else can take anything either.
+A lease is a key that expires; Redis measures its time, so no clock of a machine matters. A thread of the
+process renews all of its leases (`lease_renewal`), also while the event loop is blocked.
 
 Processes talk on one channel. A word can be lost with a connection, so whoever waits for something also
 looks by itself, and whoever asks for something asks again.
@@ -11,6 +10,7 @@ looks by itself, and whoever asks for something asks again.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -24,20 +24,12 @@ from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.head import Bell
+from adk_prism.runlog.lease_renewal import AT_A_TIME, RENEWALS, RETRY, Renewal
 from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
 from adk_prism.runlog.redis_client import STORE_ERRORS, asking, listening
 from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, RENEW, Script
+from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, Script
 from adk_prism.runlog.redis_writer import describe
-
-_RENEWALS = 3
-"""In the life of a lease: two may fail."""
-
-_RETRY = 0.2
-"""Seconds until a renewal or a connection that failed is tried again."""
-
-_AT_A_TIME = 500
-"""Leases in one round trip."""
 
 _LOOKED = 200
 """Milliseconds for which a look that found nothing is one for all: what looking costs does not grow with
@@ -61,7 +53,7 @@ class RedisLeases:
         self._keys = Keys(prefix)
         self._ttl = ttl
         self._process = uuid.uuid4().hex
-        self._claim, self._renew, self._release = Script(CLAIM), Script(RENEW), Script(RELEASE)
+        self._claim, self._release = Script(CLAIM), Script(RELEASE)
         self._leases: dict[str, Lease] = {}
         """By token."""
         self._bells: dict[str, Bell] = {}
@@ -71,26 +63,33 @@ class RedisLeases:
         self._channel: Any = None
         self._confirmed = asyncio.Event()
         """Set when Redis has confirmed that this process takes no new work."""
+        self._url = url
+        self._renewal: Renewal | None = None
+        self._giving: set[asyncio.Task[None]] = set()
 
     # ----------------------------------------------------------------------- opening and closing
 
     async def open(self) -> None:
         try:
-            for script in (self._claim, self._renew, self._release):
+            for script in (self._claim, self._release):
                 await script.ready(self._redis)
             self._channel = channel = self._ear.pubsub()
             await channel.subscribe(self._keys.words, self._keys.serving)
         except STORE_ERRORS as error:
             await self._disconnect()
             raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
+        self._renewal = self._new_renewal()
+        self._renewal.start()
         self._tasks = [
-            asyncio.create_task(self._renew_forever(), name="adk-prism leases"),
+            asyncio.create_task(self._turn(self._renewal), name="adk-prism loop turns"),
             asyncio.create_task(self._listen(channel), name="adk-prism words"),
         ]
 
     async def close(self) -> None:
         await asyncio.gather(*map(end_task, self._tasks))
         self._tasks = []
+        if self._renewal is not None:
+            await asyncio.to_thread(self._renewal.stop)
         for lease in list(self._leases.values()):
             await self.release(lease)
         await self._disconnect()
@@ -156,8 +155,8 @@ class RedisLeases:
         names: Any = await self._redis.zrange(self._keys.unended, 0, -1)
         runs = [RunId(name.decode()) for name in names]
         found: list[RunId] = []
-        for start in range(0, len(runs), _AT_A_TIME):
-            found += await self._without_owner(runs[start : start + _AT_A_TIME])
+        for start in range(0, len(runs), AT_A_TIME):
+            found += await self._without_owner(runs[start : start + AT_A_TIME])
         return found
 
     async def _without_owner(self, runs: Sequence[RunId]) -> list[RunId]:
@@ -212,40 +211,42 @@ class RedisLeases:
 
     # ----------------------------------------------------------------------- renewing
 
-    async def _renew_forever(self) -> None:
+    def _new_renewal(self) -> Renewal:
+        loop = asyncio.get_running_loop()
+
+        def apply(renewed: Sequence[tuple[Lease, bool]], until: float) -> None:
+            for lease, kept in renewed:
+                lease.promise(until if kept else -math.inf)
+            with suppress(RuntimeError):  # The loop was closed meanwhile.
+                loop.call_soon_threadsafe(self._apply, renewed, until)
+
+        return Renewal(
+            self._url, self._ttl, lambda: list(self._leases.values()), self._arguments, apply
+        )
+
+    async def _turn(self, renewal: Renewal) -> None:
         while True:
-            try:
-                await self._renew_all()
-            except STORE_ERRORS:
-                await asyncio.sleep(_RETRY)
-                with suppress(*STORE_ERRORS):
-                    await self._renew.ready(self._redis)
+            renewal.turned()
+            await asyncio.sleep(self._ttl / RENEWALS)
+
+    def _apply(self, renewed: Sequence[tuple[Lease, bool]], until: float) -> None:
+        for lease, kept in renewed:
+            if lease.token not in self._leases:
+                if kept:  # It was released while it was renewed.
+                    task = asyncio.get_running_loop().create_task(self._give_back(lease))
+                    self._giving.add(task)
+                    task.add_done_callback(self._giving.discard)
+            elif kept:
+                lease.extend(until)
             else:
-                await asyncio.sleep(self._ttl / _RENEWALS)
+                del self._leases[lease.token]
+                lease.lose()
 
-    async def _renew_all(self) -> None:
-        leases = list(self._leases.values())
-        for start in range(0, len(leases), _AT_A_TIME):
-            some = leases[start : start + _AT_A_TIME]
-            until = time.monotonic() + self._ttl
-            for lease, kept in zip(some, await self._keep(some), strict=True):
-                if lease.token not in self._leases:
-                    await self._give_back(lease)  # It was released while it was renewed.
-                elif kept:
-                    lease.extend(until)
-                else:
-                    del self._leases[lease.token]
-                    lease.lose()
-
-    async def _keep(self, leases: Sequence[Lease]) -> list[Any]:
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for lease in leases:
-                key = self._key(lease)
-                head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
-                epoch = lease.epoch if lease.is_of_a_run else ""
-                arguments = [lease.token, self._milliseconds, epoch]
-                self._renew.queue(pipeline, (key, head), arguments)
-            return list(await pipeline.execute())
+    def _arguments(self, lease: Lease) -> tuple[tuple[str, ...], list[Any]]:
+        key = self._key(lease)
+        head = self._keys.run(RunId(lease.name)).head if lease.is_of_a_run else key
+        epoch = lease.epoch if lease.is_of_a_run else ""
+        return (key, head), [lease.token, self._milliseconds, epoch]
 
     # ----------------------------------------------------------------------- talking
 
@@ -269,7 +270,7 @@ class RedisLeases:
             try:
                 message = await channel.get_message(timeout=None)
             except STORE_ERRORS:
-                await asyncio.sleep(_RETRY)
+                await asyncio.sleep(RETRY)
                 continue
             if message is not None and message["type"] == "unsubscribe":
                 self._confirmed.set()

@@ -50,7 +50,7 @@ from adk_prism.server.limits.caller_limits import CallerLimits
 from adk_prism.server.limits.shared import SharedLimits
 from adk_prism.server.limits.shared_runs import SharedRunCount
 from adk_prism.server.operating.metrics.gauges import add_gauges
-from adk_prism.server.operating.metrics.loop_lag import measuring
+from adk_prism.server.operating.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.operating.metrics.measured_log import MeasuredLog
 from adk_prism.server.operating.operations import Operations
 from adk_prism.server.secrecy import secrets_of
@@ -73,6 +73,7 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     report, note = operations.report, operations.audit.note
+    apps.tool_threads = settings.tool_threads
     tickets, links = (
         _tickets(settings, lifecycle),
         ShareLinks(file_of(settings.log, Path(settings.data_dir))),
@@ -181,7 +182,9 @@ def _hold(context: Context, leases: Leases) -> None:
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
-    lifecycle.hold(lambda: measuring(metrics.loop_lag))
+    settings = context.settings
+    limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
+    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))
     viewers = (context.follower, context.films, context.sockets)
     lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
     add_gauges(metrics, context)

@@ -202,6 +202,15 @@ class Settings:
             "the same for calls of one tool, before what the tool itself says; repeatable",
         ),
     ] = ()
+    tool_threads: Annotated[
+        int,
+        Option(
+            count(0, 1024),
+            "threads for synchronous (def) tools, shared by the runs of a process; 0: they run on the"
+            " event loop, and stop every stream for as long. A tool of a run that is stopped keeps its"
+            " thread until it returns",
+        ),
+    ] = 32
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
     history_limit: Annotated[
         int,
@@ -401,13 +410,14 @@ class Settings:
     def limits(self, *, known: bool) -> CallerLimits:
         """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
         usual = USUAL if known else NONE
-        if self._has_shared_log:
+        if self.has_shared_log:
             usual = usual._replace(unwatched=0.0)  # who watches elsewhere is not known here
         given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
         return usual._replace(**{name: value for name, value in given.items() if value})
 
     @property
-    def _has_shared_log(self) -> bool:
+    def has_shared_log(self) -> bool:
+        """Whether other processes may write to the run log."""
         return self.log.partition(":")[0].lower() in SHARED_LOGS
 
     @property
@@ -496,7 +506,7 @@ class Settings:
             return (
                 f"An emulator at {self.files_emulator!r} is not on this machine, as it has to be."
             )
-        if self.limit_unwatched and self._has_shared_log:
+        if self.limit_unwatched and self.has_shared_log:
             return "--limit-unwatched cannot be kept with a shared run log: others may watch elsewhere."
         if self.keep_alive > LONGEST_KEEP_ALIVE:
             return f"Keep-alive {self.keep_alive:g}s is too long; at most {LONGEST_KEEP_ALIVE:g}s."

@@ -58,6 +58,8 @@ class Environments:
         self._loading: tuple[Values, Future[None]] | None = None
         """What the app that is being imported sets, and the end of its import."""
         self._told: set[str] = set()
+        self._on_loop: set[str] = set()
+        """Apps whose tools have no threads."""
 
     @contextmanager
     def loading(self, name: str, path: Path) -> Iterator[None]:
@@ -132,6 +134,27 @@ class Environments:
                 " servers of their own.",
             )
         )
+
+    def allows_threads(self, app: str) -> bool:
+        """Tell whether an app's tools may run beside other apps: not if those change its variables.
+
+        The operator is told once that they may not.
+        """
+        own = self._values.get(app, {})
+        if all(values == own for values in self._values.values()):
+            return True
+        if app not in self._on_loop:
+            self._on_loop.add(app)
+            self._report(
+                Diagnostic(
+                    kind="tools on the event loop",
+                    detail="Apps with different .env files are served: in a thread, a synchronous tool"
+                    " could read the variables of another app. Run them in servers of their own, or"
+                    " declare tool_threads with the app.",
+                    app=app,
+                )
+            )
+        return False
 
 
 class AppEnvironment(BasePlugin):

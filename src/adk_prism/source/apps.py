@@ -36,6 +36,7 @@ from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.served_folder import ServedFolder
 from adk_prism.source.services import Services
 from adk_prism.source.sessions import Sessions
+from adk_prism.source.tool_threads import declared_threads
 
 BUNDLED = Path(__file__).parent.parent / "apps"
 """The apps that come with the package; a folder to the loader, never imported from here."""
@@ -69,6 +70,8 @@ class Apps:
         self._agents: dict[str, list[Agent]] = {}
         self._graphs: dict[str, Graph] = {}
         self._closed: set[str] = set()
+        self.tool_threads = 0
+        """Threads for the synchronous tools of an app that does not say how many; 0: the event loop."""
 
     @classmethod
     def of_folder(
@@ -246,6 +249,14 @@ class Apps:
     def client_keys(self, name: str) -> frozenset[str] | None:
         """Return the state keys that the app lets clients write; None if it does not say."""
         return declared_keys(self.runner(name))
+
+    def threads_of(self, name: str) -> int:
+        """Return how many threads the app's synchronous tools share; 0: they run on the event loop."""
+        declared = declared_threads(self.runner(name))
+        if declared is not None:
+            return declared
+        is_safe = self._folder is None or self._folder.allows_threads(name)
+        return self.tool_threads if is_safe else 0
 
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""

@@ -61,7 +61,9 @@ def load_failure(error: BaseException) -> str:
 def _text(error: BaseException) -> str:
     try:
         return str(error).strip()
-    except Exception:  # An exception's own __str__ may raise anything; its class is still known.
+    except (
+        BaseException
+    ):  # An exception's own __str__ may raise anything; its class is still known.
         return ""
 
 

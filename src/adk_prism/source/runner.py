@@ -45,6 +45,7 @@ from adk_prism.source.answers import Answers
 from adk_prism.source.cached_prefix import after_prefix
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.confirmed_tools import confirmed_tools
+from adk_prism.source.containment import first_cause as first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
@@ -64,6 +65,7 @@ from adk_prism.source.request import read_content as read_content
 from adk_prism.source.sessions import new_state_event
 from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.tool_threads import thread_pool
 from adk_prism.source.tool_work import note_tool_threads
 from adk_prism.source.untrusted import restored_invocations
 from adk_prism.source.watched import serialised, watched
@@ -103,12 +105,14 @@ class RunnerSource:
         nodes: bool = False,
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
+        tool_threads: int = 0,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
         With `nodes`, whoever records the run also gets the starts and ends of its nodes, and the
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
-        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer.
+        a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
+        tools share so many `tool_threads`; 0: they are called on the event loop.
         """
         self._runner = runner
         self._request = request
@@ -117,6 +121,7 @@ class RunnerSource:
         self._nodes = nodes
         self._attempt = attempt
         self._doubts = doubts
+        self._tool_threads = tool_threads
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -216,6 +221,7 @@ class RunnerSource:
                 custom_metadata=dict(request.custom_metadata) or None,
                 telemetry=run_telemetry(),
                 get_session_config=self._short_session(),
+                tool_thread_pool_config=thread_pool(self._tool_threads),
             )
         except pydantic.ValidationError as error:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None
@@ -368,21 +374,6 @@ class StateUpdateSource:
         )
         stored = await self._runner.session_service.append_event(session, event)
         yield AgentEvent(self._serialiser.event(stored))
-
-
-def first_cause(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the exception to blame: the first leaf that is not a mere cancellation."""
-    leaves: list[BaseException] = []
-    waiting: list[BaseException] = [group]
-    while waiting:
-        error = waiting.pop()
-        if isinstance(error, BaseExceptionGroup):
-            waiting.extend(reversed(error.exceptions))
-        else:
-            leaves.append(error)
-    return next(
-        (leaf for leaf in leaves if not isinstance(leaf, asyncio.CancelledError)), leaves[0]
-    )
 
 
 def _redacted(continues: Continues | None) -> Continues | None:

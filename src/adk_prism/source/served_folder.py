@@ -19,6 +19,7 @@ from adk_prism.source.app_folder import AppFolder, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
 from adk_prism.source.denial import DenialPlugin
 from adk_prism.source.services import Services
+from adk_prism.source.tool_threads import threads_of_module
 
 
 class ServedFolder:
@@ -46,6 +47,7 @@ class ServedFolder:
         declared = [] if is_declared(app.plugins) else module_declaration(name)
         plugins = [
             *app.plugins,
+            *threads_of_module(name),
             *declared,
             DenialPlugin(),
             AppEnvironment(name, self._environments),
@@ -73,6 +75,10 @@ class ServedFolder:
         """Report the variables that the `.env` files of several apps set differently."""
         apps = [each for each in self.apps.scan() if not each.problem]
         self._environments.compare_files((each.name, each.path) for each in apps if each.path)
+
+    def allows_threads(self, name: str) -> bool:
+        """Tell whether an app's tools may run beside other apps."""
+        return self._environments.allows_threads(name)
 
     def _as_app(self, name: str) -> App:
         loaded = self._loader.load_agent(self.apps.module_of(name))

@@ -37,13 +37,11 @@ class Work:
     def note(self, future: Future[Any], tool: str) -> None:
         """Note a thread until it is done."""
         self._threads[future] = tool
-        _THREADS.add(future)
         future.add_done_callback(self._forget)
 
     def _forget(self, future: Future[Any]) -> None:
-        # In the thread itself: each of these is one step for Python.
+        # In the thread itself: for Python this is one step.
         self._threads.pop(future, None)
-        _THREADS.discard(future)
 
     @property
     def tools(self) -> list[str]:
@@ -67,14 +65,6 @@ WORK: ContextVar[Work | None] = ContextVar("adk_prism_work", default=None)
 
 _TOOL: ContextVar[str] = ContextVar("adk_prism_tool", default="")
 """The tool that is at work here."""
-
-_THREADS: set[Future[Any]] = set()
-"""Of all runs of the process."""
-
-
-def has_threads() -> bool:
-    """Tell whether a thread of any tool is at work in this process."""
-    return bool(_THREADS)
 
 
 class NotingExecutor(ThreadPoolExecutor):

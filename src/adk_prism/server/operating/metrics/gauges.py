@@ -18,6 +18,11 @@ def add_gauges(metrics: Metrics, context: Context) -> None:
     runs, follower, calls = context.runs, context.follower, context.operations.calls
     ask = metrics.ask
     ask("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
+    ask(
+        "runs_abandoned",
+        "Runs that ended while their code, which ignores its cancellation, still runs.",
+        lambda: {(): float(runs.abandoned)},
+    )
     ask("viewers", "Streams of runs that go on.", lambda: _single(follower.viewers()), "protocol")
     ask(
         "viewer_lag_entries",

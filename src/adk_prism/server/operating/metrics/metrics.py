@@ -73,6 +73,10 @@ class Metrics:
         self.appends = histogram("log_append_seconds", "Until the log took an entry.", APPENDS)
         self.commits = histogram("log_commit_seconds", "Until the log had made sure.", APPENDS)
         self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
+        self.loop_blocked = counter(
+            "event_loop_blocked_total",
+            "How often the loop stood still for longer than half a lease.",
+        )
         self.diagnostics = counter("diagnostics_total", "What the operator was told of.", "kind")
 
     def _counter(self, name: str, help: str, *labels: str) -> Counter:

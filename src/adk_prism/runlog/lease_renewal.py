@@ -1,0 +1,112 @@
+"""Keeps the leases of a process, from a thread with a connection of its own.
+
+A synchronous function of an agent can hold the event loop for longer than a lease lasts, and its process is
+not dead: so leases are not renewed on the loop. They are renewed for as long as somebody holds them (a run's
+lease is given back by the task that records it, whatever ends that task), the process lives, and its loop has
+turned within `LONGEST_BLOCK`: what blocks a loop for longer never ends, and another process is to go on.
+
+One round trip for many leases, three times in the life of a lease. While Redis is away nothing is sure, and
+nothing is lost: nobody else can take anything either.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from adk_prism.runlog.leases import Lease
+from adk_prism.runlog.redis_client import STORE_ERRORS, asking_in_thread
+from adk_prism.runlog.redis_scripts import RENEW
+
+RENEWALS = 3
+"""In the life of a lease: two may fail."""
+
+RETRY = 0.2
+"""Seconds until a renewal or a connection that failed is tried again."""
+
+AT_A_TIME = 500
+"""Leases in one round trip."""
+
+LONGEST_BLOCK = 600.0
+"""Seconds for which an event loop may stand still and its process keeps its leases: longer than a synchronous
+tool takes that somebody waits for, and short enough to be found before an operator has to ask."""
+
+Arguments = Callable[[Lease], tuple[tuple[str, ...], list[Any]]]
+"""Returns the keys and the arguments with which the script keeps a lease."""
+Apply = Callable[[Sequence[tuple[Lease, bool]], float], None]
+"""Is told, in the thread, which leases were kept, and until when."""
+
+
+class Renewal:
+    """Renews leases until it is stopped."""
+
+    def __init__(
+        self,
+        url: str,
+        ttl: float,
+        held: Callable[[], Sequence[Lease]],
+        arguments: Arguments,
+        apply: Apply,
+    ) -> None:
+        self._redis = asking_in_thread(url, answer=ttl)
+        self._ttl = ttl
+        self._held = held
+        self._arguments = arguments
+        self._apply = apply
+        self._digest = ""
+        self._turned = time.monotonic()
+        self._stopped = threading.Event()
+        # A daemon: a Redis that does not answer must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name="adk-prism leases", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def turned(self) -> None:
+        """Note that the event loop turns."""
+        self._turned = time.monotonic()
+
+    def stop(self) -> None:
+        """End, and wait until nothing more is renewed. Blocks for at most the answer of Redis."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(self._ttl)
+        with suppress(*STORE_ERRORS):
+            self._redis.close()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self.renew()
+            except STORE_ERRORS:
+                self._digest = ""  # A Redis that was restarted has forgotten the script.
+                self._stopped.wait(RETRY)
+            else:
+                self._stopped.wait(self._ttl / RENEWALS)
+
+    def renew(self) -> None:
+        """Renew every lease once. Raise what Redis raises."""
+        if time.monotonic() - self._turned > LONGEST_BLOCK:
+            return
+        leases = list(self._held())
+        for start in range(0, len(leases), AT_A_TIME):
+            some = leases[start : start + AT_A_TIME]
+            until = time.monotonic() + self._ttl
+            kept = [bool(each) for each in self._keep(some)]
+            if not self._stopped.is_set():
+                self._apply(list(zip(some, kept, strict=True)), until)
+
+    def _keep(self, leases: Sequence[Lease]) -> list[Any]:
+        if not self._digest:
+            self._digest = str(self._redis.script_load(RENEW))
+        with self._redis.pipeline(transaction=False) as pipeline:
+            for lease in leases:
+                keys, arguments = self._arguments(lease)
+                # By name: redis-py's pipelines of clusters have no method for it.
+                queue: Any = pipeline.execute_command
+                queue("EVALSHA", self._digest, len(keys), *keys, *arguments)
+            return list(pipeline.execute())
