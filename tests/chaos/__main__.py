@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.chaos.replicas import Replicas
-from tests.chaos.storm import FAULTS, Report, Storm
+from tests.chaos.storm import AGENTS, ALIKE, FAULTS, HOSTILE, Report, Storm
 
 
 def main() -> int:
@@ -26,6 +27,7 @@ def main() -> int:
     parser.add_argument("--viewers", type=int, default=6)
     parser.add_argument("--outage", type=float, default=5.0, help="longest, of a store")
     parser.add_argument("--lease", type=float, default=2.0)
+    parser.add_argument("--hostile", action="store_true", help="beside runs that misbehave")
     parser.add_argument("--on-postgres", action="store_true", help="sessions in PostgreSQL")
     parser.add_argument(
         "--minutes", type=float, default=20.0, help="after which nothing new begins"
@@ -36,28 +38,36 @@ def main() -> int:
     print(f"seed {args.seed}, {args.replicas} replicas, lease {args.lease:g} s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         replicas = Replicas(
-            Path(folder), lease=args.lease, postgres=args.on_postgres or bool(args.postgres)
+            Path(folder),
+            lease=args.lease,
+            postgres=args.on_postgres or bool(args.postgres),
+            agents=AGENTS if args.hostile else None,
+            words=ALIKE,
         )
         try:
             replicas.start(args.replicas)
+            until = time.monotonic() + 60 * args.minutes
             storm = Storm(replicas, args.lease, args.seed, args.viewers, outage=args.outage)
-            reports = asyncio.run(_play(storm, faults, time.monotonic() + 60 * args.minutes))
+            reports = asyncio.run(_play(storm, faults, until, args.hostile))
         finally:
             replicas.close()
     return _sum_up(reports, len(faults))
 
 
-async def _play(storm: Storm, faults: list[str], until: float) -> list[Report]:
+async def _play(storm: Storm, faults: list[str], until: float, is_hostile: bool) -> list[Report]:
     reports = []
+    beside = itertools.cycle(HOSTILE)
     for fault in faults:
         if time.monotonic() > until:
             break
-        report = await storm.play(fault)
+        hostile = {"app": "hostile", "hostile": next(beside)} if is_hostile else {}
+        report = await storm.play(fault, **hostile)
         reports.append(report)
         wrong = "; ".join(report.wrong) or "ok"
         print(
             f"{fault:6} {report.outcome:9} takeovers {report.takeovers} after {report.waited:4.1f} s, "
-            f"entries {report.entries:4}, reconnections {report.reconnections:3}: {wrong}",
+            f"entries {report.entries:4}, reconnections {report.reconnections:3}, "
+            f"{report.hostile or 'alone'}: {wrong}",
             flush=True,
         )
     return reports

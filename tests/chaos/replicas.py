@@ -21,6 +21,7 @@ from tests.redis_server import RedisServer
 
 _READY = re.compile(r"adk-prism on (http://\S+) ")
 _HIDDEN = re.compile(r"ADK_PRISM_|GOOGLE_|GEMINI_|.*_API_KEY$")
+_ENDS = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT}
 _CLOCK = Path(__file__).parent / "clock"
 
 
@@ -36,6 +37,8 @@ class Replica:
     ready: threading.Event = field(default_factory=threading.Event)
     said: threading.Condition = field(default_factory=threading.Condition)
     reader: threading.Thread | None = None
+    is_ended: bool = False
+    """Whether it was told to end."""
 
     def read(self) -> None:
         """Read what it says, until it ends."""
@@ -60,6 +63,7 @@ class Replica:
             )
 
     def signal(self, name: signal.Signals) -> None:
+        self.is_ended |= name in _ENDS
         self.process.send_signal(name)
 
 
@@ -149,6 +153,10 @@ class Replicas:
     def alive(self) -> list[Replica]:
         """Return those that run."""
         return [each for each in self.all if each.url and each.process.poll() is None]
+
+    def lost(self) -> list[int]:
+        """Return the processes that nobody told to end, and that have ended."""
+        return [e.process.pid for e in self.all if not e.is_ended and e.process.poll() is not None]
 
     def close(self) -> None:
         """End everything."""

@@ -8,8 +8,9 @@ import random
 import signal
 import time
 import uuid
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,10 +18,26 @@ from tests.chaos.history import PROTOCOLS, History, anomalies, log_anomalies, re
 from tests.chaos.replicas import Replica, Replicas
 from tests.patience import PATIENCE
 
+LONG = "long 200"
 SLACK = 3.0
 """Seconds that a takeover may be late on a machine that has nothing else to do."""
 
 ERRORS = (httpx.TransportError, httpx.StreamError)
+
+AGENTS = Path(__file__).parent / "agents"
+HOSTILE = {
+    "block": {"finished"},
+    "leave": {"failed"},
+    "leave_later": {"failed"},
+    "panic": {"failed"},
+    "interrupt": {"failed"},
+    "cancelled": {"failed"},
+    "leak": {"finished"},
+    "hang": {"cancelled"},
+}
+"""What the app *hostile* does when asked, and how the run then ends where nothing else happens to it."""
+ALIKE = ("--errors", "reference")
+"""Words that make replicas answer alike: the full text of an error is known to its own process only."""
 
 
 @dataclass
@@ -35,7 +52,18 @@ class Report:
     """Seconds between the fault and the takeover."""
     entries: int = 0
     reconnections: int = 0
+    hostile: str = ""
+    """What a second run of the same owner did, and its outcome."""
     wrong: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Watched:
+    """A run and those who look at it."""
+
+    run: str
+    histories: list[History]
+    watching: list[asyncio.Task[None]]
 
 
 class Storm:
@@ -59,34 +87,57 @@ class Storm:
         self._outage = outage
         self._slack = slack
 
-    async def play(self, fault: str, owner: Replica | None = None) -> Report:
-        """Start a run, watch it, let the fault happen to its owner, and check everything."""
-        report = Report(fault)
+    async def play(
+        self, fault: str, owner: Replica | None = None, *, app: str = "tour", hostile: str = ""
+    ) -> Report:
+        """Start a run, watch it, let the fault happen to its owner, and check everything.
+
+        With `hostile`, the owner has a second run that misbehaves in that way.
+        """
+        report = Report(fault, hostile=hostile)
         owner = owner or self._random.choice(self._replicas.alive())
         async with httpx.AsyncClient(timeout=PATIENCE) as http:
-            report.run = await self._begin(http, owner)
-            histories = [
-                History(f"viewer {n + 1}", protocol=PROTOCOLS[n % len(PROTOCOLS)])
-                for n in range(self._viewers)
+            watched = [
+                await self._begin(http, owner, app, said) for said in (LONG, hostile) if said
             ]
-            watching = [asyncio.create_task(self._watch(h, report.run)) for h in histories]
+            report.run = watched[0].run
             await asyncio.sleep(self._random.uniform(0.05, 1.5))
             broke = time.time()
-            done = asyncio.gather(*watching)
+            done = asyncio.gather(*(task for each in watched for task in each.watching))
             await _FAULTS[fault](self, owner, done)
+            if hostile == "hang":
+                await self._stop(http, watched[-1])
             try:
                 await asyncio.wait_for(done, PATIENCE)
             except TimeoutError:
                 report.wrong.append("a viewer was left waiting")
-            await self._check(http, report, histories, broke)
+            await self._check(http, report, watched[0], broke)
+            if hostile:
+                await self._check_hostile(http, report, watched[-1])
+        report.wrong += [f"process {pid} died" for pid in self._replicas.lost()]
         return report
 
-    async def _begin(self, http: httpx.AsyncClient, owner: Replica) -> str:
-        message = {"role": "user", "parts": [{"type": "text", "text": "long 200"}]}
+    async def _begin(self, http: httpx.AsyncClient, owner: Replica, app: str, said: str) -> Watched:
+        message = {"role": "user", "parts": [{"type": "text", "text": said}]}
         body = {"id": f"chat-{uuid.uuid4()}", "messages": [message]}
-        async with http.stream("POST", f"{owner.url}/api/chat/tour", json=body) as answer:
+        async with http.stream("POST", f"{owner.url}/api/chat/{app}", json=body) as answer:
             assert answer.status_code == 200, await answer.aread()
-            return answer.headers["x-prism-run"]
+            run = answer.headers["x-prism-run"]
+        histories = [
+            History(f"viewer {n + 1}", protocol=PROTOCOLS[n % len(PROTOCOLS)])
+            for n in range(self._viewers)
+        ]
+        return Watched(
+            run, histories, [asyncio.create_task(self._watch(h, run)) for h in histories]
+        )
+
+    async def _stop(self, http: httpx.AsyncClient, watched: Watched) -> None:
+        """Ask for the end of a run until it has one; who owns it may just have died."""
+        while not all(task.done() for task in watched.watching):
+            replica = self._random.choice(self._replicas.alive())
+            with suppress(*ERRORS):
+                await http.post(f"{replica.url}/api/runs/{watched.run}/cancel")
+            await asyncio.wait(watched.watching, timeout=1)
 
     async def _watch(self, history: History, run: str) -> None:
         """Read to the end, at whichever replica answers; cut now and then, as networks do."""
@@ -122,25 +173,41 @@ class Storm:
             history.has_ended = True
 
     async def _check(
-        self, http: httpx.AsyncClient, report: Report, histories: Sequence[History], broke: float
+        self, http: httpx.AsyncClient, report: Report, watched: Watched, broke: float
     ) -> None:
-        entries = await self._recording(http, report.run)
-        kinds = [entry["type"] for entry in entries]
-        report.wrong += log_anomalies([entry["cursor"] for entry in entries], kinds)
+        entries = await self._check_log(http, report, watched)
         report.entries = len(entries)
         report.outcome = entries[-1].get("outcome", "none")
-        taken = [
-            e["time"] for e, kind in zip(entries, kinds, strict=True) if kind == "RunTakenOver"
-        ]
+        taken = [entry["time"] for entry in entries if entry["type"] == "RunTakenOver"]
         report.takeovers = len(taken)
         report.waited = min((when - broke for when in taken if when > broke), default=0.0)
-        url = f"{self._replicas.alive()[0].url}/api/runs/{report.run}/stream?as="
-        references = {name: read_frames((await http.get(url + name)).content) for name in PROTOCOLS}
-        for history in histories:
-            report.wrong += anomalies(history, references[history.protocol])
-            report.reconnections += history.connections - 1
         if report.fault in ("kill", "pause") and report.waited > self._lease + 1 + self._slack:
             report.wrong.append(f"the takeover took {report.waited:.1f} s")
+
+    async def _check_log(
+        self, http: httpx.AsyncClient, report: Report, watched: Watched
+    ) -> list[dict[str, Any]]:
+        """Compare what viewers saw with the log; return its entries."""
+        entries = await self._recording(http, watched.run)
+        kinds = [entry["type"] for entry in entries]
+        report.wrong += log_anomalies([entry["cursor"] for entry in entries], kinds)
+        url = f"{self._replicas.alive()[0].url}/api/runs/{watched.run}/stream?as="
+        references = {name: read_frames((await http.get(url + name)).content) for name in PROTOCOLS}
+        for history in watched.histories:
+            report.wrong += anomalies(history, references[history.protocol])
+            report.reconnections += history.connections - 1
+        return entries
+
+    async def _check_hostile(
+        self, http: httpx.AsyncClient, report: Report, watched: Watched
+    ) -> None:
+        entries = await self._check_log(http, report, watched)
+        outcome = entries[-1].get("outcome", "none")
+        # Whoever goes on with a call that was begun may find that it cannot be repeated.
+        allowed = HOSTILE[report.hostile] | (set() if report.fault == "none" else {"failed"})
+        if outcome not in allowed:
+            report.wrong.append(f"{report.hostile} ended as {outcome}")
+        report.hostile = f"{report.hostile} {outcome}"
 
     async def _recording(self, http: httpx.AsyncClient, run: str) -> list[dict[str, Any]]:
         replica = self._replicas.alive()[0]

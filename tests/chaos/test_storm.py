@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from tests.chaos.history import History, anomalies, log_anomalies
 from tests.chaos.replicas import Replica, Replicas
-from tests.chaos.storm import Storm
+from tests.chaos.storm import AGENTS, ALIKE, HOSTILE, Storm
 from tests.patience import PATIENCE
 
 SEED = 8
@@ -95,3 +95,28 @@ def test_every_viewer_sees_the_whole_run(replicas: Replicas, slow: Replica, faul
     assert not report.wrong, f"seed {SEED}: {report}"
     assert report.outcome == "finished" or (fault.may_fail and report.outcome == "failed")
     assert report.takeovers >= fault.is_taken_over
+
+
+@pytest.fixture(scope="module")
+def hostile_replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+    folder = tmp_path_factory.mktemp("hostile")
+    made = Replicas(folder, lease=LEASE, postgres=True, agents=AGENTS, delay="0.05", words=ALIKE)
+    try:
+        made.start(2)
+        yield made
+    finally:
+        made.close()
+
+
+MIXED = [("none", hostile) for hostile in HOSTILE] + [("kill", "leave"), ("kill", "block")]
+
+
+@pytest.mark.parametrize(("fault", "hostile"), MIXED, ids=lambda value: value)
+def test_a_run_beside_one_that_misbehaves(
+    hostile_replicas: Replicas, fault: str, hostile: str
+) -> None:
+    """Both end truly, each viewer sees the whole of its run, and no process dies of it."""
+    storm = Storm(hostile_replicas, LEASE, SEED, viewers=3, slack=PATIENCE)
+    report = asyncio.run(storm.play(fault, app="hostile", hostile=hostile))
+    assert not report.wrong, f"seed {SEED}: {report}"
+    assert report.outcome == "finished"
