@@ -124,8 +124,9 @@ async def test_a_database_that_goes_away(redis: RedisServer, tmp_path: Path) -> 
             assert last.code == "no-sessions"
             for path in ("/ready", "/apps/app/users/user/sessions/chat"):
                 async with asyncio.timeout(PATIENCE):
-                    # What `/ready` found is its answer for a while.
-                    while (answer := await stage.client.get(path)).status_code == 200:
+                    while (  # noqa: ASYNC110 - what `/ready` found is its answer for a while
+                        answer := await stage.client.get(path)
+                    ).status_code == 200:
                         await asyncio.sleep(0.05)
                 assert answer.status_code == 503
                 assert answer.json()["title"] == "Session store unavailable"
