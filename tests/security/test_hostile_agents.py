@@ -67,6 +67,8 @@ class Served:
         return str(run)
 
     def outcome(self, run: str) -> tuple[str, str]:
+        """Return how a run ended, once its stream is over."""
+        httpx.get(f"{self.url}/api/runs/{run}/stream", timeout=PATIENCE)
         lines = httpx.get(f"{self.url}/api/runs/{run}/recording", timeout=PATIENCE).text
         ends = [json.loads(line) for line in lines.splitlines() if '"outcome"' in line]
         assert len(ends) == 1, lines
