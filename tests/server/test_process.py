@@ -160,6 +160,15 @@ def test_sigterm_ends_it_quietly(tmp_path: Path) -> None:
 SIGNALS = [signal.SIGTERM, signal.SIGHUP]
 
 
+@pytest.fixture
+def hangup() -> Iterator[None]:
+    """Let children hear SIGHUP, also where these tests run under `nohup`, which they would inherit."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangup")
 @pytest.mark.parametrize("name", SIGNALS)
 def test_a_run_may_end_while_the_server_drains(tmp_path: Path, name: signal.Signals) -> None:
     """Health says so at once and new runs are refused; the stream continues to the end of its run. What a
