@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -438,12 +438,21 @@ async def _returns() -> int:
     return 1
 
 
+UNAWAITED: list[Coroutine[Any, Any, int]] = []
+"""What tools returned and nobody may have awaited. It is closed, or Python warns during another test."""
+
+
+def _coroutine() -> Coroutine[Any, Any, int]:
+    UNAWAITED.append(_returns())
+    return UNAWAITED[-1]
+
+
 RETURNED: dict[str, Do] = {
     "None": lambda: None,
     "object": _Thing,
     "huge": lambda: {"text": "x" * 3_000_000},
     "generator": _generates,
-    "coroutine": _returns,
+    "coroutine": _coroutine,
     "bytes": lambda: b"\x00\xff",
     "set": lambda: {1, 2},
     "class": lambda: _Thing,

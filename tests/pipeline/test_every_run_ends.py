@@ -18,6 +18,7 @@ from tests.pipeline.hostile import (
     RELEASED,
     RETURNED,
     TOLERATED,
+    UNAWAITED,
     Do,
     Hostile,
     async_tool,
@@ -59,6 +60,8 @@ async def _released() -> AsyncIterator[None]:
     RELEASED.clear()
     yield
     RELEASED.set()
+    while UNAWAITED:
+        UNAWAITED.pop().close()
 
 
 async def _end(stage: Stage, run: str) -> RunEnded:

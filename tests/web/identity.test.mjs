@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, checkAccess, close, launch, open, say, settled } from './browser.mjs';
+import { afterTest, ask, checkAccess, close, launch, open, say, settled, until } from './browser.mjs';
 
 const ASKING = process.env.PRISM_ASKING_URL;
 const TOKENS = process.env.PRISM_TOKENS;
@@ -26,6 +26,9 @@ async function signIn(on, token) {
   await dialog(on).getByLabel('Token').fill(token);
   await dialog(on).getByRole('button', { name: 'Sign in' }).click();
 }
+
+/** Whether the server lets a token in; it reads its file again within a second. */
+const isKnown = async (token) => (await fetch(`${ASKING}/api/me`, { headers: { authorization: `Bearer ${token}` } })).ok;
 
 /** What a browser has kept of a token. */
 const kept = (on = page) => on.evaluate(() => [sessionStorage, localStorage].map((store) => Object.keys(store).filter((key) => key.startsWith('prism:token')).length));
@@ -86,7 +89,7 @@ test('a token that ends in mid-conversation is asked for again, and nothing type
   const known = await readFile(TOKENS, 'utf-8');
   await writeFile(TOKENS, JSON.stringify({ 'new-token-of-ann': 'ann' }));
   try {
-    while ((await fetch(`${ASKING}/api/me`, { headers: { authorization: 'Bearer token-of-ann' } })).status !== 401); // within a second
+    await until(async () => !(await isKnown('token-of-ann')), 'the file is not read again');
     await say(page, 'half a thought');
     await dialog().getByText('no longer knows you as ann').waitFor();
     await checkAccess(page);
@@ -97,6 +100,7 @@ test('a token that ends in mid-conversation is asked for again, and nothing type
     assert.equal(await page.locator('.message').count(), 4);
   } finally {
     await writeFile(TOKENS, JSON.stringify({ ...JSON.parse(known), 'new-token-of-ann': 'ann' }));
+    await until(() => isKnown('token-of-bob'), 'the file is not read again');
   }
 });
 
