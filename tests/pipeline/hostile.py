@@ -386,13 +386,19 @@ RELEASED = threading.Event()
 """Set when a test is over: even the worst agent lets its loop be closed then."""
 
 
+BEGUN = threading.Event()
+"""Set by code that does not end by itself, once it runs."""
+
+
 async def swallows() -> None:
+    BEGUN.set()
     while not RELEASED.is_set():
         with suppress(BaseException):
             await asyncio.sleep(0.02)
 
 
 async def hangs() -> None:
+    BEGUN.set()
     await asyncio.Event().wait()
 
 

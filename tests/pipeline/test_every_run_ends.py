@@ -12,6 +12,7 @@ from msgspec import structs
 from tests.live.stage import event_of, live, runner_of, scripted_agent
 from tests.patience import PATIENCE
 from tests.pipeline.hostile import (
+    BEGUN,
     HOOKS,
     PLACES,
     RAISED,
@@ -58,6 +59,7 @@ Place = Callable[[Do], BaseNode]
 @pytest.fixture(autouse=True)
 async def _released() -> AsyncIterator[None]:
     RELEASED.clear()
+    BEGUN.clear()
     yield
     RELEASED.set()
     while UNAWAITED:
@@ -174,6 +176,7 @@ async def test_a_session_is_free_after_an_abandoned_run() -> None:
 
     async def ignores() -> dict[str, bool]:
         """Ignore."""
+        BEGUN.set()
         while not go_on.is_set():
             try:
                 await go_on.wait()
@@ -206,7 +209,7 @@ async def _begun(stage: Stage) -> str:
             stage.runner, structs.replace(source, run=run), report=stage.reports.append, nodes=True
         ),
     )
-    await asyncio.sleep(0.2)  # Until the code has begun; one that has not is stopped as well.
+    assert await asyncio.to_thread(BEGUN.wait, PATIENCE), "the code has not begun"
     return run
 
 
