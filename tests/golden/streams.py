@@ -2,7 +2,7 @@
 
 One frame a line: its position, its event name where the protocol has such, its payload. In the folders
 `…-message` a message that spans several runs is one stream, as a client gets it that comes back to its
-chat, without the positions.
+chat, without the positions. Media stands as its length and SHA-256: nobody reads base64.
 
 Dialects 5 and 7 of the AI SDK are nearly dialect 6. Of them only streams are kept that are not what
 dialect 6 makes one expect, so that the folder shows what differs.
@@ -11,6 +11,7 @@ dialect 6 makes one expect, so that the folder shows what differs.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,6 +55,19 @@ LIKE_6: dict[str, Callable[[str], str]] = {
 """Of each other dialect: what a stream of dialect 6 is in it, if nothing special happens."""
 
 
+_MEDIA = re.compile(r"[A-Za-z0-9+/_-]{256,}={0,2}")
+
+
+def readable(text: str) -> str:
+    """Return a stream with its media by hash."""
+
+    def named(found: re.Match[str]) -> str:
+        digest = hashlib.sha256(found[0].encode()).hexdigest()
+        return f"<{len(found[0])} characters of base64, sha256 {digest}>"
+
+    return _MEDIA.sub(named, text)
+
+
 def golden_file(folder: str, name: str) -> Path:
     return HERE / folder / f"{name}.txt"
 
@@ -71,8 +85,9 @@ def golden_text(folder: str, name: str) -> str:
     """Return what the golden file has to hold."""
     if folder in MESSAGES:
         frames = message_of(name, MESSAGES[folder])
-        return "".join(f"{_line(ai_sdk_payload(frame))}\n" for frame in frames)
-    return "".join(f"{place} {_line(payload)}\n" for place, payload in placed(folder, name))
+        return readable("".join(f"{_line(ai_sdk_payload(frame))}\n" for frame in frames))
+    lines = (f"{place} {_line(payload)}\n" for place, payload in placed(folder, name))
+    return readable("".join(lines))
 
 
 def placed(folder: str, name: str) -> Iterator[tuple[str, Payload]]:

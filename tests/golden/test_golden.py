@@ -11,6 +11,7 @@ from tests.golden.streams import (
     expected,
     golden_file,
     golden_text,
+    readable,
 )
 from tests.recordings.library import RECORDINGS, load
 
@@ -47,7 +48,7 @@ def test_a_stream_is_the_same_however_it_is_cut(name: str) -> None:
     decoder = SseDecoder()
     body = b"".join(replay(load(name), PROTOCOLS["ai-sdk-6"]))
     events = [event for byte in body for event in decoder.feed(bytes([byte]))]
-    lines = [f"{event.id} {event.data}" for event in events]
+    lines = [readable(f"{event.id} {event.data}") for event in events]
     golden = golden_file("ai-sdk-6", name).read_bytes().decode().removesuffix("\n").split("\n")
     if body.isascii():
         assert lines == golden
