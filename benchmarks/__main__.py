@@ -24,6 +24,7 @@ NAMES = (
     "library",
     "growth",
     "stream_over_http",
+    "smoothness",
     "identity",
     "flood",
     "long_runs",
