@@ -1,16 +1,19 @@
-"""What every test may ask for: the real Node, with the npm packages that the tests run against.
+"""What every test may ask for: the real Node, with the npm packages that the tests run against, and a real
+Redis.
 
-Both are installed by `make test`. Where one is missing the fixture fails: a test that quietly does
+All are installed by `make test`. Where one is missing the fixture fails: a test that quietly does
 not run proves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.redis_server import RedisServer
 
 NODE_FOLDER = Path(__file__).parent / "node"
 
@@ -35,3 +38,13 @@ def node() -> Node:
     if not (NODE_FOLDER / "node_modules").is_dir():
         pytest.fail(f"{NODE_FOLDER} has no node_modules: run the tests through `make test`")
     return Node(binary=binary, folder=NODE_FOLDER)
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """Return a Redis of the test's own, which it may stop and start again."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    yield server
+    server.kill()

@@ -10,25 +10,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
-import pytest
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
 _READY = re.compile(r"adk-prism on (http://\S+) ")
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    folder = tmp_path / "redis"
-    folder.mkdir()
-    server = RedisServer(folder)
-    yield server
-    server.kill()
 
 
 def children(process: int) -> list[int]:

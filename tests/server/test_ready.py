@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -21,15 +20,6 @@ from adk_prism.server.routes import ready
 
 PERIOD = 10.0
 """Seconds between two of Kubernetes' probes, if nobody says otherwise."""
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    folder = tmp_path / "redis"
-    folder.mkdir()
-    server = RedisServer(folder)
-    yield server
-    server.kill()
 
 
 def status(url: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,15 +21,6 @@ from adk_prism.runlog import redis_counts
 from adk_prism.runlog.counts import Allowed, Member, Verdict
 from adk_prism.runlog.redis_counts import RedisCounts
 from adk_prism.server.limits.shared import ALONE, BOUND
-
-
-@pytest.fixture
-def redis(tmp_path: Path) -> Iterator[RedisServer]:
-    folder = tmp_path / "redis"
-    folder.mkdir()
-    server = RedisServer(folder)
-    yield server
-    server.kill()
 
 
 @pytest.fixture(params=["alone", "cluster"])
