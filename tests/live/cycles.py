@@ -24,7 +24,7 @@ WARM = 40
 
 
 async def vanish(server: Served, number: int) -> None:
-    """Talk, half of the time until a person is asked, and vanish; then forget the session."""
+    """LiveConnection, half of the time until a person is asked, and vanish; then forget the session."""
     session = f"s{number}"
     async with server.live(f"session={session}") as client:
         if number % 2:

@@ -52,7 +52,7 @@ async def server(gemini: LoopbackLive, family: Family) -> AsyncIterator[Served]:
 async def test_a_whole_conversation(
     server: Served, gemini: LoopbackLive, judge: Judge, family: Family
 ) -> None:
-    """Talk, be heard, approve one call and deny another, interrupt, lose the model, go on."""
+    """LiveConnection, be heard, approve one call and deny another, interrupt, lose the model, go on."""
     async with server.live("session=s1&audio=binary") as client:
         await client.say("hello")
         finish = await client.until_chunk("finish")

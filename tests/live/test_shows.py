@@ -23,7 +23,7 @@ from tests.live.stage import runner_of, scripted_agent
 from tests.live.turns import chunks, streams
 from tests.patience import PATIENCE
 
-from adk_prism.models.sound import tone
+from adk_prism.models.pcm import tone
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry
@@ -128,7 +128,7 @@ async def begin_to_listen(client: Client) -> str:
     return str(seen)
 
 
-async def go_on(client: Client) -> None:
+async def finish(client: Client) -> None:
     """Hear more of the same, and end it."""
     await client.until_chunk("text-delta", 3)
     await client.send("interrupt")
@@ -152,7 +152,7 @@ async def test_all_of_it(
                 await step(client)
             seen = await begin_to_listen(client)
         async with server.live(f"session=s1&audio=binary&after={seen}") as back:
-            await go_on(back)
+            await finish(back)
         run = client.frames[0]["run"]
         assert back.frames[0] == {"type": "session", "run": run, "session": "s1", "after": seen}
         recording = await fetch(server, f"/api/runs/{run}/recording")

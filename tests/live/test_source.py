@@ -27,7 +27,7 @@ from adk_prism.runlog.entry import (
     RunEnded,
     SpeakerInterrupted,
 )
-from adk_prism.source.live.desk import Result, Verdict
+from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
 from adk_prism.testing.laws import check_laws
 
 
@@ -73,9 +73,9 @@ async def test_approve_one_and_deny_the_other() -> None:
     async with stage() as run:
         await run.say("pay twice")
         await run.until(is_asked, 2)
-        run.source.decide("approval-c2", Verdict(False, "too much"))
+        run.source.decide("approval-c2", ApprovalDecision(False, "too much"))
         await run.until(is_answer)
-        run.source.decide("approval-c1", Verdict(True))
+        run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         told = answers(await run.events())
         assert told["c1"] == {"paid": 1}
@@ -96,7 +96,7 @@ async def test_the_voice_goes_on_while_a_person_is_asked() -> None:
         await run.say("hello")
         await run.until_done()
         assert not any(is_answer(entry.record) for entry in await run.entries())
-        run.source.decide("approval-c1", Verdict(True))
+        run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until(is_answer)
 
 
@@ -106,7 +106,7 @@ async def test_a_tool_is_declared_as_it_is() -> None:
         await run.say("pay")
         await run.until(is_asked)
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
-        run.source.decide("approval-c1", Verdict(True))
+        run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
 
@@ -115,15 +115,15 @@ async def test_the_first_answer_counts() -> None:
     """A second answer is refused, and so is one to a question that nobody asked."""
     async with stage() as run:
         with pytest.raises(NotFound):
-            run.source.decide("approval-c1", Verdict(True))
+            run.source.decide("approval-c1", ApprovalDecision(True))
         await run.say("pay")
         await run.until(is_asked)
-        run.source.decide("approval-c1", Verdict(False))
+        run.source.decide("approval-c1", ApprovalDecision(False))
         with pytest.raises(Conflict):
-            run.source.decide("approval-c1", Verdict(True))
+            run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         with pytest.raises(Conflict):
-            run.source.decide("approval-c1", Verdict(True))
+            run.source.decide("approval-c1", ApprovalDecision(True))
         assert "error" in answers(await run.events())["c1"]
 
 
@@ -132,7 +132,7 @@ async def test_an_answer_before_the_question_is_kept() -> None:
     async with stage() as run:
         await run.say("pay")
         await run.until(is_call)
-        run.source.decide("approval-c1", Verdict(True))
+        run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         assert answers(await run.events())["c1"] == {"paid": 1}
 
@@ -179,22 +179,22 @@ async def test_an_interruption_silences_the_model() -> None:
 
 
 RESULTS = [
-    (Result(Raw(b'{"lat": 1}')), {"lat": 1}),
-    (Result(Raw(b"0")), {"result": 0}),
-    (Result(Raw(b"null")), {"result": None}),
-    (Result(Raw(b"{}")), {"result": {}}),
-    (Result(Raw(b"null"), "no permission"), {"error": "no permission"}),
+    (ClientToolResult(Raw(b'{"lat": 1}')), {"lat": 1}),
+    (ClientToolResult(Raw(b"0")), {"result": 0}),
+    (ClientToolResult(Raw(b"null")), {"result": None}),
+    (ClientToolResult(Raw(b"{}")), {"result": {}}),
+    (ClientToolResult(Raw(b"null"), "no permission"), {"error": "no permission"}),
 ]
 
 
 @pytest.mark.parametrize(("result", "told"), RESULTS, ids=lambda case: str(case)[:30])
 @pytest.mark.parametrize("tool", ["place", "order"])
-async def test_the_client_answers(tool: str, result: Result, told: Any) -> None:
+async def test_the_client_answers(tool: str, result: ClientToolResult, told: Any) -> None:
     """For a tool of its own, and for a long-running one that says nothing; whatever it gives."""
     async with stage() as run:
         await run.say(tool)
         await run.until(is_call)
-        run.source.give("c1", result)
+        run.source.give_result("c1", result)
         await run.until_done()
         assert answers(await run.events())["c1"] == told
 
@@ -212,7 +212,7 @@ async def test_a_tool_that_raises() -> None:
     async with stage() as run:
         await run.say("break")
         await run.until(is_asked)
-        run.source.decide("approval-c1", Verdict(True))
+        run.source.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         told = answers(await run.events())["c1"]["error"]
         (report,) = [r for r in run.reports if r.kind == "tool failed"]
@@ -253,7 +253,7 @@ async def test_a_run_can_be_cancelled() -> None:
 
 async def test_sound_is_kept_up_to_a_bound() -> None:
     """Beyond it the log says how much there was; whoever listens hears all of it."""
-    async with stage(sound_kept=20_000) as run:
+    async with stage(audio_log_bytes=20_000) as run:
         for _ in range(4):
             await run.say("hello")
         await run.until_done(4)
@@ -288,6 +288,6 @@ async def test_sound_that_nobody_takes_is_dropped() -> None:
 
 
 def _tone(pitch: int, size: int) -> bytes:
-    from adk_prism.models.sound import tone
+    from adk_prism.models.pcm import tone
 
     return tone(pitch, size * 1000 // 2 // 16_000, 16_000)

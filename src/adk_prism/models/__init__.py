@@ -8,7 +8,7 @@ to a `Turn`.
 from adk_prism.models.conversation import Answer, Conversation, read_conversation
 from adk_prism.models.environment import model_from_environment, offline_delay
 from adk_prism.models.scripted_model import Script, ScriptedModel, WritingModel
-from adk_prism.models.turn import Call, Fail, Pause, Say, Show, Step, Think, Turn, say
+from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn, say
 
 __all__ = [
     "Answer",

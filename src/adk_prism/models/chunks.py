@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from google.genai import types
 
-from adk_prism.models.turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
+from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
 
 Usage = types.GenerateContentResponseUsageMetadata
 Chunk = types.GenerateContentResponse

@@ -24,9 +24,9 @@ from google.adk.platform.uuid import new_uuid
 from google.genai import types
 
 from adk_prism.models.chunks import Usage, words_of
-from adk_prism.models.ear import Ear
-from adk_prism.models.sound import SPOKEN_RATE, tone
-from adk_prism.models.turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
+from adk_prism.models.pcm import SPOKEN_RATE, tone
+from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
+from adk_prism.models.voice_activity import VoiceActivityDetector
 
 WORD = 80
 """Milliseconds of sound for each word."""
@@ -50,7 +50,7 @@ class ScriptedConnection(BaseLlmConnection):
         self._out: asyncio.Queue[LlmResponse | Exception | None] = asyncio.Queue()
         self._playing: asyncio.Task[None] | None = None
         self._unanswered: set[str] = set()
-        self._ear = Ear()
+        self._voice_activity = VoiceActivityDetector()
 
     # ------------------------------------------------------------------ from the client
 
@@ -82,12 +82,12 @@ class ScriptedConnection(BaseLlmConnection):
         """Take sound, or word of where it begins and ends."""
         match blob:
             case types.Blob():
-                heard = self._ear.hear(blob.data or b"", blob.mime_type or "")
+                heard = self._voice_activity.hear(blob.data or b"", blob.mime_type or "")
             case types.ActivityStart():
                 self._interrupt()
-                heard = self._ear.begin() if self._is_manual else "nothing"
+                heard = self._voice_activity.begin() if self._is_manual else "nothing"
             case types.ActivityEnd() | types.LiveClientRealtimeInput():
-                heard = self._ear.finish()
+                heard = self._voice_activity.finish()
             case _:
                 assert_never(blob)
         if heard == "began":
@@ -95,7 +95,7 @@ class ScriptedConnection(BaseLlmConnection):
             self._put(_activity(types.VoiceActivityType.ACTIVITY_START))
         elif heard == "ended":
             self._put(_activity(types.VoiceActivityType.ACTIVITY_END))
-            self._transcribe(self._ear.words())
+            self._transcribe(self._voice_activity.words())
 
     def _transcribe(self, words: str) -> None:
         if self._config.input_audio_transcription is not None:

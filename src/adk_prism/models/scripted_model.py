@@ -24,7 +24,7 @@ from google.genai import types
 from adk_prism.models.chunks import Chunk, Usage, beats_of, whole_of, words_of
 from adk_prism.models.conversation import words_in
 from adk_prism.models.scripted_live import ScriptedConnection
-from adk_prism.models.turn import Call, Fail, Pause, Say, Think, Turn
+from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Think, Turn
 
 Script = Callable[[LlmRequest], Turn]
 

@@ -20,11 +20,11 @@ from adk_prism.runlog.entry import RunId, to_raw
 
 Json = dict[str, Any]
 
-MOST_SILENCE = 256
+MAX_ENTRIES_READ = 256
 """Entries that are read for the first words: whoever says nothing for so long has only listened."""
 
 
-async def first_words(chats: Chats, run: RunId) -> str:
+async def first_user_text(chats: Chats, run: RunId) -> str:
     """Return the first thing that was said to a live run; empty where there is none."""
     reader = Reader()
     async with aclosing(chats.entries(run)) as entries:
@@ -32,7 +32,7 @@ async def first_words(chats: Chats, run: RunId) -> str:
             for item in reader.feed(entry):
                 if words := _words(item):
                     return words
-            if entry.cursor > MOST_SILENCE:
+            if entry.cursor > MAX_ENTRIES_READ:
                 break
     return ""
 

@@ -16,7 +16,7 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
-from adk_prism.pipeline.live import LiveRuns
+from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.stopping import Stopping

@@ -14,7 +14,7 @@ import asyncio
 
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.follow import Follower
-from adk_prism.pipeline.live import LiveRuns
+from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.leases import Leases
 from adk_prism.server.sockets import Sockets

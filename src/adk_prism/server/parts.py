@@ -21,7 +21,7 @@ from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.history import Histories
-from adk_prism.pipeline.live import LiveRuns
+from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
 from adk_prism.pipeline.redacted_log import RedactedLog
 from adk_prism.pipeline.rewinds import Rewinds
@@ -203,8 +203,8 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
     options = LiveOptions(
         approval_timeout=settings.approval_timeout,
         client_timeout=settings.client_tool_timeout,
-        sound_kept=settings.live_sound_limit if settings.live_sound == "keep" else 0,
-        shortcut=settings.live_shortcut == "auto",
+        audio_log_bytes=settings.live_sound_limit if settings.live_sound == "keep" else 0,
+        audio_bypass=settings.live_shortcut == "auto",
     )
     return LiveRuns(
         apps,

@@ -21,11 +21,11 @@ from pydantic import ValidationError
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, is_absent
 from adk_prism.server.guards.strict_body import check_frame
-from adk_prism.server.live.frames import check_sound
-from adk_prism.source.live.sound import Sound
+from adk_prism.server.live.frames import check_audio
+from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.request import CONFIRMATION
 
-LARGEST_PICTURE = 1024 * 1024
+MAX_IMAGE_BYTES = 1024 * 1024
 """Bytes of one picture: a camera's frame, of which a client sends one or two a second."""
 
 _SOUND = re.compile(r"audio/pcm(;\s?rate=\d{4,6})?")
@@ -59,13 +59,13 @@ def read_live_request(text: str | bytes) -> LiveRequest:
 def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
     """Return what is sent to the model as it is heard or seen. Raise `UsageError`."""
     if _SOUND.fullmatch(media_type):
-        return check_sound(data), media_type
+        return check_audio(data), media_type
     if _OTHER.fullmatch(media_type) is None:
         raise Unprocessable(f"A blob of type {media_type[:60]!r} is not sound or a picture.")
     if not data:
         raise Unprocessable("A blob has no data.")
-    if len(data) > LARGEST_PICTURE:
-        raise TooLarge(f"A blob has {len(data)} bytes; at most {LARGEST_PICTURE}.")
+    if len(data) > MAX_IMAGE_BYTES:
+        raise TooLarge(f"A blob has {len(data)} bytes; at most {MAX_IMAGE_BYTES}.")
     return data, media_type
 
 
@@ -119,11 +119,11 @@ class AdkEvents:
         self._author = read.author or self._author
         parts = (read.content.parts if read.content is not None else None) or []
         self._calls.update((p.function_call.id, p.function_call) for p in parts if p.function_call)
-        while len(self._calls) > MOST_CALLS:
+        while len(self._calls) > MAX_CALLS:
             del self._calls[next(iter(self._calls))]
         return not parts or not all(map(_is_sound, parts))
 
-    def sound(self, piece: Sound) -> str:
+    def sound(self, piece: PcmChunk) -> str:
         """Return a piece of the agent's sound as an event."""
         data = base64.urlsafe_b64encode(piece.pcm).decode()  # as pydantic writes bytes
         blob = {"inlineData": {"data": data, "mimeType": piece.media_type}}
@@ -156,7 +156,7 @@ class AdkEvents:
         return _encode(event).decode()
 
 
-MOST_CALLS = 256
+MAX_CALLS = 256
 """Calls that are remembered: more than a model makes at once."""
 
 

@@ -19,7 +19,7 @@ RATE = 16_000
 CHANNELS = 1
 BIT_DEPTH = 16
 
-LARGEST_SOUND = 64 * 1024
+MAX_AUDIO_BYTES = 64 * 1024
 """Bytes of one piece of sound: two seconds. Clients send a fiftieth of that."""
 
 
@@ -94,7 +94,7 @@ class AudioChunk(_Frame, tag="audio_chunk"):
         ):
             if given != wanted:
                 raise Unprocessable(f"`{name}` is {given}; sound has to come with {wanted}.")
-        return check_sound(self.chunk)
+        return check_audio(self.chunk)
 
 
 class Interrupt(_Frame, tag="interrupt"):
@@ -133,10 +133,10 @@ def read_frame(text: str | bytes) -> ClientFrame:
     return frame
 
 
-def check_sound(pcm: bytes) -> bytes:
+def check_audio(pcm: bytes) -> bytes:
     """Return sound that came as it is. Raise `UsageError` for what is none."""
-    if len(pcm) > LARGEST_SOUND:
-        raise TooLarge(f"A piece of sound has {len(pcm)} bytes; at most {LARGEST_SOUND}.")
+    if len(pcm) > MAX_AUDIO_BYTES:
+        raise TooLarge(f"A piece of sound has {len(pcm)} bytes; at most {MAX_AUDIO_BYTES}.")
     if not pcm or len(pcm) % 2:
         raise Unprocessable(f"A piece of sound has {len(pcm)} bytes; expected two a sample.")
     return pcm

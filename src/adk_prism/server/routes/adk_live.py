@@ -1,4 +1,4 @@
-"""`WS /run_live`: ADK's own live route. What is said on it is `server.live.adk_talk`'s to know.
+"""`WS /run_live`: ADK's own live route. What is said on it is `server.live.adk_connection`'s to know.
 
 Follows google-adk 2.13 `cli/api_server.py`, its query parameters included. Video answers (an avatar) are
 refused; `app_name` may be left out where there is one app.
@@ -15,8 +15,8 @@ from adk_prism.errors import Unprocessable
 from adk_prism.server.context import Context
 from adk_prism.server.guards.names import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
-from adk_prism.server.live.adk_talk import adk_talk
-from adk_prism.server.live.talk import Wishes
+from adk_prism.server.live.adk_connection import serve_adk_live
+from adk_prism.server.live.connection import ConnectRequest
 from adk_prism.source.live.options import LiveOptions
 
 Modality = Literal["TEXT", "AUDIO", "VIDEO"]
@@ -51,14 +51,14 @@ def routes(context: Context) -> APIRouter:
             transparent=enable_session_resumption,
             save_sound=save_live_blob,
         )
-        wishes = Wishes(
+        request = ConnectRequest(
             app=app,
             user=user,
             session=check_session(session_id),
             options=options,
             complete=context.errors.completion(socket.scope),
         )
-        await adk_talk(socket, wishes, context)
+        await serve_adk_live(socket, request, context)
 
     return router
 

@@ -25,7 +25,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.errors import AppFailed, Gone, NotFound
 from adk_prism.models import ScriptedModel
-from adk_prism.pipeline.live_messages import first_words
+from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
@@ -36,7 +36,7 @@ from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.app_folder import Found
 from adk_prism.source.apps import BUNDLED
-from adk_prism.source.live.ability import can_talk
+from adk_prism.source.live.live_support import supports_live
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""
@@ -124,7 +124,7 @@ class _Catalogue:
             "agents": [agent.name for agent in agents],
             "models": sorted({agent.model for agent in agents if agent.model}),
             "offline": _is_offline(root),
-            "live": can_talk(root),
+            "live": supports_live(root),
         }
 
     async def conversations(
@@ -193,7 +193,7 @@ class _Catalogue:
         }
 
     async def _spoken(self, run: RunId) -> str:
-        return _short(await first_words(self._context.chats, run))
+        return _short(await first_user_text(self._context.chats, run))
 
 
 def _title(heads: Iterable[RunStarted]) -> str:

@@ -1,4 +1,4 @@
-"""`WS /api/live/{app}`: talk to an agent. What is said on it is `server.live.talk`'s to know."""
+"""`WS /api/live/{app}`: talk to an agent. What is said on it is `server.live.connection`'s to know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.guards.names import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.live.talk import Wishes, talk
+from adk_prism.server.live.connection import ConnectRequest, serve_live
 
 DIALECT = "7"
 """Without another wish: a question and its answer are in one stream here, which a v6 client cannot hold."""
@@ -42,7 +42,7 @@ def routes(context: Context) -> APIRouter:
         if after:
             parse_position(after)
         options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
-        wishes = Wishes(
+        request = ConnectRequest(
             app=app_name,
             user=user,
             session=check_session(session) if session else "",
@@ -53,6 +53,6 @@ def routes(context: Context) -> APIRouter:
             files=FileLinks(base_url(socket, context.settings)),
             complete=context.errors.completion(socket.scope),
         )
-        await talk(socket, wishes, context.live, context.log, context.audit.note)
+        await serve_live(socket, request, context.live, context.log, context.audit.note)
 
     return router

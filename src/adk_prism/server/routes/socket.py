@@ -10,7 +10,7 @@ from fastapi import APIRouter, WebSocket
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.server.base_url import base_url
-from adk_prism.server.chat_socket.exchange import Exchange
+from adk_prism.server.chat_socket.connection import ChatConnection
 from adk_prism.server.context import Context
 from adk_prism.server.guards.names import AppName
 
@@ -29,7 +29,7 @@ def routes(context: Context) -> APIRouter:
         find_dialect(dialect)
         files = FileLinks(base_url(socket, context.settings))
         await socket.accept(_subprotocol(socket))
-        await Exchange(socket, context, app_name, dialect, files).serve()
+        await ChatConnection(socket, context, app_name, dialect, files).serve()
 
     return router
 

@@ -40,9 +40,9 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
     """ADK keeps what is said, both ways, as artifacts."""
     approval_timeout: float = APPROVAL_TIMEOUT
     client_timeout: float = CLIENT_TIMEOUT
-    sound_kept: int = SOUND_KEPT
+    audio_log_bytes: int = SOUND_KEPT
     """Bytes of sound that the log keeps; of what comes after it only keeps how much it was."""
-    shortcut: bool = True
+    audio_bypass: bool = True
     """Sound may go past ADK's flow, where nothing of the app would have seen it there."""
 
 

@@ -35,12 +35,17 @@ from adk_prism.errors import NotFound, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
 from adk_prism.source.agents import list_agents
 from adk_prism.source.contract import Emit
-from adk_prism.source.live.desk import DESK, Desk, Result, Verdict
+from adk_prism.source.live.audio_bypass import AudioBypass
+from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
 from adk_prism.source.live.options import LiveCall, run_config
+from adk_prism.source.live.pending_questions import (
+    CURRENT_QUESTIONS,
+    ApprovalDecision,
+    ClientToolResult,
+    PendingQuestions,
+)
 from adk_prism.source.live.plugin import NAME, live_plugin
-from adk_prism.source.live.shortcut import Shortcut
-from adk_prism.source.live.sound import Sound, SoundLog, sound_of
-from adk_prism.source.live.stock import is_observed, is_stock_runner
+from adk_prism.source.live.stock_flow import has_event_plugins, is_stock_runner
 from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
@@ -48,13 +53,13 @@ from adk_prism.source.request import checked_message
 from adk_prism.source.runner import first_cause
 from adk_prism.version import VERSION
 
-MOST_UNWRITTEN = 256
+MAX_UNWRITTEN = 256
 """Records that may wait to be written before the model's next word is."""
 
 REMEMBERED = 64
 """Messages that are known when they come again: more than wait for a connection that was lost."""
 
-FAREWELL = 0.5
+CLOSE_TIMEOUT = 0.5
 """Seconds that ADK has to end a run whose queue is closed: it takes milliseconds."""
 
 HEARD_TYPE = "audio/pcm;rate=16000"
@@ -63,7 +68,7 @@ HEARD_TYPE = "audio/pcm;rate=16000"
 _IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
 """Models that refuse content in the middle of a session, and are interrupted by speech alone."""
 
-Listener = Callable[[Sound], None]
+Listener = Callable[[PcmChunk], None]
 
 
 class Stopped(Exception):
@@ -86,10 +91,12 @@ class LiveSource:
         self._call = call
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
-        self._records: asyncio.Queue[Record | None] = asyncio.Queue(MOST_UNWRITTEN)
-        board = live_plugin(runner, report).board
-        self._desk = Desk(call.invocation, call.options, board, self._records.put)
-        self._sound = SoundLog(call.options.sound_kept, self._serialiser.event)
+        self._records: asyncio.Queue[Record | None] = asyncio.Queue(MAX_UNWRITTEN)
+        nonblocking_tools = live_plugin(runner, report).nonblocking_tools
+        self._questions = PendingQuestions(
+            call.invocation, call.options, nonblocking_tools, self._records.put
+        )
+        self._sound = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
         self._driver: asyncio.Task[None] | None = None
         self._is_speaking = False
         self._is_muted = False
@@ -119,7 +126,7 @@ class LiveSource:
         finally:
             self._driver.cancel()  # what ran to its end stays as it ended
             await asyncio.wait([self._driver])
-            self._desk.close()
+            self._questions.close()
         self._judge(self._driver)
 
     def _judge(self, driver: asyncio.Task[None]) -> None:
@@ -127,7 +134,7 @@ class LiveSource:
         if self._is_stopped:
             raise Stopped
         if driver.cancelled():
-            if not self._desk.inbox.closed:
+            if not self._questions.request_queue.closed:
                 raise asyncio.CancelledError
             return
         error = driver.exception()
@@ -157,19 +164,19 @@ class LiveSource:
         )
 
     async def _drive(self) -> None:
-        DESK.set(self._desk)
-        if self._call.options.shortcut:
-            self._desk.shortcut = Shortcut(
+        CURRENT_QUESTIONS.set(self._questions)
+        if self._call.options.audio_bypass:
+            self._questions.audio_bypass = AudioBypass(
                 self._spoken,
                 self._records.put,
-                self._desk.withdraw,
-                show=self._show if is_observed(self._runner, (NAME, NODES)) else None,
+                self._questions.cancel_calls,
+                show=self._show if has_event_plugins(self._runner, (NAME, NODES)) else None,
                 is_open=is_stock_runner(self._runner),
             )
         events = self._runner.run_live(
             user_id=self._call.origin.user,
             session_id=self._call.origin.session,
-            live_request_queue=self._desk.inbox,
+            live_request_queue=self._questions.request_queue,
             run_config=run_config(self._call.options),
         )
         try:
@@ -177,17 +184,17 @@ class LiveSource:
                 async for event in events:
                     await self._take(event)
         finally:
-            self._desk.close()
+            self._questions.close()
             await self._put_sound()
             await self._records.put(None)
 
     async def _take(self, event: Event) -> None:
         await self._record(event)
-        if self._desk.shortcut is not None:
-            self._desk.shortcut.event_left()
+        if self._questions.audio_bypass is not None:
+            self._questions.audio_bypass.event_left()
 
     async def _record(self, event: Event) -> None:
-        pieces = sound_of(event)
+        pieces = audio_in(event)
         if pieces is not None:
             for due in self._play(event.author, pieces, lambda: event):
                 await self._records.put(due)
@@ -199,7 +206,7 @@ class LiveSource:
         self._follow(event)
         await self._records.put(AgentEvent(self._serialiser.event(event)))
         for call in event.get_function_calls() if not event.partial else ():
-            self._desk.seen(call.id or "").set()
+            self._questions.seen(call.id or "").set()
 
     def _follow(self, event: Event) -> None:
         """Follow whether the agent speaks."""
@@ -212,16 +219,16 @@ class LiveSource:
             self._is_speaking = True
 
     def _spoken(
-        self, speaker: str, response: LlmResponse, pieces: list[Sound]
+        self, speaker: str, response: LlmResponse, pieces: list[PcmChunk]
     ) -> Sequence[AgentEvent]:
         """Take sound that came the short way, as if it had come the long one."""
         return self._play(speaker, pieces, lambda: self._event(speaker, response))
 
     async def _show(self, speaker: str, response: LlmResponse) -> None:
         """Take sound that came the short way, after all plugins have been shown it."""
-        assert self._desk.root is not None
+        assert self._questions.root is not None
         event = await self._runner._process_and_append_event(
-            self._event(speaker, response), self._desk.root, is_live_call=True
+            self._event(speaker, response), self._questions.root, is_live_call=True
         )
         await self._take(event)
 
@@ -233,7 +240,7 @@ class LiveSource:
         return event.model_copy(update=said)
 
     def _play(
-        self, speaker: str, pieces: list[Sound], event: Callable[[], Event]
+        self, speaker: str, pieces: list[PcmChunk], event: Callable[[], Event]
     ) -> Sequence[AgentEvent]:
         """Let it be heard; return what of it is to be recorded now."""
         self._is_speaking = True
@@ -271,7 +278,7 @@ class LiveSource:
         )
         await self._put_sound()
         await self._records.put(AgentEvent(self._serialiser.event(said)))
-        self._desk.inbox.send_content(content, partial)
+        self._questions.request_queue.send_content(content, partial)
 
     async def change_state(self, delta: Mapping[str, Any]) -> None:
         """Change the session's state; ADK stores it, and does not tell it as an event."""
@@ -283,7 +290,7 @@ class LiveSource:
         )
         await self._put_sound()
         await self._records.put(AgentEvent(self._serialiser.event(told)))
-        self._desk.inbox.send(LiveRequest(state_delta=changed))
+        self._questions.request_queue.send(LiveRequest(state_delta=changed))
 
     def _remember(self, message: str) -> None:
         if message:
@@ -293,37 +300,37 @@ class LiveSource:
 
     def hear(self, pcm: bytes, media_type: str = HEARD_TYPE) -> bool:
         """Send a piece of what the microphone hears, or a picture; tell whether there was room for it."""
-        return self._desk.inbox.hear(pcm, media_type)
+        return self._questions.request_queue.hear(pcm, media_type)
 
     def tell_activity(self, *, begins: bool) -> None:
         """Tell the model that the person begins, or stops, to speak, whoever found that out."""
         if begins:
-            self._desk.inbox.begin_activity()
+            self._questions.request_queue.begin_activity()
         else:
-            self._desk.inbox.end_activity()
+            self._questions.request_queue.end_activity()
         self._is_active = begins
 
     def end_sound(self) -> None:
         """Say that no more sound comes for now."""
-        self._desk.inbox.end_sound()
+        self._questions.request_queue.end_sound()
 
     def begin_speech(self) -> None:
         """The person begins to speak: told to a model that does not find out by itself."""
         if self._call.options.manual and not self._is_active:
             self._is_active = True
-            self._desk.inbox.begin_activity()
+            self._questions.request_queue.begin_activity()
 
     def end_speech(self) -> None:
         """The person has spoken, or switched the microphone off."""
         if not self._call.options.manual:
-            self._desk.inbox.end_sound()
+            self._questions.request_queue.end_sound()
         elif self._is_active:
             self._is_active = False
-            self._desk.inbox.end_activity()
+            self._questions.request_queue.end_activity()
 
     async def interrupt(self, reason: str) -> None:
         """Cut the agent off."""
-        self._desk.give_up("The person interrupted.")
+        self._questions.abandon_all("The person interrupted.")
         self._is_muted = self._is_speaking
         await self._put_sound()
         await self._records.put(SpeakerInterrupted(reason=reason))
@@ -337,42 +344,46 @@ class LiveSource:
         model = self._model()
         if isinstance(model, Gemini):
             if _IGNORES_CONTENT.match(model.model) is None:
-                self._desk.inbox.send_content(types.UserContent(" "), partial=True)
+                self._questions.request_queue.send_content(types.UserContent(" "), partial=True)
         else:
-            self._desk.inbox.begin_activity()
+            self._questions.request_queue.begin_activity()
 
     def _model(self) -> object:
-        agent = next((c.agent for c in reversed(self._desk.contexts.values())), self._runner.agent)
+        agent = next(
+            (c.agent for c in reversed(self._questions.contexts.values())), self._runner.agent
+        )
         return agent.canonical_live_model if isinstance(agent, LlmAgent) else None
 
-    def decide(self, approval: str, verdict: Verdict) -> None:
+    def decide(self, approval: str, decision: ApprovalDecision) -> None:
         """Answer an approval. Raise `Conflict` or `NotFound`."""
-        self._desk.decide(approval, verdict)
+        self._questions.decide(approval, decision)
 
-    def give(self, call: str, result: Result) -> None:
+    def give_result(self, call: str, result: ClientToolResult) -> None:
         """Give the result of a client's tool. Raise `Conflict` or `NotFound`."""
-        self._desk.give(call, result)
+        self._questions.give_result(call, result)
 
-    def give_last(self, adk_id: str, result: Result) -> None:
+    def give_result_by_adk_id(self, adk_id: str, result: ClientToolResult) -> None:
         """Give the result of the last call of ADK's id. Raise `Conflict` or `NotFound`."""
-        self._desk.give_last(adk_id, result)
+        self._questions.give_result_by_adk_id(adk_id, result)
 
     # ------------------------------------------------------------------ the end
 
     @property
     def is_over(self) -> bool:
         """Whether the run has ended, or is about to."""
-        return self._desk.inbox.closed or (self._driver is not None and self._driver.done())
+        return self._questions.request_queue.closed or (
+            self._driver is not None and self._driver.done()
+        )
 
     def close(self) -> None:
         """End the run; repeating it changes nothing."""
         if self.is_over:
             return
-        self._desk.give_up("The session is over.")
-        self._desk.inbox.close()
+        self._questions.abandon_all("The session is over.")
+        self._questions.request_queue.close()
         driver = self._driver
         if driver is not None:
-            asyncio.get_running_loop().call_later(FAREWELL, driver.cancel)
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, driver.cancel)
 
     def cancel(self) -> None:
         """Stop the run."""

@@ -23,7 +23,7 @@ from msgspec import Raw
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.errors import Conflict, PrismError, Unprocessable, UsageError
-from adk_prism.pipeline.live import Line
+from adk_prism.pipeline.live_runs import LiveRun
 from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.contract import completing
 from adk_prism.projection.registry import protocol
@@ -38,35 +38,35 @@ from adk_prism.runlog.entry import (
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
-from adk_prism.server.live.talk import BUSY, MOST_MISTAKES, Talk, Wishes
+from adk_prism.server.live.connection import BUSY, MAX_ERRORS, ConnectRequest, LiveConnection
 from adk_prism.server.operating.calls import called_by
 from adk_prism.source.denial import REASON
-from adk_prism.source.live.desk import Result, Verdict
-from adk_prism.source.live.sound import Sound
+from adk_prism.source.live.audio_log import PcmChunk
+from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
 from adk_prism.source.request import CONFIRMATION
 
-LONGEST_REASON = 120
+MAX_REASON_BYTES = 120
 """Bytes of a close frame's reason: the protocol has room for 123."""
 
 NO_SESSION = (1002, "Session not found")
 
 
-class AdkTalk(Talk):
+class AdkLiveConnection(LiveConnection):
     """One socket's conversation, in ADK's frames."""
 
-    def __init__(self, socket: WebSocket, wishes: Wishes, context: Context) -> None:
-        super().__init__(socket, wishes, context.live, context.log, context.audit.note)
+    def __init__(self, socket: WebSocket, request: ConnectRequest, context: Context) -> None:
+        super().__init__(socket, request, context.live, context.log, context.audit.note)
         self._context = context
-        self._events = AdkEvents("", wishes.app)
-        self._payload = completing(protocol("adk"), wishes.complete).payload
+        self._events = AdkEvents("", request.app)
+        self._payload = completing(protocol("adk"), request.complete).payload
 
     # ------------------------------------------------------------------ the connection
 
     async def _listen(self) -> None:
         try:
-            await self._join(self._wishes.session)
+            await self._join(self._request.session)
         except PrismError as error:
-            self._out.close(1008, error.detail.encode()[:LONGEST_REASON].decode(errors="ignore"))
+            self._out.close(1008, error.detail.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
             return
         await super()._listen()
 
@@ -78,20 +78,20 @@ class AdkTalk(Talk):
         if not await self._context.apps.sessions(origin.app).exists(origin):
             self._out.close(*NO_SESSION)
             return
-        is_new = not self._live.has_line(origin)
+        is_new = not self._live.is_running(origin)
         try:
-            line = await self._live.join(origin, self._wishes.options, self._leave, self._play)
+            line = await self._live.join(origin, self._request.options, self._leave, self._play)
         except Conflict:
             self._out.close(BUSY, "another client is on the line")
             raise
         self._line = line
         # Who comes back goes on: ADK's events have no places to come back to.
         after = BEGINNING if is_new else Position((await self._log.summary(line.run)).cursor)
-        self._telling = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
+        self._sending_task = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
 
     # ------------------------------------------------------------------ what the run says
 
-    async def _tell_all(self, line: Line, after: Position) -> None:
+    async def _tell_all(self, line: LiveRun, after: Position) -> None:
         projection = AdkProjection()
         async with aclosing(self._log.read(line.run, follow=True)) as batches:
             async for batch in batches:
@@ -113,8 +113,8 @@ class AdkTalk(Talk):
         frames = [self._payload(frame).data for frame in projection.feed(entry)]
         return [event.decode() for event in frames if self._events.shown(event)]
 
-    def _play(self, sound: Sound) -> None:
-        if self._telling is not None:
+    def _play(self, sound: PcmChunk) -> None:
+        if self._sending_task is not None:
             self._out.put_sound(self._events.sound(sound))
 
     async def _tell_error(self, error: PrismError) -> None:
@@ -137,9 +137,9 @@ class AdkTalk(Talk):
             await self._tell_error(error)
         else:
             self._mistakes = 0
-        return "" if self._mistakes < MOST_MISTAKES else "nothing but mistakes"
+        return "" if self._mistakes < MAX_ERRORS else "nothing but mistakes"
 
-    async def _do(self, line: Line, request: LiveRequest) -> None:
+    async def _do(self, line: LiveRun, request: LiveRequest) -> None:
         """Do what a request says: ADK takes the first of these, and the state in any case."""
         if request.close:
             line.end()
@@ -160,13 +160,13 @@ class AdkTalk(Talk):
         elif not request.state_delta:
             raise Unprocessable("The request is empty; expected content, a blob or a signal.")
 
-    def _send_blob(self, line: Line, blob: types.Blob) -> None:
+    def _send_blob(self, line: LiveRun, blob: types.Blob) -> None:
         data, media_type = check_blob(blob.data or b"", blob.mime_type or "")
         if not line.source.hear(data, media_type) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
             raise Conflict("The model does not keep up: sound is dropped.")
 
-    async def _send_content(self, line: Line, content: types.Content, partial: bool) -> None:
+    async def _send_content(self, line: LiveRun, content: types.Content, partial: bool) -> None:
         parts = content.parts or []
         answers = [part.function_response for part in parts if part.function_response]
         if not answers:
@@ -177,16 +177,16 @@ class AdkTalk(Talk):
         for answer in answers:
             await self._take_answer(line, answer)
 
-    async def _take_answer(self, line: Line, answer: types.FunctionResponse) -> None:
+    async def _take_answer(self, line: LiveRun, answer: types.FunctionResponse) -> None:
         given = answer.response or {}
         if answer.name != CONFIRMATION:
-            line.source.give_last(answer.id or "", Result(_raw(given)))
+            line.source.give_result_by_adk_id(answer.id or "", ClientToolResult(_raw(given)))
             return
         payload = given.get("payload")
         reason = payload.get(REASON) if isinstance(payload, dict) else None
         said = reason if isinstance(reason, str) else ""
-        verdict = Verdict(given.get("confirmed") is True, said, called_by())
-        await self._decide(line, answer.id or "", verdict)
+        decision = ApprovalDecision(given.get("confirmed") is True, said, called_by())
+        await self._decide(line, answer.id or "", decision)
 
 
 def _raw(value: Any) -> Raw:
@@ -196,10 +196,10 @@ def _raw(value: Any) -> Raw:
         raise Unprocessable("A function response cannot be read.") from None
 
 
-async def adk_talk(socket: WebSocket, wishes: Wishes, context: Context) -> None:
+async def serve_adk_live(socket: WebSocket, request: ConnectRequest, context: Context) -> None:
     """Accept a socket and serve it."""
     await socket.accept()
     try:
-        await AdkTalk(socket, wishes, context).serve()
+        await AdkLiveConnection(socket, request, context).serve()
     except WebSocketDisconnect:
         return

@@ -13,12 +13,12 @@ from typing import Any
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from adk_prism.source.live.errand import Begun, Errand
+from adk_prism.source.live.eager_task import EagerTask, StartedWork
 
-FAREWELL = 2.0
+CLOSE_TIMEOUT = 2.0
 """Seconds that the last message may take."""
 
-MOST_WAITING = 256
+MAX_WAITING = 256
 """Messages: some seconds of sound and words."""
 
 
@@ -29,13 +29,13 @@ class Closing(Struct, frozen=True):
     reason: str = ""
 
 
-class Outbox:
+class SendQueue:
     """The messages that one client is sent."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
-        self._waiting: asyncio.Queue[str | bytes | Begun] = asyncio.Queue(MOST_WAITING)
-        self._idle: Errand | None = None
+        self._waiting: asyncio.Queue[str | bytes | StartedWork] = asyncio.Queue(MAX_WAITING)
+        self._idle: EagerTask | None = None
         """The task that sends, while it waits."""
         self._closing: asyncio.Future[Closing] = asyncio.get_running_loop().create_future()
         self.dropped = 0
@@ -47,7 +47,7 @@ class Outbox:
 
     def put_sound(self, message: str | bytes) -> None:
         """Send a piece of sound, if there is room."""
-        left: str | bytes | Begun | None = message
+        left: str | bytes | StartedWork | None = message
         if self._idle is not None and self._waiting.empty():
             left = self._idle.begin(self._say(message))
         if left is None:
@@ -62,10 +62,10 @@ class Outbox:
         if not self._closing.done():
             self._closing.set_result(Closing(code, reason))
 
-    async def farewell(self, sending: asyncio.Task[None]) -> None:
+    async def wait_closed(self, sending: asyncio.Task[None]) -> None:
         """Let the task that runs this say why it closes, if it does."""
         if self._closing.done():
-            await asyncio.wait({sending}, timeout=FAREWELL)
+            await asyncio.wait({sending}, timeout=CLOSE_TIMEOUT)
 
     async def finish(self, code: int, reason: str = "") -> None:
         """Close when all that waits has been sent."""
@@ -87,13 +87,13 @@ class Outbox:
                 await self._socket.close(closing.code, closing.reason)
 
     async def _send(self) -> None:
-        me = Errand()
+        me = EagerTask()
         try:
             while True:
                 self._idle = me
                 message = await self._waiting.get()
                 self._idle = None
-                await (message.go_on() if isinstance(message, Begun) else self._say(message))
+                await (message.finish() if isinstance(message, StartedWork) else self._say(message))
                 self._waiting.task_done()
         except (WebSocketDisconnect, RuntimeError, OSError):
             return  # the client is gone

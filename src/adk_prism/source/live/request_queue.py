@@ -16,30 +16,30 @@ from google.adk.agents.live_request_queue import LiveRequest, LiveRequestQueue
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.genai import types
 
-from adk_prism.source.live.errand import Begun, Errand
-from adk_prism.source.live.shortcut import EARS
+from adk_prism.source.live.audio_bypass import DIRECT_CONNECTION
+from adk_prism.source.live.eager_task import EagerTask, StartedWork
 
-MOST_WAITING = 250
+MAX_WAITING = 250
 """Requests: five seconds of sound in pieces of 20 ms."""
 
 KINDS = 16
 """Media types of which a blob is kept to be copied: a client sends one or two."""
 
-_Waiting = LiveRequest | types.Blob | Begun
+_Waiting = LiveRequest | types.Blob | StartedWork
 
 _START = LiveRequest(activity_start=types.ActivityStart())
 _END = LiveRequest(activity_end=types.ActivityEnd())
 
 
-class Inbox(LiveRequestQueue):
+class RequestQueue(LiveRequestQueue):
     """The queue of one live run."""
 
-    def __init__(self, is_withdrawn: Callable[[str], bool]) -> None:
-        """`is_withdrawn` tells of a call whether its answer is no longer wanted."""
+    def __init__(self, is_cancelled: Callable[[str], bool]) -> None:
+        """`is_cancelled` tells of a call whether its answer is no longer wanted."""
         super().__init__()
-        self._is_withdrawn = is_withdrawn
+        self._is_cancelled = is_cancelled
         self._waiting = cast("asyncio.Queue[_Waiting]", self._queue)
-        self._idle: tuple[Errand, BaseLlmConnection] | None = None
+        self._idle: tuple[EagerTask, BaseLlmConnection] | None = None
         """ADK's sender while it waits, and to which connection it sends."""
 
     def send_content(self, content: types.Content, partial: bool = False) -> None:
@@ -51,7 +51,7 @@ class Inbox(LiveRequestQueue):
 
     def _is_unwanted(self, part: types.Part) -> bool:
         answer = part.function_response
-        return answer is not None and self._is_withdrawn(answer.id or "")
+        return answer is not None and self._is_cancelled(answer.id or "")
 
     def close(self) -> None:
         """End the run when all before has been sent; repeating it changes nothing."""
@@ -59,18 +59,18 @@ class Inbox(LiveRequestQueue):
             self.send(LiveRequest(close=True))
 
     async def get(self) -> LiveRequest:
-        """Give the next request to ADK's sender; sound may be sent here, in its place (`shortcut`)."""
-        connection, me = EARS.get(), Errand()
+        """Give the next request to ADK's sender; sound may be sent here, in its place (`audio_bypass`)."""
+        connection, me = DIRECT_CONNECTION.get(), EagerTask()
         while not isinstance(request := await self._next(connection, me), LiveRequest):
-            if isinstance(request, Begun):
-                await request.go_on()
+            if isinstance(request, StartedWork):
+                await request.finish()
             elif connection is None:
                 return LiveRequest(blob=request)
             else:
                 await connection.send_realtime(request)
         return request
 
-    async def _next(self, connection: BaseLlmConnection | None, me: Errand) -> _Waiting:
+    async def _next(self, connection: BaseLlmConnection | None, me: EagerTask) -> _Waiting:
         self._idle = None if connection is None else (me, connection)
         try:
             return await self._waiting.get()
@@ -80,7 +80,7 @@ class Inbox(LiveRequestQueue):
     def hear(self, pcm: bytes, media_type: str) -> bool:
         """Put a piece of sound; tell whether there was room."""
         waiting = self._waiting.qsize()
-        if waiting >= MOST_WAITING:
+        if waiting >= MAX_WAITING:
             return False
         # A copy of one that was checked costs a third of a new one.
         piece = _blob(media_type).model_copy(update={"data": pcm})

@@ -34,13 +34,13 @@ from adk_prism.server.context import Context
 from adk_prism.server.files.resent import with_own_files
 from adk_prism.server.guards.names import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
-from adk_prism.server.live.outbox import Outbox
-from adk_prism.server.live.pace import Pace
+from adk_prism.server.live.rate_limit import MessageRateLimit
+from adk_prism.server.live.send_queue import SendQueue
 from adk_prism.server.operating.calls import called_by
 from adk_prism.server.routes.chat import act
 from adk_prism.source.error_text import message_of
 
-MOST_REQUESTS = 32
+MAX_REQUESTS = 32
 """Of one socket at a time: more chats than a person can look at."""
 
 DONE = b"[DONE]"
@@ -49,7 +49,7 @@ GOES_DOWN = (1012, "the server goes down")
 """Code and reason of a close."""
 
 
-class _Request:
+class _OpenRequest:
     """A request that is being answered."""
 
     __slots__ = ("is_aborted", "shows", "task")
@@ -61,7 +61,7 @@ class _Request:
         self.is_aborted = False
 
 
-class Exchange:
+class ChatConnection:
     """What is said on one socket."""
 
     def __init__(
@@ -72,9 +72,9 @@ class Exchange:
         self._app = app
         self._dialect = dialect
         self._files = files
-        self._out = Outbox(socket)
-        self._pace = Pace(asyncio.get_running_loop().time())
-        self._requests: dict[str, _Request] = {}
+        self._out = SendQueue(socket)
+        self._pace = MessageRateLimit(asyncio.get_running_loop().time())
+        self._requests: dict[str, _OpenRequest] = {}
         self._goes_when_idle = False
         self._going: asyncio.Task[None] | None = None
 
@@ -98,7 +98,7 @@ class Exchange:
         forget = self._context.sockets.hold(self)
         try:
             await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            await self._out.farewell(sending)
+            await self._out.wait_closed(sending)
         finally:
             forget()
             answering = [r.task for r in self._requests.values() if r.task is not None]
@@ -136,9 +136,9 @@ class Exchange:
             return
         if frame.request_id in self._requests:
             raise Unprocessable(f"Request {frame.request_id!r} is being answered already.")
-        if len(self._requests) >= MOST_REQUESTS:
-            raise Unprocessable(f"{MOST_REQUESTS} requests are open on this socket; wait for one.")
-        request = self._requests[frame.request_id] = _Request()
+        if len(self._requests) >= MAX_REQUESTS:
+            raise Unprocessable(f"{MAX_REQUESTS} requests are open on this socket; wait for one.")
+        request = self._requests[frame.request_id] = _OpenRequest()
         request.task = asyncio.create_task(self._answer(frame, request))
         request.task.add_done_callback(lambda _: self._forget(frame.request_id))
 
@@ -157,7 +157,7 @@ class Exchange:
 
     # ------------------------------------------------------------------ answering
 
-    async def _answer(self, frame: Send | Resume, request: _Request) -> None:
+    async def _answer(self, frame: Send | Resume, request: _OpenRequest) -> None:
         name = frame.request_id
         try:
             if isinstance(frame, Send):
@@ -184,7 +184,7 @@ class Exchange:
         full = self._context.errors.text(self._socket.scope, text)
         await self._out.put(frames.failed(name, full))
 
-    async def _send(self, frame: Send, request: _Request) -> None:
+    async def _send(self, frame: Send, request: _OpenRequest) -> None:
         run = await self._start(frame)
         try:
             if not request.is_aborted:
@@ -196,7 +196,7 @@ class Exchange:
                 deed = Deed(action="run cancelled", origin=summary.origin, run=run)
                 await self._context.audit.note(deed)
 
-    async def _resume(self, frame: Resume, request: _Request) -> None:
+    async def _resume(self, frame: Resume, request: _OpenRequest) -> None:
         request.shows = True
         place = await self._running(frame)
         if place is None:

@@ -21,7 +21,7 @@ from typing import Any
 Work = Coroutine[Any, Any, None]
 
 
-class Begun:
+class StartedWork:
     """Work that waits for something, or has failed."""
 
     __slots__ = ("error", "waits_for", "work")
@@ -31,14 +31,14 @@ class Begun:
         self.waits_for = waits_for
         self.error = error
 
-    async def go_on(self) -> None:
+    async def finish(self) -> None:
         """Do the rest of it, or raise what it failed with."""
         if self.error is not None:
             raise self.error
         await _rest(self.work, self.waits_for)
 
 
-class Errand:
+class EagerTask:
     """A task, made by itself, in whose name others may begin work while it waits."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Errand:
         self._loop = asyncio.get_running_loop()
         self._run = copy_context().run
 
-    def begin(self, work: Work) -> Begun | None:
+    def begin(self, work: Work) -> StartedWork | None:
         """Do work until it has to wait; return what is left of it, None if it is done."""
         caller = asyncio.current_task(self._loop)  # not asked for the loop: that is a system call
         if caller is not None:
@@ -57,15 +57,15 @@ class Errand:
             if caller is not None:
                 _enter_task(self._loop, caller)
 
-    def _step(self, work: Work) -> Begun | None:
+    def _step(self, work: Work) -> StartedWork | None:
         assert self._task is not None
         _enter_task(self._loop, self._task)
         try:
-            return Begun(work, self._run(work.send, None))
+            return StartedWork(work, self._run(work.send, None))
         except StopIteration:
             return None
         except Exception as error:  # it is the task's own, which raises it
-            return Begun(work, None, error)
+            return StartedWork(work, None, error)
         finally:
             _leave_task(self._loop, self._task)
 

@@ -35,7 +35,7 @@ from adk_prism.errors import (
     UsageError,
 )
 from adk_prism.pipeline.deeds import Action, Deed, Note
-from adk_prism.pipeline.live import Line, LiveRuns, Why
+from adk_prism.pipeline.live_runs import DisconnectReason, LiveRun, LiveRuns
 from adk_prism.pipeline.placed_frames import check_position, placed_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate, read_request
@@ -54,21 +54,21 @@ from adk_prism.server.live.frames import (
     Message,
     Ping,
     ToolResult,
-    check_sound,
+    check_audio,
     read_frame,
 )
-from adk_prism.server.live.outbox import Outbox
-from adk_prism.server.live.pace import Pace
+from adk_prism.server.live.rate_limit import MessageRateLimit
+from adk_prism.server.live.send_queue import SendQueue
 from adk_prism.server.operating.calls import called_by
-from adk_prism.source.live.desk import Result, Verdict
+from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.options import LiveOptions
-from adk_prism.source.live.sound import Sound
+from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
 from adk_prism.source.request import read_content
 
-MOST_MISTAKES = 50
+MAX_ERRORS = 50
 """In a row: whoever makes as many does not listen to errors."""
 
-GONE: dict[Why, tuple[int, str]] = {
+GONE: dict[DisconnectReason, tuple[int, str]] = {
     "taken over": (4001, "another client took over"),
     "going down": (1012, "the server goes down"),
 }
@@ -80,7 +80,7 @@ _RATE = re.compile(r"rate=(\d{1,7})")
 _SPOKEN_RATE = 24_000
 
 
-class Wishes(Struct, frozen=True, kw_only=True):
+class ConnectRequest(Struct, frozen=True, kw_only=True):
     """What a client asks for when it connects."""
 
     app: str
@@ -97,21 +97,21 @@ class Wishes(Struct, frozen=True, kw_only=True):
     """Completes error texts, for a client that may see them."""
 
 
-class Talk:
+class LiveConnection:
     """One socket's conversation."""
 
     def __init__(
-        self, socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog, note: Note
+        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: Note
     ) -> None:
         self._socket = socket
         self._note = note
-        self._wishes = wishes
+        self._request = request
         self._live = live
         self._log = log
-        self._out = Outbox(socket)
-        self._pace = Pace(self._now())
-        self._line: Line | None = None
-        self._telling: asyncio.Task[None] | None = None
+        self._out = SendQueue(socket)
+        self._pace = MessageRateLimit(self._now())
+        self._line: LiveRun | None = None
+        self._sending_task: asyncio.Task[None] | None = None
         self._position = BEGINNING
         self._is_on = False
         """The microphone is."""
@@ -129,9 +129,9 @@ class Talk:
         leave = self._leave
         try:
             await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            await self._out.farewell(sending)
+            await self._out.wait_closed(sending)
         finally:
-            tasks = {listening, sending, *filter(None, [self._telling])}
+            tasks = {listening, sending, *filter(None, [self._sending_task])}
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
@@ -142,7 +142,7 @@ class Talk:
             raise error
 
     async def _listen(self) -> None:
-        if self._wishes.session:
+        if self._request.session:
             await self._rejoin()
         while True:
             message = await self._socket.receive()
@@ -157,7 +157,7 @@ class Talk:
         try:
             data = message.get("bytes")
             if data is not None:
-                await self._hear(check_sound(data))
+                await self._hear(check_audio(data))
             else:
                 frame = read_frame(message["text"])
                 if isinstance(
@@ -173,7 +173,7 @@ class Talk:
             await self._tell_error(error)
         else:
             self._mistakes = 0
-        return "" if self._mistakes < MOST_MISTAKES else "nothing but mistakes"
+        return "" if self._mistakes < MAX_ERRORS else "nothing but mistakes"
 
     @staticmethod
     def _now() -> float:
@@ -187,19 +187,19 @@ class Talk:
 
     async def _rejoin(self) -> None:
         """Go on with the run of the session, if there is one."""
-        if self._live.has_line(self._origin(self._wishes.session)):
+        if self._live.is_running(self._origin(self._request.session)):
             try:
-                await self._join(self._wishes.session)
+                await self._join(self._request.session)
             except UsageError as error:
                 await self._tell_error(error)
 
     def _origin(self, session: str) -> Origin:
-        return Origin(app=self._wishes.app, user=self._wishes.user, session=session)
+        return Origin(app=self._request.app, user=self._request.user, session=session)
 
-    async def _on_line(self, chat: str = "") -> Line:
+    async def _on_line(self, chat: str = "") -> LiveRun:
         """Return the line; the first time, join it."""
         if self._line is None:
-            session = self._wishes.session or (check_session(chat) if chat else f"live-{uuid4()}")
+            session = self._request.session or (check_session(chat) if chat else f"live-{uuid4()}")
             await self._join(session)
         assert self._line is not None
         return self._line
@@ -207,7 +207,7 @@ class Talk:
     async def _join(self, session: str) -> None:
         origin = self._origin(session)
         try:
-            line = await self._live.join(origin, self._wishes.options, self._leave, self._play)
+            line = await self._live.join(origin, self._request.options, self._leave, self._play)
         except Conflict:
             self._out.close(BUSY, "another client is on the line")
             raise
@@ -215,32 +215,32 @@ class Talk:
         after = await self._find(line)
         told = {"type": "session", "run": line.run, "session": session, "after": str(after)}
         await self._out.put(_encode(told).decode())
-        self._telling = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
+        self._sending_task = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
 
-    async def _find(self, line: Line) -> Position:
+    async def _find(self, line: LiveRun) -> Position:
         """Return the place to go on from: the beginning, if the client's was in another run."""
-        if not self._wishes.after:
+        if not self._request.after:
             return BEGINNING
         try:
-            after = parse_position(self._wishes.after, line.run)
+            after = parse_position(self._request.after, line.run)
             await check_position(self._log, line.run, after)
         except BadPosition:
             return BEGINNING
         return after
 
-    def _leave(self, why: Why) -> None:
+    def _leave(self, why: DisconnectReason) -> None:
         self._out.close(*GONE[why])
 
-    async def _tell(self, line: Line, after: Position) -> None:
+    async def _tell(self, line: LiveRun, after: Position) -> None:
         """Send what the run says, until it is over."""
         try:
             await self._tell_all(line, after)
         except LogError:  # the operator is told where the run is recorded
             self._out.close(1011, "the run log failed")
 
-    async def _tell_all(self, line: Line, after: Position) -> None:
-        spec = protocol("ai-sdk", self._wishes.dialect, self._wishes.files)
-        spec = completing(spec, self._wishes.complete)
+    async def _tell_all(self, line: LiveRun, after: Position) -> None:
+        spec = protocol("ai-sdk", self._request.dialect, self._request.files)
+        spec = completing(spec, self._request.complete)
         async with aclosing(placed_frames(self._log, line.run, spec, after)) as frames:
             async for position, payload in frames:
                 self._position = position
@@ -251,12 +251,12 @@ class Talk:
         failed = summary.outcome == "failed"
         await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
 
-    def _play(self, sound: Sound) -> None:
+    def _play(self, sound: PcmChunk) -> None:
         """Send a piece of the agent's sound; not before the client knows what run it is of."""
-        if self._telling is None:
+        if self._sending_task is None:
             return
         form = _form(sound.media_type)
-        if self._wishes.binary:
+        if self._request.binary:
             if form != self._format:
                 self._format = form
                 self._out.put_sound(f'{{"type":"audio",{form}}}')
@@ -285,7 +285,7 @@ class Talk:
                 assert_never(frame)
 
     async def _say(self, frame: Message) -> None:
-        asked = read_request(frame.body(frame.id or self._wishes.session or "live"))
+        asked = read_request(frame.body(frame.id or self._request.session or "live"))
         match asked.action:
             case NewMessage() as message:
                 content = read_content(message.content)
@@ -298,30 +298,30 @@ class Talk:
             case Regenerate():
                 raise Unprocessable("What was said aloud cannot be said again; ask anew.")
 
-    async def _give(self, line: Line, message: NewMessage) -> None:
+    async def _give(self, line: LiveRun, message: NewMessage) -> None:
         """Take the answers that are parts of a user's message."""
         for request, response in message.responses.items():
-            line.source.give(request, Result(response))
+            line.source.give_result(request, ClientToolResult(response))
         for given in message.confirmed:
-            verdict = Verdict(given.approved, given.reason, called_by(), given.payload)
-            await self._decide(line, given.approval, verdict)
+            decision = ApprovalDecision(given.approved, given.reason, called_by(), given.payload)
+            await self._decide(line, given.approval, decision)
 
-    async def _continue(self, line: Line, given: Continuation) -> None:
+    async def _continue(self, line: LiveRun, given: Continuation) -> None:
         """Take the answers in an assistant's message; those that were given before are passed over."""
         for answer in given.answers:
             try:
                 if answer.decision is not None:
                     said = answer.decision
-                    told = Verdict(said.approved, said.reason, called_by(), said.payload)
+                    told = ApprovalDecision(said.approved, said.reason, called_by(), said.payload)
                     await self._decide(line, said.approval, told)
                 elif answer.output is not None:
-                    line.source.give(answer.call, Result(answer.output))
+                    line.source.give_result(answer.call, ClientToolResult(answer.output))
             except Conflict:
                 continue  # the message holds all its calls, also those of before
 
-    async def _decide(self, line: Line, approval: str, verdict: Verdict) -> None:
-        line.source.decide(approval, verdict)
-        action: Action = "approval given" if verdict.approved else "approval denied"
+    async def _decide(self, line: LiveRun, approval: str, decision: ApprovalDecision) -> None:
+        line.source.decide(approval, decision)
+        action: Action = "approval given" if decision.approved else "approval denied"
         await self._note(Deed(action=action, origin=line.origin, run=line.run, about=approval))
 
     async def _hear(self, pcm: bytes) -> None:
@@ -350,11 +350,13 @@ class Talk:
             raise Unprocessable("Nothing has been said yet: there is no run to tell that.")
         match frame:
             case ToolResult():
-                result = Result(frame.result, frame.error_text)
-                line.source.give(frame.tool_call_id, result)
+                result = ClientToolResult(frame.result, frame.error_text)
+                line.source.give_result(frame.tool_call_id, result)
             case Approval():
-                verdict = Verdict(frame.approved, frame.reason or "", called_by(), frame.given)
-                await self._decide(line, frame.approval_id, verdict)
+                decision = ApprovalDecision(
+                    frame.approved, frame.reason or "", called_by(), frame.given
+                )
+                await self._decide(line, frame.approval_id, decision)
             case Interrupt():
                 await line.source.interrupt(frame.reason[:60])
             case Close():
@@ -375,10 +377,12 @@ def _chunk(position: Position, chunk: bytes) -> str:
     return f'{{"type":"chunk","position":"{position}","chunk":{chunk.decode()}}}'
 
 
-async def talk(socket: WebSocket, wishes: Wishes, live: LiveRuns, log: RunLog, note: Note) -> None:
+async def serve_live(
+    socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: Note
+) -> None:
     """Accept a socket and serve it."""
     await socket.accept()
     try:
-        await Talk(socket, wishes, live, log, note).serve()
+        await LiveConnection(socket, request, live, log, note).serve()
     except WebSocketDisconnect:
         return

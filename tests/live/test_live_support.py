@@ -20,7 +20,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.workflow import BaseNode, Workflow
 
 from adk_prism.models import ScriptedModel, WritingModel, say
-from adk_prism.source.live.ability import can_talk, only_raises
+from adk_prism.source.live.live_support import only_raises, supports_live
 
 
 class Written(BaseLlm):
@@ -116,7 +116,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_who_can_be_talked_to(case: Case) -> None:
     """An agent whose model opens live connections, as far as that can be known without one."""
-    assert can_talk(case.root) is case.talks
+    assert supports_live(case.root) is case.talks
 
 
 def test_an_agent_of_another_server_is_not_offered() -> None:

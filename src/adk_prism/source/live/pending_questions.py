@@ -20,25 +20,25 @@ from msgspec import Raw, Struct, json
 
 from adk_prism.facts.answer_schema import check_payload, fit_response
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, ApprovalGiven, Record
-from adk_prism.source.live.inbox import Inbox
+from adk_prism.source.live.answer_waiter import AnswerWaiter
+from adk_prism.source.live.audio_bypass import AudioBypass
+from adk_prism.source.live.nonblocking_tools import NonBlockingCalls, NonBlockingTools
 from adk_prism.source.live.options import LiveOptions
-from adk_prism.source.live.questions import Questions
-from adk_prism.source.live.shortcut import Shortcut
-from adk_prism.source.live.switches import Switchboard, Switches
+from adk_prism.source.live.request_queue import RequestQueue
 from adk_prism.source.plain_json import storable
 
-MOST_WITHDRAWN = 256
+MAX_CANCELLED = 256
 """Calls that a model has withdrawn and that may still come, or be answered."""
 
-LONGEST_SEEN = 4096
+MAX_LOGGED = 4096
 """Calls of one run whose events are remembered as written; a call runs at once after it."""
 
-WITHDRAWN = "The model withdrew the call."
+CANCELLED = "The model withdrew the call."
 
 Write = Callable[[Record], Awaitable[None]]
 
 
-class Verdict(Struct, frozen=True):
+class ApprovalDecision(Struct, frozen=True):
     """What became of an approval."""
 
     approved: bool
@@ -49,14 +49,14 @@ class Verdict(Struct, frozen=True):
     """What the tool asked for beyond yes or no."""
 
 
-class Result(Struct, frozen=True):
+class ClientToolResult(Struct, frozen=True):
     """What a client's tool gave."""
 
     value: Raw
     error: str = ""
 
 
-class Wanted(Struct, frozen=True):
+class ApprovalPrompt(Struct, frozen=True):
     """What a tool says of the approval that it wants."""
 
     hint: str = ""
@@ -64,33 +64,41 @@ class Wanted(Struct, frozen=True):
     """A sample of what is to be given with it."""
 
 
-PLAIN = Wanted()
+PLAIN = ApprovalPrompt()
 
 
-def approval_of(call: str, number: int = 1) -> str:
+def approval_id(call: str, number: int = 1) -> str:
     """Return the id of the question about a call; a tool may ask more than one."""
     return f"approval-{call}" if number == 1 else f"approval-{call}~{number}"
 
 
-class Desk:
+class PendingQuestions:
     """The questions of one live run."""
 
     def __init__(
-        self, invocation: str, options: LiveOptions, board: Switchboard, write: Write
+        self,
+        invocation: str,
+        options: LiveOptions,
+        nonblocking_tools: NonBlockingTools,
+        write: Write,
     ) -> None:
         self.invocation = invocation
-        self.inbox = Inbox(self.is_withdrawn)
+        self.request_queue = RequestQueue(self.is_cancelled)
         self.root: InvocationContext | None = None
         """Of the run itself, which ADK gives to plugins."""
-        self.shortcut: Shortcut | None = None
+        self.audio_bypass: AudioBypass | None = None
         """The short way of the run's sound, where it may have one."""
-        self.switches = Switches(board)
+        self.nonblocking_calls = NonBlockingCalls(nonblocking_tools)
         self.contexts: dict[str, InvocationContext] = {}
         """Of each agent that has run: there ADK keeps the very tools that it will call."""
         self._options = options
         self._write = write
-        self._approvals: Questions[Verdict] = Questions("Approval", lambda w: Verdict(False, w))
-        self._results: Questions[Result] = Questions("Call", lambda w: Result(Raw(b"null"), w))
+        self._approvals: AnswerWaiter[ApprovalDecision] = AnswerWaiter(
+            "Approval", lambda w: ApprovalDecision(False, w)
+        )
+        self._results: AnswerWaiter[ClientToolResult] = AnswerWaiter(
+            "Call", lambda w: ClientToolResult(Raw(b"null"), w)
+        )
         self._asked: dict[str, int] = {}
         """Questions about a call, by the id that clients know."""
         self._payloads: dict[str, Raw] = {}
@@ -100,7 +108,7 @@ class Desk:
         self._seen: dict[str, asyncio.Event] = {}
         self._uses: dict[str, int] = {}
         """How often a model has used an id of ADK's for a call."""
-        self._withdrawn: dict[str, None] = {}
+        self._cancelled: dict[str, None] = {}
         self._is_closed = False
 
     # ------------------------------------------------------------------ calls
@@ -127,9 +135,9 @@ class Desk:
 
     def expect(self, call: str, tool: BaseTool, *, gated: bool) -> None:
         """Note that a call will wait: for a person, for the client, or first one and then the other."""
-        self.switches.on(call, tool)
+        self.nonblocking_calls.on(call, tool)
         if gated:
-            self._approvals.expect(approval_of(self._name(call)))
+            self._approvals.expect(approval_id(self._name(call)))
         if tool.is_long_running:
             self._results.expect(self._name(call))
 
@@ -139,35 +147,35 @@ class Desk:
 
     def seen(self, call: str) -> asyncio.Event:
         """Return the event that is set when the call is in the log."""
-        if len(self._seen) > LONGEST_SEEN:
+        if len(self._seen) > MAX_LOGGED:
             del self._seen[next(iter(self._seen))]
         return self._seen.setdefault(self._name(call), asyncio.Event())
 
     # ------------------------------------------------------------------ asking
 
-    async def ask(self, call: str, name: str, wanted: Wanted = PLAIN) -> Verdict:
+    async def ask(self, call: str, name: str, wanted: ApprovalPrompt = PLAIN) -> ApprovalDecision:
         """Ask a person about a call and wait for the answer."""
         await self.seen(call).wait()
         known = self._name(call)
         number = self._asked.pop(known, 0) + 1
         self._asked[known] = number
-        if len(self._asked) > LONGEST_SEEN:
+        if len(self._asked) > MAX_LOGGED:
             del self._asked[next(iter(self._asked))]
-        approval = approval_of(known, number)
+        approval = approval_id(known, number)
         if self._is_closed:
-            return Verdict(False, "The session is over.")
+            return ApprovalDecision(False, "The session is over.")
         self._payloads[approval] = wanted.payload
         asked = ApprovalAsked(
             approval=approval, call=call, name=name, hint=wanted.hint, payload=wanted.payload
         )
         await self._write(asked)
-        verdict = await self._approvals.wait(approval, self._options.approval_timeout)
+        decision = await self._approvals.wait(approval, self._options.approval_timeout)
         del self._payloads[approval]
         given = ApprovalGiven(
-            approval=approval, approved=verdict.approved, reason=verdict.reason, by=verdict.by
+            approval=approval, approved=decision.approved, reason=decision.reason, by=decision.by
         )
         await self._write(given)
-        return verdict
+        return decision
 
     async def fetch(self, call: str) -> dict[str, Any]:
         """Wait for the client's result of a call, and return it as a tool's answer."""
@@ -184,53 +192,55 @@ class Desk:
 
     # ------------------------------------------------------------------ answering
 
-    def decide(self, approval: str, verdict: Verdict) -> None:
+    def decide(self, approval: str, decision: ApprovalDecision) -> None:
         """Answer an approval; the first answer counts. Raise `Conflict`, `NotFound`, or `Unprocessable`
         for one without the payload that the tool asks for: then the question stays open."""
-        if verdict.approved:
-            check_payload(self._payloads.get(approval, NOTHING), verdict.payload)
-        self._approvals.answer(approval, verdict)
+        if decision.approved:
+            check_payload(self._payloads.get(approval, NOTHING), decision.payload)
+        self._approvals.answer(approval, decision)
 
-    def give(self, call: str, result: Result) -> None:
+    def give_result(self, call: str, result: ClientToolResult) -> None:
         """Give a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable`
         for an answer that does not fit its question, which stays open."""
         if call in self._inputs and not result.error:
-            result = Result(fit_response(self._inputs[call], result.value))
+            result = ClientToolResult(fit_response(self._inputs[call], result.value))
         self._results.answer(call, result)
 
-    def give_last(self, adk_id: str, result: Result) -> None:
+    def give_result_by_adk_id(self, adk_id: str, result: ClientToolResult) -> None:
         """Give the result of the last call of ADK's id. Raise `Conflict` or `NotFound`."""
-        self.give(self._name(adk_id), result)
+        self.give_result(self._name(adk_id), result)
 
-    def withdraw(self, calls: Sequence[str]) -> None:
+    def cancel_calls(self, calls: Sequence[str]) -> None:
         """Note that the model no longer wants calls: who waits for them waits in vain."""
         for call in calls:
             name = self._name(call)
-            self._withdrawn[name] = None
-            self._approvals.give_up_one(approval_of(name), WITHDRAWN)
-            self._results.give_up_one(name, WITHDRAWN)
-        while len(self._withdrawn) > MOST_WITHDRAWN:
-            del self._withdrawn[next(iter(self._withdrawn))]
+            self._cancelled[name] = None
+            self._approvals.abandon(approval_id(name), CANCELLED)
+            self._results.abandon(name, CANCELLED)
+        while len(self._cancelled) > MAX_CANCELLED:
+            del self._cancelled[next(iter(self._cancelled))]
 
-    def is_withdrawn(self, call: str) -> bool:
+    def is_cancelled(self, call: str) -> bool:
         """Tell whether the model no longer wants the last call of this id."""
-        return self._name(call) in self._withdrawn
+        return self._name(call) in self._cancelled
 
-    def give_up(self, why: str) -> None:
+    def abandon_all(self, why: str) -> None:
         """Deny what waits for a person, and fail what waits for the client."""
-        self._approvals.give_up(why)
-        self._results.give_up(why)
+        self._approvals.abandon_all(why)
+        self._results.abandon_all(why)
 
     def close(self) -> None:
         """Let nobody wait any more."""
         self._is_closed = True
-        self.give_up("The session is over.")
+        self.abandon_all("The session is over.")
         for seen in self._seen.values():
             seen.set()
-        self.switches.close()
+        self.nonblocking_calls.close()
         self.contexts.clear()
         self.root = None
 
 
-DESK: ContextVar[Desk | None] = ContextVar("adk_prism_desk", default=None)
+CURRENT_QUESTIONS: ContextVar[PendingQuestions | None] = ContextVar(
+    "adk_prism_live_run", default=None
+)
 """Set in the task that drives a live run; ADK's own tasks, which it starts there, take it over."""

@@ -7,7 +7,7 @@ PER_SECOND = 100.0
 BURST = 500.0
 
 
-class Pace:
+class MessageRateLimit:
     """The pace of one client."""
 
     def __init__(self, now: float) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct, json
 
 from adk_prism.runlog.entry import AgentEvent
 
-GATHERED = 48_000
+EVENT_BYTES = 48_000
 """Bytes that are gathered into one event: a second of 24 kHz."""
 
 _encode = json.Encoder().encode
@@ -25,7 +25,7 @@ NOTE = "adkPrism"
 """Key of a part's metadata that says how much sound it stands for (`facts.media`)."""
 
 
-class Sound(Struct, frozen=True, gc=False):
+class PcmChunk(Struct, frozen=True, gc=False):
     """A piece of raw sound."""
 
     pcm: bytes
@@ -38,7 +38,7 @@ _SAYS_MORE = (
 ).split()
 
 
-def sound_of(said: LlmResponse) -> list[Sound] | None:
+def audio_in(said: LlmResponse) -> list[PcmChunk] | None:
     """Return the sound that a response or an event is; None if it is, or says, anything else."""
     content = said.content
     if content is None or not content.parts or content.role == "user":
@@ -51,11 +51,11 @@ def sound_of(said: LlmResponse) -> list[Sound] | None:
         blob = part.inline_data
         if blob is None or part.text or not (blob.mime_type or "").startswith("audio/pcm"):
             return None
-        found.append(Sound(blob.data or b"", blob.mime_type or ""))
+        found.append(PcmChunk(blob.data or b"", blob.mime_type or ""))
     return found
 
 
-class SoundLog:
+class AudioLog:
     """Gathers the sound of one run into events for its log."""
 
     def __init__(self, kept: int, serialise: Callable[[Event], bytes]) -> None:
@@ -63,7 +63,7 @@ class SoundLog:
         self._left = kept
         self._serialise = serialise
         self._first: Event | None = None
-        self._pieces: list[Sound] = []
+        self._pieces: list[PcmChunk] = []
         self._size = 0
         self._is_first = True
         """The next piece is the first of its turn."""
@@ -73,7 +73,7 @@ class SoundLog:
         self._is_first = True
 
     def add(
-        self, speaker: str, pieces: list[Sound], event: Callable[[], Event]
+        self, speaker: str, pieces: list[PcmChunk], event: Callable[[], Event]
     ) -> list[AgentEvent]:
         """Take pieces of sound of an event, which is made if need be; return what is to be logged."""
         due = []
@@ -82,12 +82,12 @@ class SoundLog:
         self._first = self._first or event()
         self._pieces += pieces
         self._size += sum(len(piece.pcm) for piece in pieces)
-        if self._is_first or self._size >= GATHERED:
+        if self._is_first or self._size >= EVENT_BYTES:
             due += self.flush()
         self._is_first = False
         return due
 
-    def _goes_on(self, speaker: str, pieces: list[Sound]) -> bool:
+    def _goes_on(self, speaker: str, pieces: list[PcmChunk]) -> bool:
         """Tell whether a piece can be joined to what is gathered."""
         assert self._first is not None
         same = self._pieces[0].media_type == pieces[0].media_type
@@ -108,7 +108,7 @@ class SoundLog:
         return [AgentEvent(whole)]
 
 
-def _part(pieces: list[Sound], size: int, *, kept: bool) -> bytes:
+def _part(pieces: list[PcmChunk], size: int, *, kept: bool) -> bytes:
     """Return sound as a part's JSON, as ADK writes it: Base64 for URLs."""
     pcm = b"".join(piece.pcm for piece in pieces) if kept else b""
     data = _encode(pcm).replace(b"+", b"-").replace(b"/", b"_")

@@ -27,7 +27,7 @@ def is_stock_runner(runner: Runner) -> bool:
     return is_agent and all(_is_adks(type(runner), name) for name in _OF_RUNNERS)
 
 
-def is_observed(runner: Runner, known: Collection[str]) -> bool:
+def has_event_plugins(runner: Runner, known: Collection[str]) -> bool:
     """Tell whether a plugin wants to be shown each event of a Runner, besides those `known` by name."""
     own = (plugin for plugin in runner.plugin_manager.plugins if plugin.name not in known)
     return any(type(p).on_event_callback is not BasePlugin.on_event_callback for p in own)

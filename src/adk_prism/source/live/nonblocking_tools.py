@@ -22,7 +22,7 @@ class _Switched:
         self.calls = 0
 
 
-class Switchboard:
+class NonBlockingTools:
     """The tools of one Runner that are switched now."""
 
     def __init__(self) -> None:
@@ -43,24 +43,24 @@ class Switchboard:
             del self._switched[id(tool)]
 
 
-class Switches:
+class NonBlockingCalls:
     """The calls of one run for which a tool is switched."""
 
-    def __init__(self, board: Switchboard) -> None:
-        self._board = board
+    def __init__(self, nonblocking_tools: NonBlockingTools) -> None:
+        self._tools = nonblocking_tools
         self._calls: dict[str, BaseTool] = {}
 
     def on(self, call: str, tool: BaseTool) -> None:
         """Switch a tool for a call."""
         if call not in self._calls:
             self._calls[call] = tool
-            self._board.on(tool)
+            self._tools.on(tool)
 
     def off(self, call: str) -> None:
         """Switch it back, now that the call runs; without a switch, do nothing."""
         tool = self._calls.pop(call, None)
         if tool is not None:
-            self._board.off(tool)
+            self._tools.off(tool)
 
     def close(self) -> None:
         """Switch back the tools of calls that never ran."""

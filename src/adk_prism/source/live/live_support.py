@@ -25,13 +25,13 @@ _LIVE_GEMINI = re.compile(r"(?:^|-)(?:live|native-audio)(?:-|$)")
 """Of all Gemini models only those of the Live API take such a connection, and their names say so."""
 
 
-def can_talk(root: BaseNode) -> bool:
+def supports_live(root: BaseNode) -> bool:
     """Tell whether a live run of an agent has a model to speak with."""
     match root:
         case LlmAgent():
             return _has_live_model(root)
         case SequentialAgent():
-            return bool(root.sub_agents) and all(map(can_talk, root.sub_agents))
+            return bool(root.sub_agents) and all(map(supports_live, root.sub_agents))
         case BaseAgent():
             return not _declines(type(root)._run_live_impl)
         case _:

@@ -14,11 +14,11 @@ from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.genai import types
 from google.genai.live import AsyncSession
 
-Withdraw = Callable[[Sequence[str]], None]
+CancelCalls = Callable[[Sequence[str]], None]
 """Is told the ids of calls that the model no longer wants."""
 
 
-def watch_withdrawals(connection: BaseLlmConnection, withdraw: Withdraw) -> None:
+def watch_cancellations(connection: BaseLlmConnection, cancel_calls: CancelCalls) -> None:
     """See the calls that a Gemini session withdraws."""
     if not isinstance(connection, GeminiLlmConnection):
         return
@@ -31,7 +31,7 @@ def watch_withdrawals(connection: BaseLlmConnection, withdraw: Withdraw) -> None
         message = await receive()
         cancelled = message.tool_call_cancellation
         if cancelled is not None and cancelled.ids:
-            withdraw(cancelled.ids)
+            cancel_calls(cancelled.ids)
         return message
 
     session._receive = seen  # type: ignore[method-assign]  # of this session alone

@@ -39,40 +39,44 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 
 from adk_prism.runlog.entry import Record
-from adk_prism.source.live.sound import Sound, sound_of
-from adk_prism.source.live.stock import is_stock_agent, streams_input
-from adk_prism.source.live.withdrawals import Withdraw, watch_withdrawals
+from adk_prism.source.live.audio_log import PcmChunk, audio_in
+from adk_prism.source.live.call_cancellation import CancelCalls, watch_cancellations
+from adk_prism.source.live.stock_flow import is_stock_agent, streams_input
 
-Play = Callable[[str, LlmResponse, list[Sound]], Iterable[Record]]
+Play = Callable[[str, LlmResponse, list[PcmChunk]], Iterable[Record]]
 """Takes sound of the agent of that name; returns what of it is to be recorded now."""
 Show = Callable[[str, LlmResponse], Awaitable[None]]
 """Takes it as an event, which it shows to the app's plugins first."""
 Write = Callable[[Record], Awaitable[None]]
 
 
-class Route(NamedTuple):
+class ConnectionOwner(NamedTuple):
     """Where a connection belongs."""
 
-    shortcut: Shortcut
+    audio_bypass: AudioBypass
     speaker: str
     """The agent that opens it."""
 
 
-ROUTE: ContextVar[Route | None] = ContextVar("adk_prism_route", default=None)
+CONNECTION_OWNER: ContextVar[ConnectionOwner | None] = ContextVar(
+    "adk_prism_connection_owner", default=None
+)
 """Of the connections that are opened here; None in tools, which may have live runs of their own."""
 
-EARS: ContextVar[BaseLlmConnection | None] = ContextVar("adk_prism_ears", default=None)
+DIRECT_CONNECTION: ContextVar[BaseLlmConnection | None] = ContextVar(
+    "adk_prism_direct_connection", default=None
+)
 """The connection to which ADK's sender, who runs here, may be told sound at once."""
 
 
-class Shortcut:
+class AudioBypass:
     """The short way of one live run."""
 
     def __init__(
         self,
         play: Play,
         write: Write,
-        withdraw: Withdraw,
+        cancel_calls: CancelCalls,
         *,
         show: Show | None = None,
         is_open: bool = True,
@@ -81,7 +85,7 @@ class Shortcut:
         what is said to a model, but tools that ask for it. `show` is for apps with such plugins."""
         self._play = play
         self._write = write
-        self._withdraw = withdraw
+        self._cancel_calls = cancel_calls
         self._show = show
         self._is_open = is_open
         self._entered = 0
@@ -97,13 +101,13 @@ class Shortcut:
 
     async def meet(self, agent: BaseAgent, context: InvocationContext) -> None:
         """Meet an agent that begins to run: the connections that it opens are looked at."""
-        ROUTE.set(Route(self, agent.name))
+        CONNECTION_OWNER.set(ConnectionOwner(self, agent.name))
         self._is_open = self._is_open and is_stock_agent(agent)
         if not isinstance(agent, LlmAgent):
             return
         # Whatever keeps the model from being found, ADK meets it next, and says it better.
         with suppress(Exception):
-            shorten(await agent.canonical_live_model_async(ReadonlyContext(context)))
+            intercept_connections(await agent.canonical_live_model_async(ReadonlyContext(context)))
 
     @asynccontextmanager
     async def through(
@@ -114,8 +118,8 @@ class Shortcut:
     ) -> AsyncIterator[BaseLlmConnection]:
         """Open a connection and stand beside it."""
         async with opened as connection:
-            watch_withdrawals(connection, self._withdraw)
-            EARS.set(None if streams_input(request) else connection)
+            watch_cancellations(connection, self._cancel_calls)
+            DIRECT_CONNECTION.set(None if streams_input(request) else connection)
             with self._listening(connection, speaker):
                 yield connection
 
@@ -145,7 +149,7 @@ class Shortcut:
                 is_heard = False
                 async with aclosing(receive()) as responses:
                     async for response in responses:
-                        pieces = sound_of(response) if self._left >= self._entered else None
+                        pieces = audio_in(response) if self._left >= self._entered else None
                         if pieces is None:
                             is_told = True
                             yield response
@@ -156,7 +160,7 @@ class Shortcut:
 
         return short
 
-    async def _pass_on(self, speaker: str, response: LlmResponse, pieces: list[Sound]) -> None:
+    async def _pass_on(self, speaker: str, response: LlmResponse, pieces: list[PcmChunk]) -> None:
         if self._show is not None:
             await self._show(speaker, response)
             return
@@ -164,7 +168,7 @@ class Shortcut:
             await self._write(due)
 
 
-class _Met:
+class _InterceptedModel:
     """What a class of models has more when its connections are met."""
 
     __slots__ = ()
@@ -174,22 +178,24 @@ class _Met:
         opened: AbstractAsyncContextManager[BaseLlmConnection] = super().connect(  # type: ignore[misc]  # of the model's class
             llm_request
         )
-        route = ROUTE.get()
+        route = CONNECTION_OWNER.get()
         if route is None:
             return opened
-        return route.shortcut.through(opened, llm_request, route.speaker)
+        return route.audio_bypass.through(opened, llm_request, route.speaker)
 
 
-def shorten(model: BaseLlm) -> None:
+def intercept_connections(model: BaseLlm) -> None:
     """See to it that a model's connections are met; one whose class allows no child stays as it is."""
-    if isinstance(model, _Met):
+    if isinstance(model, _InterceptedModel):
         return
     with suppress(TypeError, RuntimeError):
-        object.__setattr__(model, "__class__", _met(type(model)))
+        object.__setattr__(model, "__class__", _intercepted_class(type(model)))
 
 
 @cache
-def _met(kind: type[BaseLlm]) -> type[BaseLlm]:
+def _intercepted_class(kind: type[BaseLlm]) -> type[BaseLlm]:
     """Return the child of a class of models whose connections are met. It goes by the same name."""
     same = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return new_class(kind.__name__, (_Met, kind), exec_body=lambda names: names.update(same))
+    return new_class(
+        kind.__name__, (_InterceptedModel, kind), exec_body=lambda names: names.update(same)
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.patience import PATIENCE
 
-from adk_prism.source.live.errand import Begun, Errand
+from adk_prism.source.live.eager_task import EagerTask, StartedWork
 
 NAME: ContextVar[str] = ContextVar("name", default="caller")
 
@@ -18,17 +18,17 @@ class Worker:
     """Waits for work, and goes on with what others have begun."""
 
     def __init__(self) -> None:
-        self.work: asyncio.Queue[Begun] = asyncio.Queue()
-        self.errand: Errand | None = None
+        self.work: asyncio.Queue[StartedWork] = asyncio.Queue()
+        self.errand: EagerTask | None = None
 
     async def run(self) -> None:
         NAME.set("worker")
-        self.errand = Errand()
+        self.errand = EagerTask()
         while True:
-            await (await self.work.get()).go_on()
+            await (await self.work.get()).finish()
 
 
-async def started() -> tuple[Worker, asyncio.Task[None], Errand]:
+async def started() -> tuple[Worker, asyncio.Task[None], EagerTask]:
     worker = Worker()
     task = asyncio.create_task(worker.run())
     await asyncio.sleep(0)

@@ -19,13 +19,13 @@ REMEMBERED = 256
 """Answered questions that are remembered, to tell a second answer from a forged one."""
 
 
-class Questions(Generic[T]):
+class AnswerWaiter(Generic[T]):
     """The questions of one kind."""
 
-    def __init__(self, what: str, give_up: Callable[[str], T]) -> None:
-        """`what` names a question in errors; `give_up` makes the answer to one that nobody answers."""
+    def __init__(self, what: str, on_abandon: Callable[[str], T]) -> None:
+        """`what` names a question in errors; `on_abandon` makes the answer to one that nobody answers."""
         self._what = what
-        self._give_up = give_up
+        self._on_abandon = on_abandon
         self._open: dict[str, asyncio.Future[T]] = {}
         self._answered: dict[str, None] = {}
 
@@ -51,7 +51,7 @@ class Questions(Generic[T]):
         try:
             await asyncio.wait([future], timeout=seconds)
             if not future.done():
-                future.set_result(self._give_up(f"No answer within {seconds:g} seconds."))
+                future.set_result(self._on_abandon(f"No answer within {seconds:g} seconds."))
             return future.result()
         finally:
             del self._open[name]
@@ -59,13 +59,13 @@ class Questions(Generic[T]):
             if len(self._answered) > REMEMBERED:
                 del self._answered[next(iter(self._answered))]
 
-    def give_up(self, why: str) -> None:
+    def abandon_all(self, why: str) -> None:
         """Answer all that waits in nobody's name."""
         for name in self._open:
-            self.give_up_one(name, why)
+            self.abandon(name, why)
 
-    def give_up_one(self, name: str, why: str) -> None:
+    def abandon(self, name: str, why: str) -> None:
         """Answer a question in nobody's name, if it waits."""
         future = self._open.get(name)
         if future is not None and not future.done():
-            future.set_result(self._give_up(why))
+            future.set_result(self._on_abandon(why))

@@ -9,25 +9,25 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.models.sound import BYTES, HEARD_RATE, Hearing, is_loud
+from adk_prism.models.pcm import BYTES, HEARD_RATE, AudioMeter, is_loud
 
 SILENCE = 0.5
 """Seconds of quiet that end what is said: Gemini's detector waits about as long."""
 
-Heard = Literal["nothing", "began", "ended"]
+Activity = Literal["nothing", "began", "ended"]
 
 _RATE = re.compile(r"rate=(\d{4,6})")
 
 
-class Ear:
+class VoiceActivityDetector:
     """Listens to one live connection."""
 
     def __init__(self) -> None:
-        self._hearing: Hearing | None = None
+        self._hearing: AudioMeter | None = None
         self._quiet = 0.0
         self._is_told = False
         """The client says where its speech ends."""
-        self.last = Hearing()
+        self.last = AudioMeter()
         """What was heard last, to its end."""
 
     @property
@@ -35,14 +35,14 @@ class Ear:
         """Whether somebody speaks."""
         return self._hearing is not None
 
-    def hear(self, pcm: bytes, media_type: str) -> Heard:
+    def hear(self, pcm: bytes, media_type: str) -> Activity:
         """Take a piece of sound."""
         found = _RATE.search(media_type)
         rate = int(found[1]) if found else HEARD_RATE
         if self._hearing is None:
             if not is_loud(pcm):
                 return "nothing"
-            self._hearing = Hearing(rate)
+            self._hearing = AudioMeter(rate)
             self._hearing.take(pcm)
             return "began"
         if self._hearing.take(pcm):
@@ -53,15 +53,15 @@ class Ear:
             return "nothing"
         return self.finish()
 
-    def begin(self) -> Heard:
+    def begin(self) -> Activity:
         """The client says that somebody begins to speak."""
         self._is_told = True
         if self._hearing is not None:
             return "nothing"
-        self._hearing = Hearing()
+        self._hearing = AudioMeter()
         return "began"
 
-    def finish(self) -> Heard:
+    def finish(self) -> Activity:
         """The client says that the speech, or the sound altogether, is over."""
         self._is_told, self._quiet = False, 0.0
         if self._hearing is None:

@@ -22,21 +22,21 @@ from adk_prism.source.contract import EventSource
 from adk_prism.source.live.options import LiveCall, LiveOptions
 from adk_prism.source.live.source import Listener, LiveSource
 
-Second = Literal["takeover", "refuse"]
+SecondClientPolicy = Literal["takeover", "refuse"]
 """What a second client of a session does to the first."""
-Why = Literal["taken over", "going down"]
+DisconnectReason = Literal["taken over", "going down"]
 
-MOST_LEFT = 64
+MAX_ABANDONED = 64
 """Runs that wait for their client to come back; of more, the first to be left is ended at once."""
 
-TALK_SHARE = 0.9
+DRAIN_SHARE = 0.9
 """Of the time in which runs may end by themselves: in the rest a live run that was closed ends."""
 
-Leave = Callable[[Why], None]
+OnDisconnect = Callable[[DisconnectReason], None]
 """Tells a client that the line is no longer its own."""
 
 
-class Line:
+class LiveRun:
     """A live run, and the client that talks to it."""
 
     def __init__(self, lines: LiveRuns, origin: Origin, run: RunId, source: LiveSource) -> None:
@@ -44,7 +44,7 @@ class Line:
         self.origin = origin
         self.run = run
         self.source = source
-        self._leave: Leave | None = None
+        self._leave: OnDisconnect | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -52,7 +52,7 @@ class Line:
         """Whether a client is on the line."""
         return self._leave is not None
 
-    def take(self, leave: Leave, listener: Listener) -> None:
+    def take(self, leave: OnDisconnect, listener: Listener) -> None:
         """Put a client on the line, in the place of whoever is there."""
         if self._leave is not None:
             self._leave("taken over")
@@ -61,7 +61,7 @@ class Line:
             self._timer = None
         self._leave, self.source.listener = leave, listener
 
-    def drop(self, leave: Leave) -> None:
+    def drop(self, leave: OnDisconnect) -> None:
         """Take a client off the line, if it is still its own; it may come back within the grace."""
         if self._leave != leave:
             return
@@ -95,7 +95,7 @@ class LiveRuns:
         *,
         options: LiveOptions,
         grace: float,
-        second: Second,
+        second: SecondClientPolicy,
         busy: Policy,
     ) -> None:
         """`busy` is what a live run does to another run of its session."""
@@ -106,19 +106,19 @@ class LiveRuns:
         self.grace = grace
         self._second = second
         self._busy = busy
-        self._lines: dict[Origin, Line] = {}
-        self._left: dict[RunId, Line] = {}
+        self._lines: dict[Origin, LiveRun] = {}
+        self._left: dict[RunId, LiveRun] = {}
         self._joining = Gate()
         self._watching: set[asyncio.Task[None]] = set()
 
-    def has_line(self, origin: Origin) -> bool:
+    def is_running(self, origin: Origin) -> bool:
         """Tell whether a run of the session goes on."""
         line = self._lines.get(origin)
         return line is not None and not line.source.is_over
 
     async def join(
-        self, origin: Origin, options: LiveOptions, leave: Leave, listener: Listener
-    ) -> Line:
+        self, origin: Origin, options: LiveOptions, leave: OnDisconnect, listener: Listener
+    ) -> LiveRun:
         """Put a client on its session's line; a run is started if there is none.
 
         Raise `Conflict` where another client is on it and the operator lets it stay, `Draining` while
@@ -137,7 +137,7 @@ class LiveRuns:
             line.take(leave, listener)
             return line
 
-    async def _start(self, origin: Origin, options: LiveOptions) -> Line:
+    async def _start(self, origin: Origin, options: LiveOptions) -> LiveRun:
         await self._apps.sessions(origin.app).ensure(origin)
         sources: list[LiveSource] = []
 
@@ -148,13 +148,13 @@ class LiveRuns:
             return sources[0]
 
         run = await self._runs.start(origin, self._busy, make)
-        line = self._lines[origin] = Line(self, origin, run, sources[0])
+        line = self._lines[origin] = LiveRun(self, origin, run, sources[0])
         watching = asyncio.create_task(self._watch(line), name=f"watch {run}")
         self._watching.add(watching)
         watching.add_done_callback(self._watching.discard)
         return line
 
-    async def _watch(self, line: Line) -> None:
+    async def _watch(self, line: LiveRun) -> None:
         """Forget a run that is over."""
         await self._runs.wait(line.run)
         line.end()
@@ -162,17 +162,17 @@ class LiveRuns:
         if self._lines.get(line.origin) is line:
             del self._lines[line.origin]
 
-    def left(self, line: Line) -> None:
+    def left(self, line: LiveRun) -> None:
         """Note that a run waits for its client to come back."""
         if line.source.is_over:
             return
         self._left[line.run] = line
-        if len(self._left) > MOST_LEFT:
+        if len(self._left) > MAX_ABANDONED:
             self._left.pop(next(iter(self._left))).end()
 
     async def drain(self, patience: float) -> None:
         """Let clients talk on for some seconds, then send them away and end their runs."""
         if patience and self._watching:
-            await asyncio.wait(self._watching, timeout=patience * TALK_SHARE)
+            await asyncio.wait(self._watching, timeout=patience * DRAIN_SHARE)
         for line in list(self._lines.values()):
             line.go_down()

@@ -40,7 +40,7 @@ def _little(samples: array[int]) -> array[int]:
     return samples
 
 
-class Hearing:
+class AudioMeter:
     """One stretch of sound: how long it was, and how high."""
 
     def __init__(self, rate: int = HEARD_RATE) -> None:

@@ -32,10 +32,10 @@ from tests.live.stage import LiveStage, answers, live, runner_of, scripted_agent
 from tests.patience import PATIENCE
 
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
-from adk_prism.models.sound import tone
+from adk_prism.models.pcm import tone
 from adk_prism.runlog.entry import AgentEvent, ApprovalAsked, Entry
-from adk_prism.source.live.desk import Verdict
-from adk_prism.source.live.sound import sound_of
+from adk_prism.source.live.audio_log import audio_in
+from adk_prism.source.live.pending_questions import ApprovalDecision
 
 Scene = Callable[[LiveStage], Any]
 
@@ -50,7 +50,7 @@ class LongWay:
         monkeypatch.setattr(_live_llm_flow, "postprocess_live_flow", self._seen)
 
     def _seen(self, flow: Any, context: Any, request: Any, response: Any, event: Any) -> Any:
-        self.pieces += sound_of(response) is not None
+        self.pieces += audio_in(response) is not None
         return _ADK_FLOW(flow, context, request, response, event)
 
 
@@ -80,9 +80,9 @@ async def speak(run: LiveStage) -> None:
 async def approve(run: LiveStage) -> None:
     await run.say("pay twice")
     await run.until(lambda record: isinstance(record, ApprovalAsked), 2)
-    run.source.decide("approval-c2", Verdict(False, "too much"))
+    run.source.decide("approval-c2", ApprovalDecision(False, "too much"))
     await run.until(lambda record: bool(answers_in(record)))
-    run.source.decide("approval-c1", Verdict(True))
+    run.source.decide("approval-c1", ApprovalDecision(True))
     await run.until_done()
 
 
@@ -169,10 +169,10 @@ def _without_call_ids(text: str) -> str:
 async def test_both_ways_are_the_same(case: Case) -> None:
     """The log, entry by entry, and the sound, piece by piece."""
     found = []
-    for shortcut in (True, False):
+    for audio_bypass in (True, False):
         pieces: list[Any] = []
         runner = runner_of(case.agent())
-        async with live(runner, shortcut=shortcut, modality=case.modality) as run:
+        async with live(runner, audio_bypass=audio_bypass, modality=case.modality) as run:
             run.source.listener = pieces.append
             await case.play(run)
         found.append((told(await run.entries()), pieces))
@@ -187,7 +187,7 @@ async def test_sound_takes_the_short_way(long_way: LongWay) -> None:
         await long_speech(run)
         assert run.sound
         assert long_way.pieces == 0
-    async with live(runner_of(slow_agent()), shortcut=False) as run:
+    async with live(runner_of(slow_agent()), audio_bypass=False) as run:
         await long_speech(run)
         assert long_way.pieces >= 50
 
@@ -207,7 +207,7 @@ class Watcher(BasePlugin):
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
         self.invocations.add(invocation_context.invocation_id)
-        if sound_of(event) is None:
+        if audio_in(event) is None:
             return None
         self.shown += 1
         blob = types.Blob(data=b"\1\0", mime_type="audio/pcm;rate=24000")
@@ -265,15 +265,15 @@ async def test_where_somebody_looks_sound_goes_the_long_way(case: str, long_way:
         assert long_way.pieces == len(run.sound) // 3840 > 0
 
 
-@pytest.mark.parametrize("shortcut", [True, False])
-async def test_plugins_are_shown_each_event(shortcut: bool, long_way: LongWay) -> None:
+@pytest.mark.parametrize("audio_bypass", [True, False])
+async def test_plugins_are_shown_each_event(audio_bypass: bool, long_way: LongWay) -> None:
     """Whichever way it takes, and what they make of it counts."""
     watcher = Watcher()
-    async with live(_runner(slow_agent(), Runner, watcher), shortcut=shortcut) as run:
+    async with live(_runner(slow_agent(), Runner, watcher), audio_bypass=audio_bypass) as run:
         await chat(run)
         assert watcher.shown == 6
         assert run.sound == b"\1\0" * 6
-        assert long_way.pieces == (0 if shortcut else 6)
+        assert long_way.pieces == (0 if audio_bypass else 6)
         assert watcher.invocations == {"e-1"}
 
 
@@ -417,7 +417,7 @@ async def test_a_live_run_inside_a_tool_is_not_ours(long_way: LongWay) -> None:
             async for event in inner.run_live(
                 user_id="u", session_id="s", live_request_queue=queue
             ):
-                heard += sound_of(event) is not None
+                heard += audio_in(event) is not None
                 if event.turn_complete:
                     queue.close()
         return f"{heard} pieces"
