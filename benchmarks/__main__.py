@@ -27,6 +27,7 @@ NAMES = (
     "smoothness",
     "identity",
     "flood",
+    "idle_sockets",
     "long_runs",
     "viewers",
     "live",

@@ -1,12 +1,13 @@
-"""Connections of callers that have not said who they are: how many one address may keep waiting.
+"""Limits idle connections of callers that have not authenticated, per address.
 
-A connection costs a descriptor before it has asked for anything. An address may have `MOST_WAITING` that are
-not known and ask for nothing; of more, those that have waited longest are closed, never the newest: a known
-caller behind the same address is still let in. A connection counts until its caller is known; where nobody
-has to be, until its first request has come. Connections of trusted proxies do not count, since all of their
-clients share the address.
+A connection costs a descriptor before it has asked for anything. An address may have `MOST_WAITING` idle
+connections whose callers are not known; of more, those that have waited longest are closed, never the newest,
+so a known caller behind the same address still gets in. A connection counts until its caller is known; where
+callers need not authenticate, until its first request has come. Connections of trusted proxies do not count,
+since all of their clients share the address.
 
-Knows no protocol: whoever owns a connection says what becomes of it.
+Knows no protocol: the owner of a connection closes it (`drop`). Opening and closing cost the same however
+many there are, or a flood of connections would slow down everybody.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from adk_prism.server.guards.forwarded import TrustedProxies
@@ -39,17 +41,20 @@ class Connection(Protocol):
     """What owns a connection."""
 
     def drop(self) -> None:
-        """Close it without a word."""
+        """Close it without an answer."""
 
 
-class _Waiting:
-    """A connection that is not known, and since when it asks for nothing; None while it is answered."""
+@dataclass(slots=True)
+class _Address:
+    """The counted connections of one address."""
 
-    __slots__ = ("connection", "since")
+    idle: dict[Peer, tuple[Connection, float]] = field(default_factory=dict)
+    """Those that ask for nothing, and since when: in that order, so the first has waited longest."""
+    answering: dict[Peer, Connection] = field(default_factory=dict)
+    """Those whose request is being answered: never closed."""
 
-    def __init__(self, connection: Connection, since: float | None) -> None:
-        self.connection = connection
-        self.since = since
+    def __len__(self) -> int:
+        return len(self.idle) + len(self.answering)
 
 
 class Connections:
@@ -58,54 +63,57 @@ class Connections:
     def __init__(
         self, trusted: TrustedProxies, *, until_known: bool, refused: Callable[[str], None]
     ) -> None:
-        """`until_known`: callers have to say who they are. `refused` counts what was closed."""
+        """`until_known`: callers must authenticate. `refused` counts what was closed."""
         self._trusted = trusted
         self._until_known = until_known
         self._refused = refused
-        self._by_address: dict[str, dict[Peer, _Waiting]] = {}
+        self._by_address: dict[str, _Address] = {}
         self._sweeps: set[str] = set()
-        """Addresses that are looked at again soon."""
+        """Addresses that are checked again soon."""
 
     def opened(self, peer: Peer | None, connection: Connection) -> None:
-        """Take a connection that was accepted. Others of its address may be closed for it."""
+        """Count a connection that was accepted. Others of its address may be closed for it."""
         if peer is None or self._trusted.has(peer[0]):
             return
         address = _address(peer[0])
-        waiting = self._by_address.setdefault(address, {})
-        waiting[peer] = _Waiting(connection, _now())
-        if len(waiting) > MOST_AT_ONCE:
+        counted = self._by_address.setdefault(address, _Address())
+        counted.idle[peer] = (connection, _now())
+        if len(counted) > MOST_AT_ONCE:
             self._close(address, keep=MOST_AT_ONCE, grace=0.0)
-        if len(waiting) > MOST_WAITING:
+        if len(counted) > MOST_WAITING:
             self._sweep_soon(address)
 
     def asked(self, peer: Peer | None) -> None:
         """Note that a whole request has come on a connection."""
         if not self._until_known:
             self.forget(peer)
-        elif (found := self._find(peer)) is not None:
-            found.since = None
+        elif peer is not None and (counted := self._of(peer)) is not None:
+            waited = counted.idle.pop(peer, None)
+            if waited is not None:
+                counted.answering[peer] = waited[0]
 
     def answered(self, peer: Peer | None) -> None:
         """Note that a connection asks for nothing any more."""
-        if (found := self._find(peer)) is not None:
-            found.since = _now()
+        if peer is not None and (counted := self._of(peer)) is not None:
+            connection = counted.answering.pop(peer, None)
+            if connection is not None:
+                counted.idle[peer] = (connection, _now())
 
     def forget(self, peer: Peer | None) -> None:
-        """Count a connection no longer: its caller is known, or it is closed."""
-        if peer is None:
+        """Stop counting a connection: its caller is known, or it is closed."""
+        if peer is None or (counted := self._of(peer)) is None:
             return
-        address = _address(peer[0])
-        waiting = self._by_address.get(address, {})
-        waiting.pop(peer, None)
-        if not waiting:
-            self._by_address.pop(address, None)
+        counted.idle.pop(peer, None)
+        counted.answering.pop(peer, None)
+        if not counted:
+            del self._by_address[_address(peer[0])]
 
     def count(self, host: str) -> int:
         """Return how many connections of an address count."""
         return len(self._by_address.get(_address(host), ()))
 
-    def _find(self, peer: Peer | None) -> _Waiting | None:
-        return None if peer is None else self._by_address.get(_address(peer[0]), {}).get(peer)
+    def _of(self, peer: Peer) -> _Address | None:
+        return self._by_address.get(_address(peer[0]))
 
     def _sweep_soon(self, address: str) -> None:
         if address not in self._sweeps:
@@ -119,19 +127,16 @@ class Connections:
             self._sweep_soon(address)
 
     def _close(self, address: str, *, keep: int, grace: float) -> None:
-        """Close those that have waited longest, up to the number that is kept."""
-        waiting = self._by_address.get(address, {})
+        """Close those that have waited longest, down to the number that is kept."""
+        counted = self._by_address.get(address)
         latest = _now() - grace
-        idle = [
-            (each.since, peer, each)
-            for peer, each in waiting.items()
-            if each.since is not None and each.since <= latest
-        ]
-        excess = max(0, len(waiting) - keep)
-        for _, peer, each in sorted(idle, key=lambda item: item[0])[:excess]:
-            del waiting[peer]
+        while counted is not None and len(counted) > keep and counted.idle:
+            peer, (connection, since) = next(iter(counted.idle.items()))
+            if since > latest:
+                return
+            del counted.idle[peer]
             self._refused("connections")
-            each.connection.drop()
+            connection.drop()
 
 
 def _address(host: str) -> str:
