@@ -27,8 +27,8 @@ from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.leases import Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.redis import RedisLog
-from adk_prism.runlog.redis_leases import RedisLeases
+from adk_prism.runlog.redis.leases import RedisLeases
+from adk_prism.runlog.redis.log import RedisLog
 from adk_prism.source.contract import EventSource
 from adk_prism.source.runner import RunnerSource, RunRequest
 from benchmarks.agents.speaker.agent import root_agent

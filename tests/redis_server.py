@@ -79,7 +79,7 @@ class RedisServer:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             assert process.poll() is None, "Redis ended at once"
-            with socket.socket() as client:
+            with suppress(OSError), socket.socket() as client:
                 client.settimeout(1)
                 if client.connect_ex(("127.0.0.1", self.port)) == 0:
                     client.sendall(b"PING\r\n")

@@ -21,7 +21,7 @@ from tests.server.staged import APP, SESSION, USER, Stage
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunTakenOver, to_raw
-from adk_prism.runlog.redis_leases import RedisLeases
+from adk_prism.runlog.redis.leases import RedisLeases
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.source.contract import EventSource

@@ -7,7 +7,7 @@ import asyncio
 from tests.patience import PATIENCE
 from tests.redis_server import RedisServer
 
-from adk_prism.runlog.open import open_shelf
+from adk_prism.runlog.from_url import open_expiring_store
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.shared_tickets import SharedTickets
 from adk_prism.server.identity.tickets import place_of
@@ -18,8 +18,8 @@ PLACE = place_of("/api/runs/run-1/stream", "as=studio&x=é")
 
 async def test_a_ticket_is_good_at_every_replica(redis: RedisServer) -> None:
     """For its URL, for whoever asked; of ten who come with it at once, one gets in."""
-    shelves = [open_shelf(redis.url), open_shelf(redis.url)]
-    one, two = (SharedTickets(shelf) for shelf in shelves if shelf is not None)
+    stores = [open_expiring_store(redis.url), open_expiring_store(redis.url)]
+    one, two = (SharedTickets(store) for store in stores if store is not None)
     ticket = await one.issue(ANN, PLACE)
     let_in = await asyncio.gather(*(office.redeem(ticket, PLACE) for office in [one, two] * 5))
     assert [caller for caller in let_in if caller is not None] == [ANN]
@@ -27,19 +27,19 @@ async def test_a_ticket_is_good_at_every_replica(redis: RedisServer) -> None:
     assert await two.redeem(elsewhere, place_of("/api/runs/run-2/stream", "as=studio")) is None
     assert await one.redeem(elsewhere, PLACE) is None
     assert await two.redeem("\ud800 never given out", PLACE) is None
-    for shelf in filter(None, shelves):
-        await shelf.close()
+    for store in filter(None, stores):
+        await store.close()
 
 
 async def test_what_is_put_down_is_gone_in_time(redis: RedisServer) -> None:
     """By the clock of Redis."""
-    shelf = open_shelf(f"{redis.url}?prefix=other")
-    assert shelf is not None
-    await shelf.put("thing", b"value", 0.05)
-    await shelf.put("other", b"value", 60)
+    store = open_expiring_store(f"{redis.url}?prefix=other")
+    assert store is not None
+    await store.put("thing", b"value", 0.05)
+    await store.put("other", b"value", 60)
     async with asyncio.timeout(PATIENCE):
-        while await shelf._redis.exists("other:shelf:thing"):  # type: ignore[attr-defined]
+        while await store._redis.exists("other:shelf:thing"):  # type: ignore[attr-defined]
             pass
-    assert await shelf.take("thing") is None
-    assert await shelf.take("other") == b"value"
-    await shelf.close()
+    assert await store.take("thing") is None
+    assert await store.take("other") == b"value"
+    await store.close()

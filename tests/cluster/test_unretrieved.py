@@ -16,8 +16,8 @@ from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted
 
-from adk_prism.runlog import redis_reader, redis_writer
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.from_url import open_log
+from adk_prism.runlog.redis import reader, writer
 
 
 @asynccontextmanager
@@ -57,7 +57,7 @@ async def test_a_redis_that_dies(
     redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a run under way, and two replicas that want something of it."""
-    for module in (redis_writer, redis_reader):
+    for module in (writer, reader):
         monkeypatch.setattr(module, "PATIENCE", 1.0)
     async with nothing_unretrieved():
         model = Scripted.saying(asyncio.Event(), asyncio.Event())

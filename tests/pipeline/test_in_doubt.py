@@ -21,7 +21,7 @@ from tests.source.scripted import Scripted, call
 from adk_prism import idempotency_key, idempotent, in_doubt
 from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.from_url import open_log
 from adk_prism.server.settings import Settings
 from adk_prism.source.doubt import InDoubt, Policy
 

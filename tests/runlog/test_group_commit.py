@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from adk_prism.runlog import group_commit, sqlite_writer
 from adk_prism.runlog.entry import AgentEvent
-from adk_prism.runlog.sqlite import SqliteLog
-from adk_prism.runlog.sqlite_writer import Group, Writer
+from adk_prism.runlog.sqlite import group_commit, writer
+from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.writer import Group, SqliteWriter
 from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, eventually, start
 
 FOREVER = 3600.0
@@ -36,14 +36,14 @@ async def log(path: Path) -> AsyncIterator[SqliteLog]:
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """The groups that were tried in the loop: how many changes, and whether that was the end of it."""
     seen: list[tuple[int, bool]] = []
-    attempt = Writer.attempt
+    attempt = SqliteWriter.attempt
 
-    def noted(self: Writer, group: Group) -> bool:
+    def noted(self: SqliteWriter, group: Group) -> bool:
         done = attempt(self, group)
         seen.append((len(group), done))
         return done
 
-    monkeypatch.setattr(Writer, "attempt", noted)
+    monkeypatch.setattr(SqliteWriter, "attempt", noted)
     return seen
 
 
@@ -123,7 +123,7 @@ async def test_a_file_that_is_held_does_not_stop_the_loop(
     assert cursors(await collect(log)) == [1, 2]
 
 
-@pytest.mark.parametrize("size", [0, sqlite_writer.QUICK_BYTES])
+@pytest.mark.parametrize("size", [0, writer.QUICK_BYTES])
 async def test_only_small_groups_are_written_in_the_loop(
     log: SqliteLog, attempts: list[tuple[int, bool]], size: int
 ) -> None:
@@ -151,7 +151,7 @@ async def test_a_long_journal_is_written_back(
     path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite does not do it by itself here: it would do it in the loop."""
-    monkeypatch.setattr(sqlite_writer, "CHECKPOINT_BYTES", 64 * 1024)
+    monkeypatch.setattr(writer, "CHECKPOINT_BYTES", 64 * 1024)
     await log.append(RUN, [start()])
     await eventually(log.commit(RUN))
     before = path.stat().st_size

@@ -17,7 +17,7 @@ from tests.runlog.stores import cluster
 
 from adk_prism.errors import Fenced, Gone, LogError, SourceError
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
-from adk_prism.runlog.redis import RedisLog
+from adk_prism.runlog.redis.log import RedisLog
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 
 
@@ -294,7 +294,7 @@ async def test_a_redis_that_does_not_answer(
 ) -> None:
     """It takes connections, and says nothing: that is told, and the owner gives up. What was sent to it may
     have arrived all the same: whoever takes the run over finds it."""
-    monkeypatch.setattr("adk_prism.runlog.redis_writer.PATIENCE", 3.0)
+    monkeypatch.setattr("adk_prism.runlog.redis.writer.PATIENCE", 3.0)
     url = f"{server.url}?socket_timeout=3"
     log = RedisLog(url)
     await log.open()
@@ -360,7 +360,7 @@ async def test_an_entry_of_a_newer_version(server: RedisServer, logs: list[Redis
         keys = writer._keys.run(RUN)
         await redis.xadd(keys.entries, {"k": "RunHalved", "t": "1.0", "d": "{}"}, id="2-1")
         await redis.hset(keys.head, "cursor", "2")
-        await redis.publish(writer._keys.bell(RUN), "2")
+        await redis.publish(writer._keys.channel(RUN), "2")
     with pytest.raises(SourceError, match="RunHalved"):
         await asyncio.wait_for(following, PATIENCE)
     with pytest.raises(SourceError, match="RunHalved"):

@@ -18,8 +18,8 @@ import pytest
 from adk_prism.errors import Conflict, Fenced, Gone, LogError, NotFound
 from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId
 from adk_prism.runlog.retention import MAX_TOMBSTONES
-from adk_prism.runlog.sqlite import SqliteLog
-from adk_prism.runlog.sqlite_file import APPLICATION_ID, MIGRATIONS, prepare
+from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, prepare
+from adk_prism.runlog.sqlite.log import SqliteLog
 from adk_prism.testing.runlog_steps import (
     END,
     EVERYTHING,
@@ -56,7 +56,7 @@ async def log(path: Path) -> AsyncIterator[SqliteLog]:
 CHILD = """
 import asyncio, sys
 from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunStarted
-from adk_prism.runlog.sqlite import SqliteLog
+from adk_prism.runlog.sqlite.log import SqliteLog
 
 async def follow(log, run):
     async for batch in log.read(run, follow=True):

@@ -18,7 +18,7 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import AgentEvent
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.from_url import open_log
 from adk_prism.server import page
 from adk_prism.source.secrets import REDACTED, Secrets, secret_values
 

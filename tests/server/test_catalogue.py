@@ -17,7 +17,7 @@ from tests.source.app_folders import AGENT, GATED, NOTED, restored, seen, write_
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.from_url import open_log
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import BUNDLED

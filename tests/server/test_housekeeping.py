@@ -14,11 +14,11 @@ from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import LogError
-from adk_prism.runlog.age_guard import HOUR, AgeGuard
 from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.runlog.retention_guard import HOUR, RetentionGuard
 from adk_prism.server.housekeeping import RunRetention, housekeeping
 from adk_prism.testing.runlog_steps import END, start
 
@@ -50,7 +50,7 @@ class Kept:
         for number in range(runs):
             run = RunId(f"run-{number}")
             await self.log.append(run, [start(run), END])
-        guard = AgeGuard(max_age, self.clock.wall, lambda: self.clock.steady)
+        guard = RetentionGuard(max_age, self.clock.wall, lambda: self.clock.steady)
         return RunRetention(self.log, Retention(max_age=max_age), self.told.append, guard)
 
     async def count(self) -> int:

@@ -15,9 +15,9 @@ from tests.patience import PATIENCE
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.age_guard import AgeGuard
 from adk_prism.runlog.entry import Origin
-from adk_prism.runlog.open import open_log
+from adk_prism.runlog.from_url import open_log
+from adk_prism.runlog.retention_guard import RetentionGuard
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.source.hot_sessions import keep_hot
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
@@ -31,7 +31,7 @@ class Looks:
 
     def __init__(self, stage: Stage, max_age: float) -> None:
         self.steady = 0.0
-        guard = AgeGuard(max_age, lambda: time.time() + self.steady, lambda: self.steady)
+        guard = RetentionGuard(max_age, lambda: time.time() + self.steady, lambda: self.steady)
         context = stage.context
         self._look = SessionRetention(
             context.apps, context.gate, context.log, max_age, context.report, guard

@@ -20,7 +20,7 @@ from adk_prism.errors import BadPosition
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Entry, Position, RunId
-from adk_prism.runlog.head import Bell
+from adk_prism.runlog.notifier import Notifier
 from adk_prism.transport.sse_encoder import KEEP_ALIVE, encode
 
 WINDOW = 1024 * 1024
@@ -192,7 +192,7 @@ class Follower:
         """Those that watch a run that goes on."""
         self._open: set[View] = set()
         """Those that are being sent something, of runs that are over too."""
-        self._closed = Bell()
+        self._closed = Notifier()
 
     async def open(
         self, stream: Stream, spec: ProtocolSpec[Any], after: Position = BEGINNING
@@ -255,7 +255,7 @@ class Follower:
             yield
         finally:
             self._open.discard(view)
-            self._closed.ring()
+            self._closed.notify()
 
     def leave_all(self) -> None:
         """End every view where it is: the server goes down, the clients come back."""

@@ -20,8 +20,8 @@ from adk_prism.pipeline.gate import LOOK, Gate, Policy
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, Recorder
 from adk_prism.pipeline.run_span import run_span
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 from adk_prism.source.contract import EventSource
@@ -249,7 +249,7 @@ class Runs:
                 await self._leases.say("cancel", summary.run)
                 await asyncio.wait([over], timeout=LOOK)
         finally:
-            await end_task(over)
+            await cancel_task(over)
             if not over.cancelled():
                 over.exception()  # Who asks the log next is told the same.
 

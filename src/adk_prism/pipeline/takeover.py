@@ -28,8 +28,8 @@ from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.cut import node_ends
 from adk_prism.pipeline.record import OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
@@ -41,8 +41,8 @@ from adk_prism.runlog.entry import (
     RunTakenOver,
     is_absent,
 )
-from adk_prism.runlog.head import Bell
 from adk_prism.runlog.leases import Lease, Leases
+from adk_prism.runlog.notifier import Notifier
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.doubt import InDoubt
@@ -76,8 +76,8 @@ class Takeovers:
         self._doubt = doubt
         self._unreadable: set[RunId] = set()
         """Runs without an owner that hold what this version cannot read: they are for a newer one."""
-        self._left = Bell()
-        leases.listen("left", lambda _: self._left.ring())
+        self._left = Notifier()
+        leases.listen("left", lambda _: self._left.notify())
 
     # ------------------------------------------------------------------ finding
 
@@ -92,7 +92,7 @@ class Takeovers:
         try:
             yield
         finally:
-            await end_task(task)
+            await cancel_task(task)
 
     async def _watch(self) -> None:
         while True:

@@ -22,7 +22,7 @@ from typing import Literal, Protocol
 from adk_prism.errors import Fenced
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.head import Bell
+from adk_prism.runlog.notifier import Notifier
 
 DEFAULT_TTL = 10.0
 """Seconds that a lease outlives its last renewal: longer than a restart of Redis or a pause of a busy
@@ -37,7 +37,7 @@ Hear = Callable[[str], None]
 class Lease:
     """A right that somebody in this process has."""
 
-    __slots__ = ("_bell", "_lost", "_until", "epoch", "is_of_a_run", "name", "on_lost", "token")
+    __slots__ = ("_changed", "_lost", "_until", "epoch", "is_of_a_run", "name", "on_lost", "token")
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Lease:
         self.is_of_a_run = is_of_a_run
         self._until = until
         self._lost = False
-        self._bell = Bell()
+        self._changed = Notifier()
         self.on_lost: Callable[[], None] | None = None
         """Called once, when somebody else has taken it."""
 
@@ -70,7 +70,7 @@ class Lease:
         while not self.is_sure:
             if self._lost:
                 raise Fenced(f"Another process has taken over {self.name[:60]!r}.")
-            await self._bell.wait()
+            await self._changed.wait()
 
     def promise(self, until: float) -> None:
         """Note a renewal, from any thread: it counts at once, and who waits is woken by `extend`."""
@@ -80,14 +80,14 @@ class Lease:
         """Note a renewal, and wake who waits for it."""
         if not self._lost:
             self._until = until
-            self._bell.ring()
+            self._changed.notify()
 
     def lose(self) -> None:
         """Note that somebody else has it; repeating it changes nothing."""
         if self._lost:
             return
         self._lost, self._until = True, -math.inf
-        self._bell.ring()
+        self._changed.notify()
         if self.on_lost is not None:
             self.on_lost()
 

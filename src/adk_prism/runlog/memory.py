@@ -15,9 +15,10 @@ from msgspec import structs
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
-from adk_prism.runlog.head import (
+from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
+from adk_prism.runlog.run_state import (
     READ_BATCH,
-    Head,
+    RunState,
     already_trimmed,
     first_of,
     is_from,
@@ -27,13 +28,12 @@ from adk_prism.runlog.head import (
     trimmed,
     unknown,
 )
-from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
 
 MEMORY_RETENTION = Retention(max_bytes=256 * 1024**2)
 """A quarter GiB: some hundred thousand events, and no surprise for a small machine."""
 
 
-class _Run(Head):
+class _Run(RunState):
     """A run with all its entries."""
 
     __slots__ = ("entries",)
@@ -63,7 +63,7 @@ class MemoryLog:
     async def close(self) -> None:
         self._open = False
         for run in self._runs.values():
-            run.bell.ring()
+            run.changed.notify()
 
     async def append(
         self,
@@ -87,7 +87,7 @@ class MemoryLog:
         self._bytes += head.taken_bytes - head.bytes
         head.entries += entries
         head.commit(entries[-1], head.taken_bytes)
-        head.bell.ring()
+        head.changed.notify()
         return Receipt(head.taken)
 
     def _start(self, run: RunId, records: Sequence[Record]) -> _Run:
@@ -130,7 +130,7 @@ class MemoryLog:
             elif not follow or head.outcome is not None or not self._open:
                 return
             else:
-                await head.bell.wait()
+                await head.changed.wait()
 
     async def summary(self, run: RunId) -> RunSummary:
         self._check_open()
@@ -189,7 +189,7 @@ class MemoryLog:
         for run in runs:
             head = self._runs.pop(run)
             head.removed = True
-            head.bell.ring()
+            head.changed.notify()
             self._bytes -= head.bytes
             self._tombstones[run] = None
             if len(self._tombstones) > MAX_TOMBSTONES:

@@ -2,7 +2,7 @@
 
 Runs go for their age, or because there are too many bytes; sessions for their age, where the operator has
 said so. What goes for its age goes by two readings of the clock and a small share an hour
-(`runlog.age_guard`), and is told to the operator before. Of processes that share a log one does it.
+(`runlog.retention_guard`), and is told to the operator before. Of processes that share a log one does it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import PrismError
-from adk_prism.runlog.age_guard import HOUR, AgeGuard
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import Retention, RunLog
-from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.leases import Lease, Leases
+from adk_prism.runlog.retention_guard import HOUR, RetentionGuard
 
 INTERVAL = 600.0
 """Seconds. Retention is in days, so ten minutes is soon; trimming an already trim log is cheap."""
@@ -37,7 +37,7 @@ async def housekeeping(
     try:
         yield
     finally:
-        await end_task(task)
+        await cancel_task(task)
 
 
 async def _keep_house(jobs: Sequence[Job], leases: Leases, report: Report, interval: float) -> None:
@@ -99,11 +99,11 @@ class RunRetention:
     """Removes runs."""
 
     def __init__(
-        self, log: RunLog, retention: Retention, report: Report, guard: AgeGuard | None = None
+        self, log: RunLog, retention: Retention, report: Report, guard: RetentionGuard | None = None
     ) -> None:
         self._log = log
         self._retention = retention
-        self._guard = guard or AgeGuard(retention.max_age)
+        self._guard = guard or RetentionGuard(retention.max_age)
         self._announcer = Announcer("runs", self._guard.share, report)
 
     async def __call__(self) -> None:

@@ -31,9 +31,14 @@ from adk_prism.pipeline.stopping import Stopping
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.expiring_store import ExpiringStore
+from adk_prism.runlog.from_url import (
+    open_expiring_store,
+    open_leases,
+    open_log,
+    open_usage_counters,
+)
 from adk_prism.runlog.leases import Leases
-from adk_prism.runlog.open import open_counts, open_leases, open_log, open_shelf
-from adk_prism.runlog.shelf import Shelf
 from adk_prism.server.client_state import refused_keys
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
@@ -169,7 +174,7 @@ def _shared_limits(
     settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
 ) -> SharedLimits | None:
     """Return what counts callers' limits for all replicas; None where there is none, or no limit."""
-    counts = open_counts(settings.log) if any(limits) else None
+    counts = open_usage_counters(settings.log) if any(limits) else None
     if counts is None:
         return None
     shared = SharedLimits(counts, report)
@@ -192,11 +197,11 @@ def _hold(context: Context, leases: Leases) -> None:
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
     """Return tickets that every process knows that shares the log."""
-    shelf = open_shelf(settings.log)
-    if shelf is None:
+    store = open_expiring_store(settings.log)
+    if store is None:
         return Tickets()
-    lifecycle.hold(lambda: _opened(shelf))
-    return SharedTickets(shelf)
+    lifecycle.hold(lambda: _opened(store))
+    return SharedTickets(store)
 
 
 def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
@@ -218,7 +223,7 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
 
 
 @asynccontextmanager
-async def _opened(part: RunLog | Leases | Shelf) -> AsyncIterator[None]:
+async def _opened(part: RunLog | Leases | ExpiringStore) -> AsyncIterator[None]:
     await part.open()
     try:
         yield

@@ -13,9 +13,9 @@ from google.adk.sessions.session import Session
 
 from adk_prism.diagnostics import Report
 from adk_prism.pipeline.gate import Gate
-from adk_prism.runlog.age_guard import AgeGuard
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.retention_guard import RetentionGuard
 from adk_prism.server.guards.names import USER_SCOPE
 from adk_prism.server.housekeeping import Announcer
 from adk_prism.source.apps import Apps
@@ -36,12 +36,12 @@ class SessionRetention:
         log: RunLog,
         max_age: float,
         report: Report,
-        guard: AgeGuard | None = None,
+        guard: RetentionGuard | None = None,
     ) -> None:
         self._apps = apps
         self._gate = gate
         self._log = log
-        self._guard = guard or AgeGuard(max_age)
+        self._guard = guard or RetentionGuard(max_age)
         self._announcer = Announcer("sessions", self._guard.share, report)
 
     async def __call__(self) -> None:

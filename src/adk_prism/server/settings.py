@@ -16,8 +16,8 @@ from typing import Annotated, Literal, get_type_hints
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
+from adk_prism.runlog.from_url import SHARED_LOGS
 from adk_prism.runlog.leases import DEFAULT_TTL
-from adk_prism.runlog.open import SHARED_LOGS
 from adk_prism.server.files.places import AllowedPlaces
 from adk_prism.server.guards.address import (
     is_loopback,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from adk_prism.runlog.head import Bell
+from adk_prism.runlog.notifier import Notifier
 
 
 class Closable(Protocol):
@@ -25,7 +25,7 @@ class Sockets:
 
     def __init__(self) -> None:
         self._open: dict[object, Closable] = {}
-        self._closed = Bell()
+        self._closed = Notifier()
 
     def hold(self, socket: Closable) -> Callable[[], None]:
         """Note a socket; return what forgets it."""
@@ -34,7 +34,7 @@ class Sockets:
 
         def forget() -> None:
             self._open.pop(token, None)
-            self._closed.ring()
+            self._closed.notify()
 
         return forget
 

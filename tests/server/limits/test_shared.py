@@ -17,20 +17,20 @@ from tests.server.staged import APP, Stage, agent
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import LogError
-from adk_prism.runlog import redis_counts
-from adk_prism.runlog.counts import Allowed, Member, Verdict
-from adk_prism.runlog.redis_counts import RedisCounts
+from adk_prism.runlog.redis import usage_counters
+from adk_prism.runlog.redis.usage_counters import RedisUsageCounters
+from adk_prism.runlog.usage_counters import LimitCheck, Member, UsageLimits
 from adk_prism.server.limits.shared import ALONE, BOUND
 
 
 @pytest.fixture(params=["alone", "cluster"])
 async def two(
     request: pytest.FixtureRequest, redis: RedisServer
-) -> AsyncIterator[list[RedisCounts]]:
+) -> AsyncIterator[list[RedisUsageCounters]]:
     """The counts of two processes."""
     url = redis.url if request.param == "alone" else cluster().url
     prefix = f"counts-{time.monotonic_ns()}"
-    both = [RedisCounts(url, prefix=prefix) for _ in "ab"]
+    both = [RedisUsageCounters(url, prefix=prefix) for _ in "ab"]
     yield both
     for counts in both:
         await counts.close()
@@ -40,49 +40,49 @@ def member(name: str, kind: str = "http") -> Member:
     return Member("ann", name, kind)
 
 
-async def test_what_is_open_is_counted_by_all(two: list[RedisCounts]) -> None:
+async def test_what_is_open_is_counted_by_all(two: list[RedisUsageCounters]) -> None:
     """By kind; what is there may come again, what is left makes room."""
     one, other = two
-    most = Allowed(open=2)
-    assert await one.enter(member("a"), most) == Verdict()
-    assert await other.enter(member("b"), most) == Verdict()
+    most = UsageLimits(open=2)
+    assert await one.enter(member("a"), most) == LimitCheck()
+    assert await other.enter(member("b"), most) == LimitCheck()
     assert (await one.enter(member("c"), most)).exceeded == "open"
-    assert await one.enter(member("b"), most) == Verdict()
-    assert await one.enter(member("c", "websocket"), most) == Verdict()
+    assert await one.enter(member("b"), most) == LimitCheck()
+    assert await one.enter(member("c", "websocket"), most) == LimitCheck()
     await one.leave(member("b"))
-    assert await other.enter(member("c"), most) == Verdict()
+    assert await other.enter(member("c"), most) == LimitCheck()
 
 
 async def test_what_nobody_renews_is_forgotten(
-    two: list[RedisCounts], monkeypatch: pytest.MonkeyPatch
+    two: list[RedisUsageCounters], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of a process that died; what is renewed stays."""
     one, other = two
-    most = Allowed(open=1)
+    most = UsageLimits(open=1)
     await one.enter(member("kept", "runs"), most)
-    monkeypatch.setattr(redis_counts, "SECONDS", 0.05)
+    monkeypatch.setattr(usage_counters, "SECONDS", 0.05)
     await one.enter(member("dead"), most)
     async with asyncio.timeout(PATIENCE):
         while (await other.enter(member("next"), most)).exceeded:  # noqa: ASYNC110 - Redis forgets
             await asyncio.sleep(0.01)
-    monkeypatch.setattr(redis_counts, "SECONDS", PATIENCE)
+    monkeypatch.setattr(usage_counters, "SECONDS", PATIENCE)
     await one.renew([member("next"), member("kept", "runs")])
     assert (await other.enter(member("more"), most)).exceeded == "open"
     assert (await other.enter(member("more", "runs"), most)).exceeded == "open"
 
 
-async def test_rates_are_common(two: list[RedisCounts]) -> None:
+async def test_rates_are_common(two: list[RedisUsageCounters]) -> None:
     """Requests up to a burst; bytes leave a debt that is waited for."""
     one, other = two
-    slow = Allowed(rate=0.01, burst=2)
+    slow = UsageLimits(rate=0.01, burst=2)
     for counts in two:
-        assert await counts.enter(member("x"), slow) == Verdict()
+        assert await counts.enter(member("x"), slow) == LimitCheck()
     refused = await one.enter(member("x"), slow)
     assert refused.exceeded == "rate"
     assert 50 < refused.seconds <= 100
     assert list(await one.use([("bob", 3, 1.0), ("eve", 1, 5.0)])) == [pytest.approx(2, abs=1), 0]
     bob = Member("bob", "x", "http")
-    assert (await other.enter(bob, Allowed(bytes=0.001))).exceeded == "bytes"
+    assert (await other.enter(bob, UsageLimits(bytes=0.001))).exceeded == "bytes"
 
 
 async def test_replicas_count_together(redis: RedisServer, tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ async def test_a_redis_that_stops_holds_nobody_up(redis: RedisServer, tmp_path: 
 
 async def test_a_redis_that_is_away_is_said_so(redis: RedisServer) -> None:
     """In one way, whatever was asked."""
-    counts = RedisCounts(redis.url)
+    counts = RedisUsageCounters(redis.url)
     redis.kill()
     for asked in (
-        counts.enter(member("a"), Allowed(open=1)),
+        counts.enter(member("a"), UsageLimits(open=1)),
         counts.leave(member("a")),
         counts.renew([member("a")]),
         counts.use([("ann", 1, 1.0)]),

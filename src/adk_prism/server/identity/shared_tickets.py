@@ -7,7 +7,7 @@ import secrets
 import msgspec
 from msgspec import Struct
 
-from adk_prism.runlog.shelf import Shelf
+from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.tickets import LIFETIME, Place, digest
 
@@ -20,19 +20,19 @@ class _Kept(Struct, frozen=True):
 class SharedTickets:
     """Is a `TicketOffice`. How many there can be is bounded by their half minute and the callers' rate."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: ExpiringStore) -> None:
+        self._store = store
 
     async def issue(self, caller: Principal, place: Place) -> str:
         """Return a new ticket to a place. Raise `LogError`."""
         ticket = secrets.token_urlsafe(32)
         kept = msgspec.json.encode(_Kept(place, caller))
-        await self._shelf.put(_name(ticket), kept, LIFETIME)
+        await self._store.put(_name(ticket), kept, LIFETIME)
         return ticket
 
     async def redeem(self, ticket: str, place: Place) -> Principal | None:
         """Spend a ticket; return who asked for it, or None if it is not good here and now."""
-        found = await self._shelf.take(_name(ticket))
+        found = await self._store.take(_name(ticket))
         kept = msgspec.json.decode(found, type=_Kept) if found is not None else None
         return kept.caller if kept is not None and kept.place == place else None
 

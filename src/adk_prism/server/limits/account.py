@@ -8,7 +8,7 @@ from typing import Literal, NoReturn
 
 from adk_prism.errors import TooMany
 from adk_prism.pipeline.quota import Refused
-from adk_prism.runlog.counts import Allowed, Verdict
+from adk_prism.runlog.usage_counters import LimitCheck, UsageLimits
 from adk_prism.server.limits.bucket import Bucket
 from adk_prism.server.limits.caller_limits import CallerLimits
 
@@ -24,14 +24,14 @@ KEPT = 10_000
 Kind = Literal["http", "websocket"]
 
 
-def allowed(limits: CallerLimits, kind: Kind) -> Allowed:
+def allowed(limits: CallerLimits, kind: Kind) -> UsageLimits:
     """Return what one caller may have of requests or sockets."""
     most = {"http": limits.requests, "websocket": limits.sockets}[kind]
     burst = limits.rate * BURST
-    return Allowed(open=most, rate=limits.rate, burst=burst, bytes=limits.bytes)
+    return UsageLimits(open=most, rate=limits.rate, burst=burst, bytes=limits.bytes)
 
 
-def too_many(verdict: Verdict, limits: CallerLimits, kind: Kind, refused: Refused) -> TooMany:
+def too_many(verdict: LimitCheck, limits: CallerLimits, kind: Kind, refused: Refused) -> TooMany:
     """Return what a caller is told who has or uses too much, and count it."""
     limit, most, what = {
         "http": ("requests", limits.requests, "requests and streams"),
@@ -71,16 +71,16 @@ class Account:
     def _check(self, kind: Kind, now: float) -> None:
         most = allowed(self._limits, kind).open
         if most and self._open[kind] >= most:
-            self._refuse(Verdict("open"), kind)
+            self._refuse(LimitCheck("open"), kind)
         if self._bytes is not None and (delay := self._bytes.wait(0, now)):
-            self._refuse(Verdict("bytes", delay), kind)
+            self._refuse(LimitCheck("bytes", delay), kind)
         if self._rate is None:
             return
         if delay := self._rate.wait(1, now):
-            self._refuse(Verdict("rate", delay), kind)
+            self._refuse(LimitCheck("rate", delay), kind)
         self._rate.take(1, now)
 
-    def _refuse(self, verdict: Verdict, kind: Kind) -> NoReturn:
+    def _refuse(self, verdict: LimitCheck, kind: Kind) -> NoReturn:
         raise too_many(verdict, self._limits, kind, self._refused)
 
     def use(self, amount: int, now: float) -> float:

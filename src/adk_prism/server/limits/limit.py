@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adk_prism.pipeline.quota import Refused
-from adk_prism.runlog.counts import Verdict
+from adk_prism.runlog.usage_counters import LimitCheck
 from adk_prism.server.identity.caller import account, of_scope
 from adk_prism.server.limits.account import Account, Accounts, Kind, allowed, too_many
 from adk_prism.server.limits.caller_limits import CallerLimits
@@ -71,7 +71,7 @@ class Limit:
             yield
             return
         answer = await self._shared.enter(name, kind, allowed(self._limits, kind))
-        if isinstance(answer, Verdict):
+        if isinstance(answer, LimitCheck):
             raise too_many(answer, self._limits, kind, self._refused)
         try:
             yield

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import LogError
-from adk_prism.runlog.counts import SECONDS, Allowed, Counts, Member, Verdict
-from adk_prism.runlog.end_task import end_task
+from adk_prism.runlog.cancel_task import cancel_task
+from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
 
 BOUND = 0.25
 """Seconds that a request waits for Redis: many times what an answer takes."""
@@ -34,7 +34,7 @@ _Answer = TypeVar("_Answer")
 class SharedLimits:
     """Counts for all processes; where that is not possible, everything is allowed."""
 
-    def __init__(self, counts: Counts, report: Report) -> None:
+    def __init__(self, counts: UsageCounters, report: Report) -> None:
         self._counts = counts
         self._report = report
         self._process = uuid.uuid4().hex
@@ -56,14 +56,14 @@ class SharedLimits:
             yield
         finally:
             for task in tasks:
-                await end_task(task)
+                await cancel_task(task)
             for member in list(self._open):
                 await self.leave(member)
             await self._counts.close()
 
     async def enter(
-        self, name: str, kind: str, allowed: Allowed, member: str = ""
-    ) -> Verdict | Member:
+        self, name: str, kind: str, allowed: UsageLimits, member: str = ""
+    ) -> LimitCheck | Member:
         """Count something that opens; return why it may not, or what to leave with."""
         self._number += 1
         wanted = Member(name, member or f"{self._process}:{self._number}", kind)

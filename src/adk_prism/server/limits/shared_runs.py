@@ -11,8 +11,8 @@ from collections import Counter
 
 from adk_prism.errors import TooMany
 from adk_prism.pipeline.quota import AGAIN, Refused
-from adk_prism.runlog.counts import Allowed, Member, Verdict
 from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.usage_counters import LimitCheck, Member, UsageLimits
 from adk_prism.server.limits.shared import SharedLimits
 
 _ANY_NUMBER = 2**31
@@ -32,10 +32,10 @@ class SharedRunCount:
         """Count a run that is about to start. Raise `TooMany` for one too many, unless it `must`."""
         if not self._most:
             return
-        allowed = Allowed(open=_ANY_NUMBER if must else self._most)
+        allowed = UsageLimits(open=_ANY_NUMBER if must else self._most)
         name = hashlib.sha256(f"{origin.app}\0{origin.session}".encode()).hexdigest()[:32]
         answer = await self._shared.enter(f"user {origin.user}", "runs", allowed, name)
-        if isinstance(answer, Verdict):
+        if isinstance(answer, LimitCheck):
             self._refused("runs")
             text = f"You have {self._most} runs at once; wait for one to end, or stop it."
             raise TooMany(text, AGAIN)

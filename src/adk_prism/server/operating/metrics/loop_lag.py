@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.runlog.end_task import end_task
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.server.operating.metrics.family import Counter, Histogram
 
 INTERVAL = 0.5
@@ -41,7 +41,7 @@ async def measuring(
         yield
     finally:
         watch.stop()
-        await end_task(task)
+        await cancel_task(task)
 
 
 async def _measure(lag: Histogram, blocked: Counter, watch: _Watch) -> None:

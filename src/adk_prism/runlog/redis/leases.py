@@ -20,16 +20,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from adk_prism.errors import Conflict, LogError
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.end_task import end_task
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.head import Bell
-from adk_prism.runlog.lease_renewal import AT_A_TIME, RENEWALS, RETRY, Renewal
 from adk_prism.runlog.leases import DEFAULT_TTL, Hear, Lease, Word
-from adk_prism.runlog.redis_client import STORE_ERRORS, asking, listening
-from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis_scripts import CLAIM, RELEASE, Script
-from adk_prism.runlog.redis_writer import describe
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.redis.client import STORE_ERRORS, asking, listening
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis.lease_renewal import AT_A_TIME, RENEWALS, RETRY, Renewal
+from adk_prism.runlog.redis.scripts import CLAIM, RELEASE, Script
+from adk_prism.runlog.redis.writer import describe
 
 _LOOKED = 200
 """Milliseconds for which a look that found nothing is one for all: what looking costs does not grow with
@@ -56,7 +56,7 @@ class RedisLeases:
         self._claim, self._release = Script(CLAIM), Script(RELEASE)
         self._leases: dict[str, Lease] = {}
         """By token."""
-        self._bells: dict[str, Bell] = {}
+        self._waiting: dict[str, Notifier] = {}
         """Of those who wait for something, by its name."""
         self._hears: dict[str, list[Hear]] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -86,7 +86,7 @@ class RedisLeases:
         ]
 
     async def close(self) -> None:
-        await asyncio.gather(*map(end_task, self._tasks))
+        await asyncio.gather(*map(cancel_task, self._tasks))
         self._tasks = []
         if self._renewal is not None:
             await asyncio.to_thread(self._renewal.stop)
@@ -258,12 +258,12 @@ class RedisLeases:
             await self._redis.publish(self._keys.words, msgspec.json.encode([word, name]))
 
     async def freed(self, name: str, seconds: float) -> None:
-        bell = self._bells.setdefault(name, Bell())
+        notifier = self._waiting.setdefault(name, Notifier())
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await bell.wait()
-        if not bell.is_awaited:
-            self._bells.pop(name, None)
+                await notifier.wait()
+        if not notifier.is_awaited:
+            self._waiting.pop(name, None)
 
     async def _listen(self, channel: Any) -> None:
         while True:
@@ -282,7 +282,7 @@ class RedisLeases:
             word, name = msgspec.json.decode(data, type=tuple[str, str])
         except msgspec.MsgspecError:
             return  # of a newer version
-        if word == _FREE and name in self._bells:
-            self._bells[name].ring()
+        if word == _FREE and name in self._waiting:
+            self._waiting[name].notify()
         for hear in self._hears.get(word, ()):
             hear(name)

@@ -10,8 +10,8 @@ import msgspec
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Outcome, RunId, unpack
-from adk_prism.runlog.head import Head, Packed
-from adk_prism.runlog.tail import LiveRun
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.run_state import Packed, RunState
 
 Fields = Mapping[bytes, bytes]
 
@@ -25,7 +25,7 @@ class _Fixed(msgspec.Struct, frozen=True):
     started: float
 
 
-class RedisRun(LiveRun):
+class RedisRun(BufferedRun):
     """A run as this process knows it."""
 
     __slots__ = ("is_left", "new_owner")
@@ -42,14 +42,14 @@ _encode = msgspec.json.Encoder().encode
 _decode_fixed = msgspec.json.Decoder(_Fixed).decode
 
 
-def first_fields(head: Head) -> dict[str, Any]:
+def first_fields(head: RunState) -> dict[str, Any]:
     """Return the fields that a run begins with."""
     summary = head.summary()
     fixed = _Fixed(summary.origin, summary.invocation, summary.message, head.started)
     return {"fixed": _encode(fixed), "number": head.number, "outcome": "", "ended": ""}
 
 
-def read_head(run: RunId, fields: Fields) -> tuple[int, RunSummary]:
+def read_run(run: RunId, fields: Fields) -> tuple[int, RunSummary]:
     """Return a run's number and summary. Raise `LogError` for fields that are none of ours."""
     try:
         fixed = _decode_fixed(fields[b"fixed"])

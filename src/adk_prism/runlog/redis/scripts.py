@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError
 
 APPEND = """
 -- KEYS head, entries, tombstone
--- ARGV epoch, cursor of the first entry, batch, bell, then fields of the head: count and pairs, then
+-- ARGV epoch, cursor of the first entry, batch, channel, then fields of the head: count and pairs, then
 --      entries: kind, time, payload
 if redis.call('EXISTS', KEYS[3]) == 1 then return {'gone'} end
 local was = redis.call('HMGET', KEYS[1], 'cursor', 'epoch', 'outcome', 'batch')
@@ -39,7 +39,7 @@ return {'ok'}
 that is there already is *ok*: its writer lost the first answer."""
 
 REMOVE = """
--- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, bell, 1 if only an ended run may go
+-- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
 if ARGV[3] == '1' then
   local outcome = redis.call('HGET', KEYS[1], 'outcome')
   if not outcome or outcome == '' then return 0 end

@@ -14,12 +14,13 @@ from contextlib import asynccontextmanager, suppress
 from redis.asyncio import Redis
 
 from adk_prism.errors import PrismError
-from adk_prism.runlog.end_task import end_task
+from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.head import Bell, trimmed
-from adk_prism.runlog.redis_client import STORE_ERRORS
-from adk_prism.runlog.redis_keys import Keys
-from adk_prism.runlog.tail import LiveRun
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.redis.client import STORE_ERRORS
+from adk_prism.runlog.redis.keys import Keys
+from adk_prism.runlog.run_state import trimmed
 
 LOOK = 1.0
 """Seconds after which a tailer looks without a ring."""
@@ -32,13 +33,13 @@ _LOST = (*STORE_ERRORS, RuntimeError)
 would read from it too: asyncio refuses a second reader, with the last of these."""
 
 
-class Watched:
+class RunSubscription:
     """A run that others write, and those who follow it here."""
 
-    def __init__(self, live: LiveRun) -> None:
+    def __init__(self, live: BufferedRun) -> None:
         self.live = live
         self.followers = 0
-        self.ring = Bell()
+        self.signal = Notifier()
         """Rung from outside: there may be something new."""
         self.error: PrismError | None = None
         """Why the tailer stopped."""
@@ -52,17 +53,17 @@ class Watched:
             raise trimmed(self.live.run)
 
 
-Advance = Callable[[LiveRun], Awaitable[bool]]
+Advance = Callable[[BufferedRun], Awaitable[bool]]
 """Reads what is new of a run; tells whether it may go on."""
 
 
-class Watch:
+class RunSubscriptions:
     """The tailers of a process."""
 
     def __init__(self, redis: Redis, keys: Keys, advance: Advance) -> None:
         self._keys = keys
         self._advance = advance
-        self._watched: dict[RunId, Watched] = {}
+        self._watched: dict[RunId, RunSubscription] = {}
         self._tailers: set[asyncio.Task[None]] = set()
         """Also those that nobody follows any more, and that still say goodbye to Redis."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
@@ -79,18 +80,18 @@ class Watch:
     async def close(self) -> None:
         """Stop everything; followers are woken by the log."""
         tasks = [*self._tailers, *([self._listener] if self._listener is not None else [])]
-        await asyncio.gather(*map(end_task, tasks))
+        await asyncio.gather(*map(cancel_task, tasks))
         with suppress(*_LOST):
             await self._channels.aclose()  # type: ignore[no-untyped-call]
         for watched in self._watched.values():
-            watched.live.bell.ring()
+            watched.live.changed.notify()
 
     @asynccontextmanager
-    async def follow(self, live: LiveRun) -> AsyncIterator[Watched]:
+    async def follow(self, live: BufferedRun) -> AsyncIterator[RunSubscription]:
         """Keep a run's head growing as long as somebody follows; `live` is where it stands now."""
         watched = self._watched.get(live.run)
         if watched is None:
-            watched = self._watched[live.run] = Watched(live)
+            watched = self._watched[live.run] = RunSubscription(live)
             watched.task = asyncio.create_task(self._tail(watched), name=f"tail {live.run[:40]}")
             self._tailers.add(watched.task)
             watched.task.add_done_callback(self._tailers.discard)
@@ -104,20 +105,20 @@ class Watch:
                 if watched.task is not None:
                     watched.task.cancel()
 
-    async def _tail(self, watched: Watched) -> None:
+    async def _tail(self, watched: RunSubscription) -> None:
         """Read on until the run is over, or nobody follows."""
-        live, channel = watched.live, self._keys.bell(watched.live.run)
+        live, channel = watched.live, self._keys.channel(watched.live.run)
         try:
             await self._tell(self._channels.subscribe, channel)
             while watched.followers and await self._go_on(watched):
-                live.bell.ring()
+                live.changed.notify()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK):
-                        await watched.ring.wait()
+                        await watched.signal.wait()
         except PrismError as error:
             watched.error = error
         finally:
-            live.bell.ring()
+            live.changed.notify()
             with suppress(asyncio.CancelledError):
                 await self._tell(self._channels.unsubscribe, channel)
 
@@ -126,14 +127,14 @@ class Watch:
             with suppress(*_LOST):
                 await tell(channel)
 
-    async def _go_on(self, watched: Watched) -> bool:
+    async def _go_on(self, watched: RunSubscription) -> bool:
         try:
             return await self._advance(watched.live)
         except STORE_ERRORS:
             return True  # Redis is away: the next look may find it.
 
     async def _listen(self) -> None:
-        prefix = self._keys.bell(RunId(""))
+        prefix = self._keys.channel(RunId(""))
         while True:
             try:
                 if not self._is_heard:
@@ -142,22 +143,22 @@ class Watch:
             except _LOST:
                 self._is_heard = False
                 await asyncio.sleep(_RETRY)
-                self._ring_all()
+                self._signal_all()
                 continue
             if message is not None:
                 watched = self._watched.get(RunId(message["channel"].decode().removeprefix(prefix)))
                 if watched is not None:
-                    watched.ring.ring()
+                    watched.signal.notify()
 
     async def _subscribe_anew(self) -> None:
         """Listen again to all that is followed now, and to nothing else."""
-        wanted = {self._keys.silence, *map(self._keys.bell, self._watched)}
+        wanted = {self._keys.silence, *map(self._keys.channel, self._watched)}
         await self._channels.subscribe(*wanted)
         known = {name.decode() for name in self._channels.channels}
         if known - wanted:
             await self._channels.unsubscribe(*known - wanted)
         self._is_heard = True
 
-    def _ring_all(self) -> None:
+    def _signal_all(self) -> None:
         for watched in self._watched.values():
-            watched.ring.ring()
+            watched.signal.notify()

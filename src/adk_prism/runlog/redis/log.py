@@ -3,7 +3,7 @@
 Every process can write, read and follow every run. A run is written by one owner at a time: each append
 is checked, in Redis, against the run's epoch and its last cursor, so that an owner who was replaced can
 add nothing. The owner's followers are served from memory, those of other processes by one tailer a run
-(`redis_watch.py`). A reader is never given what is not committed.
+(`subscriptions.py`). A reader is never given what is not committed.
 
 What a commit promises is what Redis promises: with `appendonly yes` it survives a kill of Redis, but for
 the last moments that `appendfsync everysec` allows.
@@ -21,7 +21,16 @@ from msgspec import Struct
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
-from adk_prism.runlog.head import (
+from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
+from adk_prism.runlog.redis.client import STORE_ERRORS, asking, is_cluster, listening
+from adk_prism.runlog.redis.encoding import RedisRun
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis.reader import RedisReader
+from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
+from adk_prism.runlog.redis.subscriptions import RunSubscriptions
+from adk_prism.runlog.redis.writer import AppendBatch, AppendResult, RedisWriter, describe
+from adk_prism.runlog.retention import EndedRun, runs_to_trim
+from adk_prism.runlog.run_state import (
     already_trimmed,
     failed,
     fenced,
@@ -32,15 +41,6 @@ from adk_prism.runlog.head import (
     summary_of,
     trimmed,
 )
-from adk_prism.runlog.redis_client import STORE_ERRORS, asking, is_cluster, listening
-from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis_reader import RedisReader
-from adk_prism.runlog.redis_scripts import APPEND, REMOVE, Script
-from adk_prism.runlog.redis_store import RedisRun
-from adk_prism.runlog.redis_watch import Watch
-from adk_prism.runlog.redis_writer import Growth, Verdict, Writer, describe
-from adk_prism.runlog.retention import EndedRun, runs_to_trim
-from adk_prism.runlog.tail import TAIL_BYTES, LiveRun
 
 SCHEMA = 1
 NO_EVICTION = "noeviction"
@@ -54,8 +54,8 @@ TOMBSTONE_SECONDS = 30 * 24 * 3600
 class _Parts(Struct):
     """What an open log holds."""
 
-    writer: Writer
-    watch: Watch
+    writer: RedisWriter
+    watch: RunSubscriptions
     closing: bool = False
 
 
@@ -90,7 +90,7 @@ class RedisLog:
     async def open(self) -> None:
         if self._parts is not None:
             raise LogError("The run log is open already.")
-        watch = Watch(self._ear, self._keys, self._reader.advance)
+        watch = RunSubscriptions(self._ear, self._keys, self._reader.advance)
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self._disconnect)
             try:
@@ -101,7 +101,7 @@ class RedisLog:
             except STORE_ERRORS as error:
                 raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
             undo.pop_all()
-        writer = Writer(self._redis, self._keys, self._append, self._settle)
+        writer = RedisWriter(self._redis, self._keys, self._append, self._settle)
         self._parts = _Parts(writer, watch)
 
     async def _check_server(self) -> None:
@@ -158,7 +158,7 @@ class RedisLog:
         await parts.writer.stop()
         self._parts = None
         for live in self._owned.values():
-            live.bell.ring()
+            live.changed.notify()
         await parts.watch.close()
         await self._disconnect()
         self._owned.clear()
@@ -213,7 +213,7 @@ class RedisLog:
         if entries:
             self._owned[run] = live
             size = live.taken_bytes
-            writer.put(Growth(live, entries, packed, size, size - before, epoch, now))
+            writer.put(AppendBatch(live, entries, packed, size, size - before, epoch, now))
         return Receipt(live.taken)
 
     def _hand_on(self, live: RedisRun) -> None:
@@ -221,7 +221,7 @@ class RedisLog:
         if self._owned.get(live.run) is live:
             del self._owned[live.run]
         live.is_left = True
-        live.bell.ring()
+        live.changed.notify()
 
     async def _flush(self, live: RedisRun) -> None:
         """Wait until it is known what became of all that a run has taken."""
@@ -229,9 +229,9 @@ class RedisLog:
             self._owned.get(live.run) is live and live.taken > live.committed and not live.failure
         ):
             self._usable().writer.hurry()
-            await live.bell.wait()
+            await live.changed.wait()
 
-    def _admit(self, live: LiveRun, records: Sequence[Record], epoch: int) -> None:
+    def _admit(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> None:
         try:
             live.admit(records, epoch)
         except LogError:
@@ -268,30 +268,30 @@ class RedisLog:
             raise LogError(f"The run cannot be started: {describe(error)}.") from error
         return number
 
-    def _settle(self, live: RedisRun, growths: Sequence[Growth], verdict: Verdict) -> None:
+    def _settle(self, live: RedisRun, batches: Sequence[AppendBatch], result: AppendResult) -> None:
         """Take the writer's answer: show what is committed, note what failed, wake who waits."""
-        if verdict.answer == "ok":
-            last = growths[-1]
+        if result.answer == "ok":
+            last = batches[-1]
             live.commit(last.entries[-1], last.bytes)
-            for growth in growths:
-                live.tail.add(growth.entries, growth.packed)
+            for batch in batches:
+                live.tail.add(batch.entries, batch.packed)
             if live.outcome is not None:
                 self._owned.pop(live.run, None)
         else:
-            self._lose(live, verdict)
-        live.bell.ring()
+            self._lose(live, result)
+        live.changed.notify()
 
-    def _lose(self, live: RedisRun, verdict: Verdict) -> None:
+    def _lose(self, live: RedisRun, result: AppendResult) -> None:
         """Note that a run did not take what it was given."""
         parts = self._parts
         if parts is not None:
             parts.writer.discard(live)
-        live.fail(_LOST.get(verdict.answer, verdict.detail))
-        if verdict.answer == "gone":
+        live.fail(_LOST.get(result.answer, result.detail))
+        if result.answer == "gone":
             live.removed = True
-        elif verdict.answer == "fenced":
-            live.new_owner = int(verdict.detail)
-        if verdict.answer != "failed":
+        elif result.answer == "fenced":
+            live.new_owner = int(result.detail)
+        if result.answer != "failed":
             self._hand_on(live)
 
     async def commit(self, run: RunId) -> None:
@@ -308,7 +308,7 @@ class RedisLog:
             if live.committed >= wanted:
                 return
             writer.hurry()
-            await live.bell.wait()
+            await live.changed.wait()
 
     async def leave(self, run: RunId) -> None:
         live = self._owned.get(run)
@@ -364,10 +364,10 @@ class RedisLog:
                 return
             else:
                 self._check_alive(live)
-                await live.bell.wait()
+                await live.changed.wait()
 
     async def _read_others(
-        self, live: LiveRun, after: int, follow: bool
+        self, live: BufferedRun, after: int, follow: bool
     ) -> AsyncGenerator[Sequence[Entry], None]:
         """Read a run that another process writes, or nobody any more."""
         async with AsyncExitStack() as stack:
@@ -386,13 +386,17 @@ class RedisLog:
                     return
                 else:
                     watched.check()
-                    await live.bell.wait()
+                    await live.changed.wait()
 
-    async def _batch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
+    async def _batch(
+        self, live: BufferedRun, after: int, last: int, follow: bool
+    ) -> Sequence[Entry]:
         """Return committed entries, from memory where they are; none when the log has closed."""
         return live.tail.since(after) or await self._fetch(live, after, last, follow)
 
-    async def _fetch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
+    async def _fetch(
+        self, live: BufferedRun, after: int, last: int, follow: bool
+    ) -> Sequence[Entry]:
         if self._parts is None:
             return ()
         try:
@@ -469,13 +473,13 @@ class RedisLog:
             if owned is not None:
                 writer.discard(owned)
                 owned.removed = True
-                owned.bell.ring()
+                owned.changed.notify()
             await self._remove(live.run, origin)
         return [live.run for live in found]
 
     async def _remove(self, run: RunId, origin: Origin, *, only_ended: bool = False) -> bool:
         keys = self._keys.run(run)
-        arguments = [TOMBSTONE_SECONDS, self._keys.bell(run), int(only_ended)]
+        arguments = [TOMBSTONE_SECONDS, self._keys.channel(run), int(only_ended)]
         try:
             done = bool(await self._removal.call(self._redis, keys, arguments))
             async with self._redis.pipeline(transaction=False) as pipeline:

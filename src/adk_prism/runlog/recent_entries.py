@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Entry
-from adk_prism.runlog.head import READ_BATCH, Head, Packed
+from adk_prism.runlog.run_state import READ_BATCH, Packed, RunState
 
 TAIL_BYTES = 1024 * 1024
 """Per run that is going on: thousands of deltas, minutes of a fast model, and little to hold."""
@@ -19,7 +19,7 @@ _ENTRY_BYTES = 200
 """What an entry weighs besides its payload, so that a million empty ones are bounded too."""
 
 
-class Tail:
+class RecentEntries:
     """Holds entries in order, the oldest going first."""
 
     __slots__ = ("_entries", "_limit", "_sizes", "_total")
@@ -56,11 +56,11 @@ class Tail:
         del self._entries[:drop], self._sizes[:drop]
 
 
-class LiveRun(Head):
+class BufferedRun(RunState):
     """The head of a run in a store, with its tail."""
 
     __slots__ = ("tail",)
 
     def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
         super().__init__(summary, number)
-        self.tail = Tail(tail_bytes)
+        self.tail = RecentEntries(tail_bytes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Shelf(Protocol):
+class ExpiringStore(Protocol):
     """Holds small things by name."""
 
     async def open(self) -> None:

@@ -25,11 +25,11 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from adk_prism.runlog import sqlite_store as store
 from adk_prism.runlog.entry import Entry, RunEnded, RunId, RunStarted
-from adk_prism.runlog.head import Packed
-from adk_prism.runlog.sqlite_file import StoreFile
-from adk_prism.runlog.tail import LiveRun
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.run_state import Packed
+from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite.file import DatabaseFile
 
 QUICK_BYTES = 256 * 1024
 """A group up to this size is written in the event loop: less than a millisecond."""
@@ -50,10 +50,10 @@ STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's."""
 
 
-class Growth(Struct, frozen=True, gc=False, eq=False):
+class AppendBatch(Struct, frozen=True, gc=False, eq=False):
     """Entries to be added to a run. There is at least one."""
 
-    run: LiveRun
+    run: BufferedRun
     entries: Sequence[Entry]
     packed: Sequence[Packed]
     bytes: int
@@ -82,20 +82,20 @@ class Probe(Struct, frozen=True, gc=False, eq=False):
     """Is told the reason of a failure, or nothing."""
 
 
-Change = Growth | Removal | Probe
+Change = AppendBatch | Removal | Probe
 Group = Sequence[Change]
-Verdicts = Sequence[str]
+AppendResults = Sequence[str]
 """For each change of a group: why it was not made, or empty."""
 
 
-class Writer:
+class SqliteWriter:
     """Owns the writing connection and its thread, from `start` to `stop`."""
 
     def __init__(
         self,
-        file: StoreFile,
+        file: DatabaseFile,
         connection: sqlite3.Connection,
-        answer: Callable[[Group, Verdicts], None],
+        answer: Callable[[Group, AppendResults], None],
         gone: Callable[[], None],
     ) -> None:
         """`answer` and `gone` (the thread is over) are called in the thread."""
@@ -142,11 +142,11 @@ class Writer:
         try:
             while (group := self._groups.get()) is not None:
                 self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE}")
-                verdicts = self._write(group)
+                results = self._write(group)
                 self._shrink(group)
                 self._checkpoint(_size_of(group))
                 self._connection.execute("PRAGMA busy_timeout = 0")
-                self._answer(group, verdicts)
+                self._answer(group, results)
         finally:
             # Also when something unforeseen ends the thread: nobody may be left waiting.
             self._connection.close()
@@ -167,16 +167,16 @@ class Writer:
             with suppress(*STORE_ERRORS):  # The room is used again all the same.
                 self._connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()
 
-    def _write(self, group: Group) -> Verdicts:
+    def _write(self, group: Group) -> AppendResults:
         reason = self._transact(group)
         if not reason or len(group) == 1:
             return [reason] * len(group)
-        broken: dict[LiveRun, str] = {}
+        broken: dict[BufferedRun, str] = {}
         return [self._write_alone(change, broken) for change in group]
 
-    def _write_alone(self, change: Change, broken: dict[LiveRun, str]) -> str:
+    def _write_alone(self, change: Change, broken: dict[BufferedRun, str]) -> str:
         """Make one change, unless an earlier one of its run failed: a log has no holes."""
-        if not isinstance(change, Growth):
+        if not isinstance(change, AppendBatch):
             return self._transact([change])
         if change.run not in broken:
             broken[change.run] = self._transact([change])
@@ -213,7 +213,7 @@ def _size_of(group: Group) -> int:
 
 def _journal_bytes(change: Change) -> int:
     match change:
-        case Growth():
+        case AppendBatch():
             return change.weight
         case Removal():
             return CHECKPOINT_BYTES
@@ -222,37 +222,37 @@ def _journal_bytes(change: Change) -> int:
 
 
 def _make(connection: sqlite3.Connection, group: Group) -> None:
-    rows: list[store.Row] = []
+    rows: list[queries.Row] = []
     for change in group:
         match change:
-            case Growth():
+            case AppendBatch():
                 _note_run(connection, change)
                 rows += [
                     (change.run.number, entry.cursor, entry.time, kind, payload)
                     for entry, (kind, payload) in zip(change.entries, change.packed, strict=True)
                 ]
             case Removal():
-                store.insert_entries(connection, rows)
+                queries.insert_entries(connection, rows)
                 rows = []
-                store.remove_runs(connection, change.runs)
+                queries.remove_runs(connection, change.runs)
             case Probe():
-                store.touch(connection)
+                queries.touch(connection)
             case _:
                 assert_never(change)
-    store.insert_entries(connection, rows)
+    queries.insert_entries(connection, rows)
 
 
-def _note_run(connection: sqlite3.Connection, growth: Growth) -> None:
+def _note_run(connection: sqlite3.Connection, batch: AppendBatch) -> None:
     """Write what a run's first and last entry and a new owner change in the table of runs."""
-    first, last = growth.entries[0], growth.entries[-1]
-    number = growth.run.number
+    first, last = batch.entries[0], batch.entries[-1]
+    number = batch.run.number
     if isinstance(first.record, RunStarted):
-        store.insert_run(connection, number, first.record, growth.now, growth.epoch)
-    elif growth.new_owner:
-        store.raise_epoch(connection, number, growth.epoch)
+        queries.insert_run(connection, number, first.record, batch.now, batch.epoch)
+    elif batch.new_owner:
+        queries.raise_epoch(connection, number, batch.epoch)
     if isinstance(last.record, RunEnded):
-        ended = Entry(last.cursor, growth.now, last.record)
-        store.end_run(connection, number, ended, growth.bytes, growth.epoch)
+        ended = Entry(last.cursor, batch.now, last.record)
+        queries.end_run(connection, number, ended, batch.bytes, batch.epoch)
 
 
 def reason_of(error: Exception) -> str:

@@ -38,7 +38,7 @@ class Keys(NamedTuple):
 
     @property
     def number(self) -> str:
-        """Counts the runs."""
+        """Counter from which runs get their numbers."""
         return f"{self.prefix}:number"
 
     @property
@@ -69,7 +69,7 @@ class Keys(NamedTuple):
         """Who holds something else: a session, an idempotency key."""
         return f"{self.prefix}:hold:{{{hashlib.sha256(name.encode()).hexdigest()[:32]}}}"
 
-    def shelf(self, name: str) -> str:
+    def expiring(self, name: str) -> str:
         """Something that waits to be taken."""
         return f"{self.prefix}:shelf:{name}"
 
@@ -93,7 +93,7 @@ class Keys(NamedTuple):
         """A channel to which every process listens that takes new work; nothing is said on it."""
         return f"{self.prefix}:serving"
 
-    def bell(self, run: RunId) -> str:
+    def channel(self, run: RunId) -> str:
         """The channel that tells that a run has grown, or is gone."""
         return f"{self.prefix}:bell:{run}"
 

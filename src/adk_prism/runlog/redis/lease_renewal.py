@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import Any
 
 from adk_prism.runlog.leases import Lease
-from adk_prism.runlog.redis_client import STORE_ERRORS, asking_in_thread
-from adk_prism.runlog.redis_scripts import RENEW
+from adk_prism.runlog.redis.client import STORE_ERRORS, asking_in_thread
+from adk_prism.runlog.redis.scripts import RENEW
 
 RENEWALS = 3
 """In the life of a lease: two may fail."""

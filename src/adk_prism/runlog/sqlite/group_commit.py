@@ -12,10 +12,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Set
 
-from adk_prism.runlog.head import Bell
-from adk_prism.runlog.sqlite_file import StoreFile
-from adk_prism.runlog.sqlite_writer import Change, Group, Growth, Verdicts, Writer
-from adk_prism.runlog.tail import LiveRun
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.sqlite.file import DatabaseFile
+from adk_prism.runlog.sqlite.writer import AppendBatch, AppendResults, Change, Group, SqliteWriter
 
 MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25 000 ordinary events fits; a
@@ -39,9 +39,9 @@ class GroupCommit:
 
     def __init__(
         self,
-        file: StoreFile,
+        file: DatabaseFile,
         connection: sqlite3.Connection,
-        settled: Callable[[Group, Verdicts], None],
+        settled: Callable[[Group, AppendResults], None],
         stopped: Callable[[], None],
     ) -> None:
         """`stopped` is called when the writer's thread is over, asked for or not."""
@@ -57,10 +57,10 @@ class GroupCommit:
         """Runs between two groups."""
         self._took = 0.0
         """Seconds of the event loop that the last group took."""
-        self._bell = Bell()
+        self._changed = Notifier()
         self.dead = False
         """The writer's thread is over."""
-        self._writer = Writer(file, connection, self._answer, self._gone)
+        self._writer = SqliteWriter(file, connection, self._answer, self._gone)
         self._writer.start()
 
     @property
@@ -83,11 +83,11 @@ class GroupCommit:
             self._scheduled = True
             self._loop.call_soon(self._hand_over)
 
-    def discard(self, runs: Set[LiveRun]) -> None:
+    def discard(self, runs: Set[BufferedRun]) -> None:
         """Forget what is waiting of runs that have failed."""
         kept: list[Change] = []
         for change in self._pending:
-            if isinstance(change, Growth) and change.run in runs:
+            if isinstance(change, AppendBatch) and change.run in runs:
                 self._weight -= _weight(change)
             else:
                 kept.append(change)
@@ -97,16 +97,16 @@ class GroupCommit:
         """Wait while too much is waiting, and the writer lives."""
         while self.is_full and not self.dead:
             self.hurry()
-            await self._bell.wait()
+            await self._changed.wait()
 
     async def stop(self) -> None:
         """Wait until everything is answered, then until the thread is over."""
         while (self._pending or self._in_flight) and not self.dead:
             self.hurry()
-            await self._bell.wait()
+            await self._changed.wait()
         self._writer.stop()
         while not self.dead:
-            await self._bell.wait()
+            await self._changed.wait()
 
     def _hand_over(self) -> None:
         self._scheduled = False
@@ -126,14 +126,14 @@ class GroupCommit:
         if done:
             self._settle(group, [""] * len(group))
 
-    def _settle(self, group: Group, verdicts: Verdicts) -> None:
+    def _settle(self, group: Group, results: AppendResults) -> None:
         self._in_flight = ()
         for change in group:
             self._weight -= _weight(change)
-        self._settled(group, verdicts)
+        self._settled(group, results)
         pause = min(max(SHARE * self._took, SHORTEST_PAUSE), LONGEST_PAUSE)
         self._pause = self._loop.call_later(pause, self._go_on)
-        self._bell.ring()
+        self._changed.notify()
 
     def _go_on(self) -> None:
         self._pause = None
@@ -151,12 +151,12 @@ class GroupCommit:
         self._in_flight, self._pending = (), []
         self._settled(lost, ["the writer has stopped"] * len(lost))
         self._stopped()
-        self._bell.ring()
+        self._changed.notify()
 
     # ----------------------------------------------------------------------- in the writer's thread
 
-    def _answer(self, group: Group, verdicts: Verdicts) -> None:
-        self._tell(self._settle, group, verdicts)
+    def _answer(self, group: Group, results: AppendResults) -> None:
+        self._tell(self._settle, group, results)
 
     def _gone(self) -> None:
         self._tell(self._die)
@@ -168,4 +168,4 @@ class GroupCommit:
 
 
 def _weight(change: Change) -> int:
-    return _CHANGE_BYTES + (change.weight if isinstance(change, Growth) else 0)
+    return _CHANGE_BYTES + (change.weight if isinstance(change, AppendBatch) else 0)

@@ -7,7 +7,6 @@ log has accepted, `committed` what is safe and may be shown; they differ where w
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -32,6 +31,7 @@ from adk_prism.runlog.entry import (
     RunStarted,
     pack,
 )
+from adk_prism.runlog.notifier import Notifier
 
 READ_BATCH = 512
 """Entries a reader is given at a time: some hundred KiB of ordinary events, a few ms of work."""
@@ -40,43 +40,14 @@ Packed = tuple[str, bytes]
 """A record's stored form: kind and payload."""
 
 
-class Bell:
-    """Wakes all who wait. Each has a waiter of its own: one cancelled takes nobody along."""
-
-    __slots__ = ("_waiters",)
-
-    def __init__(self) -> None:
-        self._waiters: set[asyncio.Future[None]] = set()
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether anybody waits."""
-        return bool(self._waiters)
-
-    def ring(self) -> None:
-        """Wake everyone."""
-        for waiter in self._waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    async def wait(self) -> None:
-        """Wait for the next ring."""
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
-
-
-class Head:
+class RunState:
     """What is kept in memory of one run."""
 
     # Slots: `append` touches most of these for every event of a run.
     __slots__ = (
         "_base",
-        "bell",
         "bytes",
+        "changed",
         "committed",
         "ended",
         "epoch",
@@ -112,7 +83,7 @@ class Head:
         """Trimmed, or deleted with its session."""
         self.failure = ""
         """Why entries could not be stored (those taken and not committed are lost), or empty."""
-        self.bell = Bell()
+        self.changed = Notifier()
 
     def admit(self, records: Sequence[Record], epoch: int) -> None:
         """Raise what the contract of `append` says for records that may not come now.
@@ -169,7 +140,7 @@ class Head:
         return entries
 
     def commit(self, last: Entry, size: int) -> None:
-        """Note that all up to `last` is safe, `size` bytes from the beginning. Rings no bell."""
+        """Note that all up to `last` is safe, `size` bytes from the beginning. Notifies nobody."""
         self.committed = last.cursor
         self.bytes = size
         if isinstance(last.record, RunEnded):

@@ -71,7 +71,7 @@ MIGRATIONS: Sequence[Step] = (_create,)
 opened. The version is `PRAGMA user_version`."""
 
 
-class StoreFile:
+class DatabaseFile:
     """The file as it was opened. SQLite goes on writing to one that was removed; we do not."""
 
     def __init__(self, path: Path, synchronous: Synchronous) -> None:

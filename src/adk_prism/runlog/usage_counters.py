@@ -17,7 +17,7 @@ SECONDS = 30.0
 Exceeded = Literal["", "open", "rate", "bytes"]
 
 
-class Allowed(Struct, frozen=True):
+class UsageLimits(Struct, frozen=True):
     """The most of each; 0 is no limit."""
 
     open: int = 0
@@ -29,7 +29,7 @@ class Allowed(Struct, frozen=True):
     """A second."""
 
 
-class Verdict(Struct, frozen=True):
+class LimitCheck(Struct, frozen=True):
     """Whether something is let in."""
 
     exceeded: Exceeded = ""
@@ -45,8 +45,8 @@ class Member(Struct, frozen=True):
     kind: str
 
 
-class Counts(Protocol):
-    """Counts. Every method raises `LogError` where the store is away."""
+class UsageCounters(Protocol):
+    """Counters that processes share. Every method raises `LogError` if the store is not reachable."""
 
     async def open(self) -> None:
         """Make ready; nothing is asked of the store."""
@@ -54,7 +54,7 @@ class Counts(Protocol):
     async def close(self) -> None:
         """Let go of the store."""
 
-    async def enter(self, wanted: Member, allowed: Allowed) -> Verdict:
+    async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
         """Count something that opens, if it is allowed; else nothing is counted."""
 
     async def renew(self, members: Iterable[Member]) -> None:

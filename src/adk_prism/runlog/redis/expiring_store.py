@@ -1,17 +1,17 @@
-"""A shelf in Redis, which measures the time itself; taking is one step there (GETDEL, Redis 6.2)."""
+"""An expiring store in Redis: keys with a time to live, taken with GETDEL (Redis 6.2)."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.redis_client import STORE_ERRORS, asking
-from adk_prism.runlog.redis_keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis_writer import describe
+from adk_prism.runlog.redis.client import STORE_ERRORS, asking
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis.writer import describe
 
 
-class RedisShelf:
-    """Is a `Shelf`."""
+class RedisExpiringStore:
+    """An `ExpiringStore`."""
 
     def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
         self._redis = asking(url)
@@ -27,14 +27,14 @@ class RedisShelf:
     async def put(self, name: str, value: bytes, seconds: float) -> None:
         """Put something down."""
         try:
-            await self._redis.set(self._keys.shelf(name), value, px=int(seconds * 1000))
+            await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
         except STORE_ERRORS as error:
             raise LogError(f"Nothing can be kept for others: {describe(error)}.") from error
 
     async def take(self, name: str) -> bytes | None:
         """Take something away."""
         try:
-            found = await self._redis.getdel(self._keys.shelf(name))
+            found = await self._redis.getdel(self._keys.expiring(name))
         except STORE_ERRORS as error:
             raise LogError(f"Nothing of others can be found: {describe(error)}.") from error
         return cast("bytes | None", found)  # what is not decoded is bytes

@@ -1,4 +1,4 @@
-"""Counts in Redis. Each question is one script, so that of two who ask at once one is the first.
+"""Usage counters in Redis. Each question is one script, so that of two who ask at once one is the first.
 
 The keys of one name share a hash tag. All of them expire: nothing is left of a caller who is gone.
 """
@@ -12,11 +12,11 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.counts import SECONDS, Allowed, Member, Verdict
-from adk_prism.runlog.redis_client import STORE_ERRORS, asking
-from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
-from adk_prism.runlog.redis_scripts import Script
-from adk_prism.runlog.redis_writer import describe
+from adk_prism.runlog.redis.client import STORE_ERRORS, asking
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
+from adk_prism.runlog.redis.scripts import Script
+from adk_prism.runlog.redis.writer import describe
+from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageLimits
 
 _ANSWER = 1.0
 """Seconds for an answer: who asks is kept from its work."""
@@ -87,8 +87,8 @@ return math.max(0, math.ceil(-left / rate * 1000))
 _Answer = TypeVar("_Answer")
 
 
-class RedisCounts:
-    """Is a `Counts`."""
+class RedisUsageCounters:
+    """`UsageCounters` in Redis."""
 
     def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
         self._redis = asking(url, answer=_ANSWER)
@@ -102,13 +102,13 @@ class RedisCounts:
         """Let go of Redis."""
         await self._redis.aclose()
 
-    async def enter(self, wanted: Member, allowed: Allowed) -> Verdict:
+    async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
         """Count something that opens, if it is allowed."""
         keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
         bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
         arguments = [wanted.member, int(SECONDS * 1000), *bounds]
         told: Any = await _asked(self._enter.call(self._redis, keys, arguments))
-        return Verdict(told[0].decode(), int(told[1]) / 1000)
+        return LimitCheck(told[0].decode(), int(told[1]) / 1000)
 
     async def renew(self, members: Iterable[Member]) -> None:
         """Keep things counted as open."""

@@ -16,12 +16,12 @@ from redis.asyncio import Redis
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.entry import Entry, RunId
-from adk_prism.runlog.head import READ_BATCH, trimmed, unknown
-from adk_prism.runlog.redis_client import STORE_ERRORS
-from adk_prism.runlog.redis_keys import Keys
-from adk_prism.runlog.redis_store import RedisRun, read_head, read_rows
-from adk_prism.runlog.redis_writer import PASSING, PATIENCE, RETRY, describe
-from adk_prism.runlog.tail import LiveRun
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.redis.client import STORE_ERRORS
+from adk_prism.runlog.redis.encoding import RedisRun, read_rows, read_run
+from adk_prism.runlog.redis.keys import Keys
+from adk_prism.runlog.redis.writer import PASSING, PATIENCE, RETRY, describe
+from adk_prism.runlog.run_state import READ_BATCH, trimmed, unknown
 
 MOMENT = 1.0
 """Seconds for which any question is tried again: after a restart, each of the connections that are kept for
@@ -57,7 +57,7 @@ class RedisReader:
         fields, gone = await self._ask(ask, patiently)
         if not fields:
             raise trimmed(run) if gone else unknown(run)
-        number, summary = read_head(run, fields)
+        number, summary = read_run(run, fields)
         return RedisRun(summary, number, self._tail_bytes)
 
     async def entries(
@@ -84,7 +84,7 @@ class RedisReader:
             for name, fields in zip(some, heads, strict=True):
                 found[name] = None
                 if fields:
-                    number, summary = read_head(name, fields)
+                    number, summary = read_run(name, fields)
                     found[name] = RedisRun(summary, number, self._tail_bytes)
         return found
 
@@ -94,7 +94,7 @@ class RedisReader:
                 pipeline.hgetall(self._keys.run(name).head)
             return list(await pipeline.execute())
 
-    async def advance(self, live: LiveRun) -> bool:
+    async def advance(self, live: BufferedRun) -> bool:
         """Read what another process has added to a run; tell whether more may come.
 
         Raise redis-py's own errors: whoever follows tries again.
@@ -112,7 +112,7 @@ class RedisReader:
             live.taken_at = entries[-1].time
             live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
             live.tail.add(entries, packed)
-            live.bell.ring()
+            live.changed.notify()
         if live.outcome is None and not await self._redis.exists(keys.head):
             live.removed = True
         return live.outcome is None and not live.removed

@@ -29,7 +29,7 @@ LOWEST_SHARE = 0.01
 Clock = Callable[[], float]
 
 
-class AgeGuard:
+class RetentionGuard:
     """Decides up to which time of day things are old."""
 
     def __init__(

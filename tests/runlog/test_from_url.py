@@ -8,12 +8,12 @@ from typing import NamedTuple
 import pytest
 
 from adk_prism.errors import PrismError, UsageError
+from adk_prism.runlog.from_url import open_leases, open_log
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.open import open_leases, open_log
-from adk_prism.runlog.redis import RedisLog
-from adk_prism.runlog.redis_leases import RedisLeases
-from adk_prism.runlog.sqlite import SqliteLog
+from adk_prism.runlog.redis.leases import RedisLeases
+from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.sqlite.log import SqliteLog
 
 
 def test_memory() -> None:

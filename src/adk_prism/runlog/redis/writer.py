@@ -19,11 +19,12 @@ from redis import exceptions
 from redis.asyncio import Redis
 
 from adk_prism.runlog.entry import Entry, RunEnded
-from adk_prism.runlog.head import Bell, Packed
-from adk_prism.runlog.redis_client import STORE_ERRORS
-from adk_prism.runlog.redis_keys import Keys
-from adk_prism.runlog.redis_scripts import Script
-from adk_prism.runlog.redis_store import RedisRun, first_fields
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.redis.client import STORE_ERRORS
+from adk_prism.runlog.redis.encoding import RedisRun, first_fields
+from adk_prism.runlog.redis.keys import Keys
+from adk_prism.runlog.redis.scripts import Script
+from adk_prism.runlog.run_state import Packed
 
 MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too."""
@@ -56,7 +57,7 @@ PASSING = (
 """Errors that pass: a restart, a failover, a script that is not loaded yet."""
 
 
-class Growth(Struct, frozen=True, gc=False, eq=False):
+class AppendBatch(Struct, frozen=True, gc=False, eq=False):
     """Entries to be added to a run. There is at least one."""
 
     run: RedisRun
@@ -69,31 +70,31 @@ class Growth(Struct, frozen=True, gc=False, eq=False):
     now: float
 
 
-class Verdict(Struct, frozen=True):
+class AppendResult(Struct, frozen=True):
     """What became of a batch: *ok*, what the script says else, or *failed* with a reason."""
 
     answer: str
     detail: str = ""
 
 
-Settled = Callable[[RedisRun, Sequence[Growth], Verdict], None]
+Settled = Callable[[RedisRun, Sequence[AppendBatch], AppendResult], None]
 
 
-class Writer:
-    """Owns the task that writes. `settled` is told what became of each run's growths."""
+class RedisWriter:
+    """Owns the task that writes. `settled` is told what became of each run's batches."""
 
     def __init__(self, redis: Redis, keys: Keys, script: Script, settled: Settled) -> None:
         self._redis = redis
         self._keys = keys
         self._script = script
         self._settled = settled
-        self._pending: dict[RedisRun, list[Growth]] = {}
+        self._pending: dict[RedisRun, list[AppendBatch]] = {}
         self._weight = 0
         self._wanted = asyncio.Event()
         """There is something to write."""
         self._hurried = asyncio.Event()
         """Somebody waits for it."""
-        self._bell = Bell()
+        self._changed = Notifier()
         self._stopping = False
         self._task = asyncio.create_task(self._run(), name="adk-prism run log")
 
@@ -107,10 +108,10 @@ class Writer:
         """The task is over."""
         return self._task.done()
 
-    def put(self, growth: Growth) -> None:
+    def put(self, batch: AppendBatch) -> None:
         """Take a change."""
-        self._pending.setdefault(growth.run, []).append(growth)
-        self._weight += growth.weight
+        self._pending.setdefault(batch.run, []).append(batch)
+        self._weight += batch.weight
         self._wanted.set()
 
     def hurry(self) -> None:
@@ -119,13 +120,13 @@ class Writer:
 
     def discard(self, run: RedisRun) -> None:
         """Forget what is waiting of a run that takes no more."""
-        self._weight -= sum(growth.weight for growth in self._pending.pop(run, ()))
+        self._weight -= sum(batch.weight for batch in self._pending.pop(run, ()))
 
     async def room(self) -> None:
         """Wait while too much is waiting."""
         while self.is_full and not self.dead:
             self.hurry()
-            await self._bell.wait()
+            await self._changed.wait()
 
     async def stop(self) -> None:
         """Write all that is pending, then end."""
@@ -140,7 +141,7 @@ class Writer:
             self._wanted.clear()
             if self._pending:
                 await self._write(self._take())
-                self._bell.ring()
+                self._changed.notify()
             elif self._stopping:
                 return
             await self._pause()
@@ -154,49 +155,49 @@ class Writer:
                 await self._hurried.wait()
         self._hurried.clear()
 
-    def _take(self) -> dict[RedisRun, list[Growth]]:
+    def _take(self) -> dict[RedisRun, list[AppendBatch]]:
         group, self._pending = self._pending, {}
         return group
 
     # ----------------------------------------------------------------------- one group
 
-    async def _write(self, group: dict[RedisRun, list[Growth]]) -> None:
-        batches = {run: uuid.uuid4().hex for run in group}
-        verdicts = await self._insist(group, batches)
+    async def _write(self, group: dict[RedisRun, list[AppendBatch]]) -> None:
+        ids = {run: uuid.uuid4().hex for run in group}
+        results = await self._insist(group, ids)
         ended = [
             run
-            for run, growths in group.items()
-            if verdicts[run].answer == "ok" and isinstance(_last(growths).record, RunEnded)
+            for run, batches in group.items()
+            if results[run].answer == "ok" and isinstance(_last(batches).record, RunEnded)
         ]
         if ended:
             await self._note_ends(ended)
-        for run, growths in group.items():
-            self._weight -= sum(growth.weight for growth in growths)
-            self._settled(run, growths, verdicts[run])
+        for run, batches in group.items():
+            self._weight -= sum(batch.weight for batch in batches)
+            self._settled(run, batches, results[run])
 
     async def _insist(
-        self, group: dict[RedisRun, list[Growth]], batches: dict[RedisRun, str]
-    ) -> dict[RedisRun, Verdict]:
+        self, group: dict[RedisRun, list[AppendBatch]], ids: dict[RedisRun, str]
+    ) -> dict[RedisRun, AppendResult]:
         """Send until there is an answer for every run, or patience ends."""
-        verdicts: dict[RedisRun, Verdict] = {}
+        results: dict[RedisRun, AppendResult] = {}
         began, wait = time.monotonic(), RETRY[0]
         while True:
-            open_runs = [run for run in group if run not in verdicts]
+            open_runs = [run for run in group if run not in results]
             reason = ""
             try:
-                answers = await self._send(group, batches, open_runs)
+                answers = await self._send(group, ids, open_runs)
             except PASSING as error:
                 answers, reason = [error] * len(open_runs), describe(error)
             for run, answer in zip(open_runs, answers, strict=True):
                 if _passes(answer):
                     reason = describe(answer)
                 else:
-                    verdicts[run] = _verdict(answer)
-            if len(verdicts) == len(group):
-                return verdicts
+                    results[run] = _result(answer)
+            if len(results) == len(group):
+                return results
             if time.monotonic() - began > (LAST_PATIENCE if self._stopping else PATIENCE):
-                failed = Verdict("failed", reason)
-                return verdicts | {run: failed for run in group if run not in verdicts}
+                failed = AppendResult("failed", reason)
+                return results | {run: failed for run in group if run not in results}
             await asyncio.sleep(wait)
             wait = min(2 * wait, RETRY[1])
             await self._prepare()
@@ -207,36 +208,36 @@ class Writer:
 
     async def _send(
         self,
-        group: dict[RedisRun, list[Growth]],
-        batches: dict[RedisRun, str],
+        group: dict[RedisRun, list[AppendBatch]],
+        ids: dict[RedisRun, str],
         runs: Sequence[RedisRun],
     ) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for run in runs:
                 keys = self._keys.run(run.run)
-                self._script.queue(pipeline, keys, self._arguments(group[run], batches[run]))
+                self._script.queue(pipeline, keys, self._arguments(group[run], ids[run]))
             return list(await pipeline.execute(raise_on_error=False))
 
-    def _arguments(self, growths: Sequence[Growth], batch: str) -> list[Any]:
-        first, last = growths[0], growths[-1]
+    def _arguments(self, batches: Sequence[AppendBatch], batch_id: str) -> list[Any]:
+        first, last = batches[0], batches[-1]
         run = first.run
         fields: dict[str, Any] = {"bytes": last.bytes}
         if first.entries[0].cursor == 1:
             fields |= first_fields(run)
-        record = _last(growths).record
+        record = _last(batches).record
         if isinstance(record, RunEnded):
             fields |= {"outcome": record.outcome, "ended": repr(last.now)}
         arguments: list[Any] = [
             last.epoch,
             first.entries[0].cursor,
-            batch,
-            self._keys.bell(run.run),
+            batch_id,
+            self._keys.channel(run.run),
             len(fields),
         ]
         for pair in fields.items():
             arguments += pair
-        for growth in growths:
-            for entry, (kind, payload) in zip(growth.entries, growth.packed, strict=True):
+        for batch in batches:
+            for entry, (kind, payload) in zip(batch.entries, batch.packed, strict=True):
                 arguments += (kind, repr(entry.time), payload)
         return arguments
 
@@ -246,14 +247,14 @@ class Writer:
             await self._redis.zrem(self._keys.unended, *(run.run for run in runs))
 
 
-def _last(growths: Sequence[Growth]) -> Entry:
-    return growths[-1].entries[-1]
+def _last(batches: Sequence[AppendBatch]) -> Entry:
+    return batches[-1].entries[-1]
 
 
-def _verdict(answer: Any) -> Verdict:
+def _result(answer: Any) -> AppendResult:
     if isinstance(answer, Exception):
-        return Verdict("failed", describe(answer))
-    return Verdict(*(word.decode() for word in answer))
+        return AppendResult("failed", describe(answer))
+    return AppendResult(*(word.decode() for word in answer))
 
 
 def _passes(answer: Any) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adk_prism.runlog.age_guard import HOUR, AgeGuard
+from adk_prism.runlog.retention_guard import HOUR, RetentionGuard
 
 DAY = 24 * HOUR
 YEAR = 365 * DAY
@@ -37,7 +37,7 @@ CASES = [
 def test_the_clock_is_believed_when_two_readings_agree(case: Case) -> None:
     """The earlier of them counts; after a jump there is no limit."""
     now, offset = 0.0, 0.0
-    guard = AgeGuard(30 * DAY, wall=lambda: TODAY + now + offset, monotonic=lambda: now)
+    guard = RetentionGuard(30 * DAY, wall=lambda: TODAY + now + offset, monotonic=lambda: now)
     found = []
     for offset in case.offsets:  # noqa: B007 - read by the clock
         limit = guard.look()
@@ -68,7 +68,7 @@ PACES = [
 def test_a_share_may_go_in_an_hour(pace: Pace) -> None:
     """Of what there was; after an hour as many again."""
     now = 0.0
-    guard = AgeGuard(pace.age, monotonic=lambda: now)
+    guard = RetentionGuard(pace.age, monotonic=lambda: now)
     assert guard.allowance(pace.kept) == pace.hourly
     guard.note(pace.hourly)
     now = STEP

@@ -17,13 +17,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.counts import Counts
+from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.redis_keys import DEFAULT_PREFIX
-from adk_prism.runlog.shelf import Shelf
-from adk_prism.runlog.sqlite import SqliteLog
-from adk_prism.runlog.sqlite_file import Synchronous
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
+from adk_prism.runlog.sqlite.file import Synchronous
+from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.usage_counters import UsageCounters
 
 SHARED_LOGS = frozenset(("redis", "rediss", "redis+cluster", "rediss+cluster"))
 """Kinds of logs that any number of processes can share."""
@@ -74,7 +74,7 @@ def _sqlite(rest: str, warn: Warn) -> RunLog:
 
 def _redis(rest: str, warn: Warn, scheme: str) -> RunLog:
     url, prefix = _redis_address(f"{scheme}:{rest}")
-    from adk_prism.runlog.redis import RedisLog
+    from adk_prism.runlog.redis.log import RedisLog
 
     return RedisLog(url, prefix=prefix, warn=warn)
 
@@ -96,7 +96,7 @@ def _redis_address(url: str) -> tuple[str, str]:
     bare = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
     from redis.connection import parse_url
 
-    from adk_prism.runlog.redis_client import CLUSTER
+    from adk_prism.runlog.redis.client import CLUSTER
 
     try:
         parse_url(bare.replace(CLUSTER, "", 1))  # type: ignore[no-untyped-call] # redis-py has no types for it
@@ -113,29 +113,29 @@ def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
     if url.partition(":")[0].lower() not in SHARED_LOGS:
         return LocalLeases()
     address, prefix = _redis_address(url)
-    from adk_prism.runlog.redis_leases import RedisLeases
+    from adk_prism.runlog.redis.leases import RedisLeases
 
     return RedisLeases(address, prefix=prefix, ttl=ttl)
 
 
-def open_shelf(url: str) -> Shelf | None:
-    """Return the shelf that goes with a log of this URL; None where no other process shares it."""
+def open_expiring_store(url: str) -> ExpiringStore | None:
+    """Return the expiring store that goes with a log of this URL; None where no other process shares it."""
     if url.partition(":")[0].lower() not in SHARED_LOGS:
         return None
     address, prefix = _redis_address(url)
-    from adk_prism.runlog.redis_shelf import RedisShelf
+    from adk_prism.runlog.redis.expiring_store import RedisExpiringStore
 
-    return RedisShelf(address, prefix=prefix)
+    return RedisExpiringStore(address, prefix=prefix)
 
 
-def open_counts(url: str) -> Counts | None:
+def open_usage_counters(url: str) -> UsageCounters | None:
     """Return the counts that go with a log of this URL; None where no other process shares it."""
     if url.partition(":")[0].lower() not in SHARED_LOGS:
         return None
     address, prefix = _redis_address(url)
-    from adk_prism.runlog.redis_counts import RedisCounts
+    from adk_prism.runlog.redis.usage_counters import RedisUsageCounters
 
-    return RedisCounts(address, prefix=prefix)
+    return RedisUsageCounters(address, prefix=prefix)
 
 
 _BACKENDS: dict[str, Callable[[str, Warn], RunLog]] = {

@@ -16,8 +16,8 @@ from msgspec import Struct
 from adk_prism.errors import LogError, SourceError
 from adk_prism.runlog.contract import Census, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
-from adk_prism.runlog.head import READ_BATCH, summary_of, trimmed, unknown
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun
+from adk_prism.runlog.run_state import READ_BATCH, summary_of, trimmed, unknown
 
 Row = tuple[int, int, float, str, bytes]
 """Of `entries`: run, cursor, time, kind, payload."""

@@ -1,7 +1,7 @@
 """The thread that reads a run log's SQLite file, for who is not served from memory.
 
 One thread and one connection: reading is rare beside following, and one reader cannot starve the
-writer. A question is a function on a connection (`sqlite_store`); its answer is awaited.
+writer. A question is a function on a connection (`queries`); its answer is awaited.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Concatenate, ParamSpec, TypeVar
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.sqlite_file import StoreFile
-from adk_prism.runlog.sqlite_writer import STORE_ERRORS, reason_of
+from adk_prism.runlog.sqlite.file import DatabaseFile
+from adk_prism.runlog.sqlite.writer import STORE_ERRORS, reason_of
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 
 
-class Reader:
+class SqliteReader:
     """Owns the reading connection and its thread, until `close`."""
 
-    def __init__(self, file: StoreFile, connection: sqlite3.Connection) -> None:
+    def __init__(self, file: DatabaseFile, connection: sqlite3.Connection) -> None:
         self._file = file
         self._connection = connection
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="adk-prism run log reader")

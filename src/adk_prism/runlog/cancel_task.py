@@ -12,7 +12,7 @@ _PATIENCE = 0.2
 """Seconds until a task is cancelled again."""
 
 
-async def end_task(task: asyncio.Task[None]) -> None:
+async def cancel_task(task: asyncio.Task[None]) -> None:
     """Cancel a task until it has ended."""
     while not task.done():
         task.cancel()

@@ -25,12 +25,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from adk_prism.errors import Gone, LogError, NotFound
-from adk_prism.runlog import sqlite_store as store
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
-from adk_prism.runlog.file_lock import FileLock
-from adk_prism.runlog.group_commit import GroupCommit
-from adk_prism.runlog.head import (
+from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
+from adk_prism.runlog.retention import runs_to_trim
+from adk_prism.runlog.run_state import (
     already_trimmed,
     failed,
     first_of,
@@ -40,19 +39,20 @@ from adk_prism.runlog.head import (
     summary_of,
     trimmed,
 )
-from adk_prism.runlog.retention import runs_to_trim
-from adk_prism.runlog.sqlite_file import StoreFile, Synchronous, prepare
-from adk_prism.runlog.sqlite_reader import Reader
-from adk_prism.runlog.sqlite_writer import (
+from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite.file import DatabaseFile, Synchronous, prepare
+from adk_prism.runlog.sqlite.file_lock import FileLock
+from adk_prism.runlog.sqlite.group_commit import GroupCommit
+from adk_prism.runlog.sqlite.reader import SqliteReader
+from adk_prism.runlog.sqlite.writer import (
     STORE_ERRORS,
+    AppendBatch,
+    AppendResults,
     Group,
-    Growth,
     Probe,
     Removal,
-    Verdicts,
     reason_of,
 )
-from adk_prism.runlog.tail import TAIL_BYTES, LiveRun
 
 LEAST_FREE = 16 * 1024**2
 """Bytes that the disk must have left to take new work: what runs already may write for a while."""
@@ -66,7 +66,7 @@ class _Parts(Struct):
     """What an open log holds."""
 
     lock: FileLock
-    reader: Reader
+    reader: SqliteReader
     commits: GroupCommit
     closing: bool = False
     """What was appended is being committed; nothing more is taken."""
@@ -75,11 +75,11 @@ class _Parts(Struct):
 class _Opened(Struct, frozen=True):
     """What opening the file found."""
 
-    file: StoreFile
+    file: DatabaseFile
     lock: FileLock
     writing: sqlite3.Connection
     reading: sqlite3.Connection
-    unended: Sequence[store.StoredRun]
+    unended: Sequence[queries.StoredRun]
     number: int
 
 
@@ -100,7 +100,7 @@ class SqliteLog:
         self._clock = clock
         self._parts: _Parts | None = None
         """None while the log is closed."""
-        self._live: dict[RunId, LiveRun] = {}
+        self._live: dict[RunId, BufferedRun] = {}
         self._number = 0
         """Of the run that started last."""
         self._failed_at: float | None = None
@@ -119,7 +119,7 @@ class SqliteLog:
         self._live = {found.summary.run: self._new_run(found) for found in opened.unended}
         self._parts = _Parts(
             opened.lock,
-            Reader(opened.file, opened.reading),
+            SqliteReader(opened.file, opened.reading),
             GroupCommit(opened.file, opened.writing, self._settle, self._wake_all),
         )
 
@@ -140,7 +140,7 @@ class SqliteLog:
 
     def _wake_all(self) -> None:
         for run in self._live.values():
-            run.bell.ring()
+            run.changed.notify()
 
     def _usable(self) -> _Parts:
         """Return the parts of a log that takes appends and questions."""
@@ -179,11 +179,11 @@ class SqliteLog:
             self._live[run] = live
             size = live.taken_bytes
             commits.put(
-                Growth(live, entries, packed, size, size - before, epoch, epoch > owner, now)
+                AppendBatch(live, entries, packed, size, size - before, epoch, epoch > owner, now)
             )
         return Receipt(live.taken)
 
-    def _admit(self, live: LiveRun, records: Sequence[Record], epoch: int) -> None:
+    def _admit(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> None:
         try:
             live.admit(records, epoch)
         except LogError:
@@ -192,7 +192,7 @@ class SqliteLog:
                 del self._live[live.run]
             raise
 
-    async def _start(self, run: RunId, records: Sequence[Record]) -> LiveRun:
+    async def _start(self, run: RunId, records: Sequence[Record]) -> BufferedRun:
         """Return a head for a run that is not in memory: a new one, or one that has ended."""
         try:
             return await self._load(run)
@@ -202,21 +202,21 @@ class SqliteLog:
             raise already_trimmed(run, records) from error
         # Another append may have started the run while this one looked for it.
         return self._live.get(run) or self._new_run(
-            store.StoredRun(self._next_number(), summary_of(start))
+            queries.StoredRun(self._next_number(), summary_of(start))
         )
 
     def _next_number(self) -> int:
         self._number += 1
         return self._number
 
-    def _new_run(self, found: store.StoredRun) -> LiveRun:
-        return LiveRun(found.summary, found.number, self._tail_bytes)
+    def _new_run(self, found: queries.StoredRun) -> BufferedRun:
+        return BufferedRun(found.summary, found.number, self._tail_bytes)
 
-    def _settle(self, group: Group, verdicts: Verdicts) -> None:
+    def _settle(self, group: Group, results: AppendResults) -> None:
         """Take the writer's answer: show what is committed, note what failed, wake who waits."""
-        touched: dict[LiveRun, None] = {}
-        for change, reason in zip(group, verdicts, strict=True):
-            if not isinstance(change, Growth):
+        touched: dict[BufferedRun, None] = {}
+        for change, reason in zip(group, results, strict=True):
+            if not isinstance(change, AppendBatch):
                 change.settle(reason)
                 continue
             touched[change.run] = None
@@ -229,7 +229,7 @@ class SqliteLog:
         for live in touched:
             if live.outcome is not None and self._live.get(live.run) is live:
                 del self._live[live.run]
-            live.bell.ring()
+            live.changed.notify()
         broken = {live for live in touched if live.failure}
         if broken and self._parts is not None:
             self._parts.commits.discard(broken)
@@ -243,7 +243,7 @@ class SqliteLog:
             if live.committed >= wanted:
                 return
             commits.hurry()
-            await live.bell.wait()
+            await live.changed.wait()
 
     async def leave(self, run: RunId) -> None:
         del run  # nobody else can write
@@ -270,20 +270,22 @@ class SqliteLog:
                 return
             else:
                 self._check_alive(live)
-                await live.bell.wait()
+                await live.changed.wait()
 
-    async def _fetch(self, live: LiveRun, after: int, last: int, follow: bool) -> Sequence[Entry]:
+    async def _fetch(
+        self, live: BufferedRun, after: int, last: int, follow: bool
+    ) -> Sequence[Entry]:
         """Return a batch from the file; none when a follower's log has closed meanwhile."""
         if self._parts is None:
             if follow:
                 return ()
             raise not_open()
-        batch = await self._parts.reader.ask(store.read_entries, live.number, after, last)
+        batch = await self._parts.reader.ask(queries.read_entries, live.number, after, last)
         if not batch:
             raise trimmed(live.run)
         return batch
 
-    def _check_alive(self, live: LiveRun) -> None:
+    def _check_alive(self, live: BufferedRun) -> None:
         """Raise what keeps a run from going on."""
         if live.removed:
             raise trimmed(live.run)
@@ -292,9 +294,9 @@ class SqliteLog:
         if self._parts is not None and not self._parts.closing:
             self._usable()
 
-    async def _load(self, run: RunId) -> LiveRun:
+    async def _load(self, run: RunId) -> BufferedRun:
         """Return the head of a run that is not in memory; raise `NotFound` or `Gone`."""
-        found = await self._usable().reader.ask(store.find_run, run)
+        found = await self._usable().reader.ask(queries.find_run, run)
         live = self._live.get(run)
         if live is not None:
             return live
@@ -316,12 +318,12 @@ class SqliteLog:
         found = await self._select(Origin(app=app, user=user, session=session), unended)
         return [live.summary() for live in found]
 
-    async def _select(self, wanted: Origin, unended: bool = False) -> Sequence[LiveRun]:
+    async def _select(self, wanted: Origin, unended: bool = False) -> Sequence[BufferedRun]:
         reader = self._usable().reader
         # Memory first: a run that ends while the file is read is then in one of them at least.
         runs = {live.run: live for live in self._live.values() if is_from(live.origin, wanted)}
         if not unended:
-            for found in await reader.ask(store.ended_runs, wanted):
+            for found in await reader.ask(queries.ended_runs, wanted):
                 runs.setdefault(found.summary.run, self._new_run(found))
         kept = (
             live
@@ -333,7 +335,7 @@ class SqliteLog:
     # ----------------------------------------------------------------------- removing
 
     async def trim(self, retention: Retention, now: float) -> Sequence[RunId]:
-        candidates = await self._usable().reader.ask(store.trim_candidates)
+        candidates = await self._usable().reader.ask(queries.trim_candidates)
         going_on = sum(live.bytes for live in self._live.values())
         total = going_on + sum(run.bytes for run in candidates)
         runs = runs_to_trim(candidates, total, retention, now)
@@ -343,7 +345,7 @@ class SqliteLog:
         return runs
 
     async def census(self, before: float) -> Census:
-        return await self._usable().reader.ask(store.count_runs, before)
+        return await self._usable().reader.ask(queries.count_runs, before)
 
     async def probe(self) -> None:
         usable = self._usable()
@@ -363,7 +365,7 @@ class SqliteLog:
             live = self._live.pop(run, None)
             if live is not None:
                 live.removed = True
-                live.bell.ring()
+                live.changed.notify()
         await self._remove(runs)
         return runs
 
@@ -391,7 +393,7 @@ def _resolve(done: asyncio.Future[None], what: str, reason: str) -> None:
 
 def _open(path: Path, synchronous: Synchronous) -> _Opened:
     """Open the file, for this process alone, and see what is in it."""
-    file = StoreFile(path, synchronous)
+    file = DatabaseFile(path, synchronous)
     file.create()
     with ExitStack() as undo:
         lock = FileLock(f"{path}.lock")
@@ -406,8 +408,8 @@ def _open(path: Path, synchronous: Synchronous) -> _Opened:
             lock=lock,
             writing=writing,
             reading=reading,
-            unended=store.unended_runs(writing),
-            number=store.highest_number(writing),
+            unended=queries.unended_runs(writing),
+            number=queries.highest_number(writing),
         )
         undo.pop_all()
     return opened
