@@ -55,9 +55,10 @@ format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 bench: $(BENCH)/.installed $(VENV)/redis-server/.installed $(PAGE) $(BROWSER)/.unpacked  ## measure against peers, in one run
 	$(CLEAN_ENV) $(BENCH)/bin/python -m benchmarks $(ARGS)
 
-dist: $(VENV)/.installed $(PAGE)  ## build the sdist and the wheel into dist/
+dist: $(VENV)/.installed $(PAGE)  ## build the sdists and wheels of adk-prism and adk-prism-apps into dist/
 	rm -rf dist
 	ADK_PRISM_PAGE=prebuilt $(BIN)/python -m hatchling build
+	cd apps && $(CURDIR)/$(BIN)/python -m hatchling build --directory ../dist
 
 cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster/.installed  ## Redis, PostgreSQL and three replicas, from the wheel, until Ctrl-C
 	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
@@ -65,7 +66,7 @@ cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster
 clean:  ## remove environments, caches and dist/
 	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(dir $(PAGE)) dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src apps tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- locks ---------------------------------------------------------------------------------------
 # uv resolves once for every platform and Python; pip only installs. Later locks are constrained by
@@ -101,9 +102,9 @@ $(VENV)/.made:
 	@touch $@
 
 # Installed without build isolation: hatchling comes from the lock, nothing unhashed is fetched.
-$(VENV)/.installed: requirements/serve.txt pyproject.toml hatch_build.py | $(VENV)/.made
+$(VENV)/.installed: requirements/serve.txt pyproject.toml apps/pyproject.toml hatch_build.py | $(VENV)/.made
 	$(PIP) --require-hashes --requirement requirements/serve.txt
-	$(PIP) --no-build-isolation --editable .
+	$(PIP) --no-build-isolation --editable . --editable apps
 	@touch $@
 
 $(VENV)/.installed-test: requirements/test.txt $(VENV)/.installed
@@ -117,14 +118,14 @@ $(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
 
 # An environment of its own: the peers bring aiohttp, and google-genai speaks through it wherever it
 # finds it. Tests in such an environment would not test what is served.
-$(BENCH)/.installed: requirements/bench.txt pyproject.toml | $(VENV)/.made
+$(BENCH)/.installed: requirements/bench.txt pyproject.toml apps/pyproject.toml | $(VENV)/.made
 	$(BIN)/python -m venv $(BENCH)
 	$(BENCH)/bin/python $(INSTALL) --require-hashes --requirement $<
-	$(BENCH)/bin/python $(INSTALL) --no-build-isolation --editable .
+	$(BENCH)/bin/python $(INSTALL) --no-build-isolation --editable . --editable apps
 	@touch $@
 
 # The wheel, with what it needs and nothing of this checkout: what an operator installs.
-$(VENV)/cluster/.installed: requirements/serve.txt $(PAGE) $(shell find src -name '*.py') | $(VENV)/.made
+$(VENV)/cluster/.installed: requirements/serve.txt $(PAGE) $(shell find src apps -name '*.py') | $(VENV)/.made
 	$(MAKE) dist
 	$(BIN)/python -m venv $(VENV)/cluster
 	$(VENV)/cluster/bin/python $(INSTALL) --require-hashes --requirement $<

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from adk_prism.apps.research.databases import Query
-from adk_prism.apps.research.library import SampleLibrary
-from adk_prism.apps.research.library.index import open_index
-from adk_prism.apps.research.library.shelf import Shelf
+from adk_prism_apps.research.databases import Query
+from adk_prism_apps.research.library import SampleLibrary
+from adk_prism_apps.research.library.index import open_index
+from adk_prism_apps.research.library.shelf import Shelf
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,22 +63,48 @@ def test_npm_lock_is_complete_and_names_no_registry(lock: Path) -> None:
     assert wanted - names == set()
 
 
-def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
-    """A user who installs the wheel has the types marker, the bundled apps, their data and the page."""
+def _wheel(project: Path, into: Path) -> set[str]:
+    """Build a project's wheel and return the names of the files in it, its metadata apart."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
     prebuilt = {**os.environ, "ADK_PRISM_PAGE": "prebuilt"}  # by `make test`
-    subprocess.run([*build, "--directory", str(tmp_path)], cwd=ROOT, env=prebuilt, check=True)
-    [wheel] = tmp_path.glob("*.whl")
+    subprocess.run([*build, "--directory", str(into)], cwd=project, env=prebuilt, check=True)
+    [wheel] = into.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        shipped = {name for name in archive.namelist() if name.startswith("adk_prism/")}
-    source = ROOT / "src"
-    written = {
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def _files(source: Path, package: str) -> set[str]:
+    return {
         path.relative_to(source).as_posix()
-        for path in (source / "adk_prism").rglob("*")
+        for path in (source / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert shipped == written
+
+
+def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    """A user who installs the wheel has the types marker, the tour and the page, and no other app."""
+    shipped = _wheel(ROOT, tmp_path)
+    assert shipped == _files(ROOT / "src", "adk_prism")
     page = {
         f"adk_prism/web/dist/{name}" for name in ("index.html", "share/page.js", "share/page.css")
     }
-    assert {"adk_prism/py.typed"} | page <= shipped
+    assert {"adk_prism/py.typed", "adk_prism/apps/tour/agent.py"} | page <= shipped
+    assert {name.split("/")[2] for name in shipped if name.startswith("adk_prism/apps/")} == {
+        "__init__.py",
+        "tour",
+    }
+
+
+def test_wheel_of_the_apps(tmp_path: Path) -> None:
+    """It holds the agent folders with their data; its version is that of the package."""
+    shipped = _wheel(ROOT / "apps", tmp_path)
+    assert shipped == _files(ROOT / "apps", "adk_prism_apps")
+    agents = {f"adk_prism_apps/{app}/agent.py" for app in ("recovery", "research")}
+    assert {"adk_prism_apps/py.typed"} | agents <= shipped
+    ours, apps = (
+        tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        for folder in (ROOT, ROOT / "apps")
+    )
+    assert apps["version"] == ours["version"]
+    assert f"{ours['name']}=={ours['version']}" in apps["dependencies"]
+    assert ours["optional-dependencies"]["apps"] == [f"{apps['name']}=={apps['version']}"]

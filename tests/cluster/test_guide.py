@@ -23,7 +23,7 @@ from tests.redis_server import RedisServer
 from adk_prism.cli.options import add_settings
 from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
-from adk_prism.source.apps import BUNDLED
+from adk_prism.source.bundled_apps import TOUR_FOLDER
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/cluster.md"
 CLOSING = 2
@@ -83,7 +83,7 @@ def test_the_commands_of_the_compose_file(tmp_path: Path) -> None:
         "ADK_PRISM_SESSIONS": postgres.uri,
         "ADK_PRISM_ARTIFACTS": (tmp_path / "artifacts").as_uri(),
     }
-    command = prism["command"].replace("/agents", str(BUNDLED)).split()
+    command = prism["command"].replace("/agents", str(TOUR_FOLDER)).split()
     try:
         with (
             started(command, environment, tmp_path) as (first, one),

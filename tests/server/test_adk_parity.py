@@ -13,7 +13,7 @@ from tests.server.conftest import OPEN, talking
 
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.apps import BUNDLED
+from adk_prism.source.bundled_apps import TOUR_FOLDER
 
 Json = Any
 SESSION = "/apps/tour/users/u/sessions/s"
@@ -30,7 +30,7 @@ class Both:
 async def both(settings: Settings) -> AsyncIterator[Both]:
     """The bundled apps on both servers, each with a session that has a state."""
     adk = get_fast_api_app(
-        agents_dir=str(BUNDLED),
+        agents_dir=str(TOUR_FOLDER),
         web=False,
         session_service_uri="memory://",
         artifact_service_uri="memory://",

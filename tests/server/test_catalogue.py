@@ -20,7 +20,7 @@ from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.runlog.from_url import open_log
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
-from adk_prism.source.apps import BUNDLED
+from adk_prism.source.bundled_apps import bundled_folders
 
 OFFLINE = """
 from google.adk.agents import LlmAgent
@@ -205,7 +205,8 @@ async def test_the_bundled_apps_say_what_they_are(settings: Settings) -> None:
             assert app["prompts"]
             loaded = (await client.get(f"/api/apps/{name}")).json()
             assert loaded["description"] == app["description"]
-            assert (BUNDLED / name / "prompts.json").is_file()
+            prompts = [each / name / "prompts.json" for each in bundled_folders()]
+            assert any(path.is_file() for path in prompts)
 
 
 async def test_a_start_imports_only_the_apps_of_runs_that_were_left(

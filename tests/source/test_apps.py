@@ -19,7 +19,7 @@ from tests.source.scripted import Scripted
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
-from adk_prism.source.apps import BUNDLED, Apps
+from adk_prism.source.apps import Apps
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.graph import read_graph
 from adk_prism.source.hot_sessions import storage_of
@@ -169,8 +169,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path, services: Services) -> None:
 
 def test_the_bundled_apps_are_the_default(services: Services) -> None:
     """They are found like anybody's."""
-    names = Apps.of_folder(None, services).names()
-    assert names == sorted(p.name for p in BUNDLED.iterdir() if (p / "__init__.py").is_file())
+    assert Apps.of_folder(None, services).names() == ["recovery", "research", "tour"]
 
 
 async def test_runners_of_the_host_program() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -101,6 +101,35 @@ class AppFolder:
                 if name not in seen and not name.startswith(".") and _is_app(path):
                     seen.add(name)
                     yield _found(name, path)
+
+
+class AppFolders:
+    """The apps of several folders; of two with one name, that of the earlier folder."""
+
+    def __init__(self, paths: Sequence[Path], aliases: Mapping[str, str] | None = None) -> None:
+        """`paths` are one or more folders, as for `AppFolder`."""
+        self.folders = [AppFolder(path, aliases) for path in paths]
+
+    def folder_of(self, name: str) -> AppFolder:
+        """Return the folder that has the app; the first one if none has."""
+        having = (folder for folder in self.folders if folder.find(name) is not None)
+        return next(having, self.folders[0])
+
+    def scan(self) -> list[Found]:
+        """Return everything that is an app or looks like one, sorted by name."""
+        return sorted(found for folder in self.folders for found in folder.scan())
+
+    def find(self, name: str) -> Found | None:
+        """Return the app of this name, if it is there and can be served."""
+        return self.folder_of(name).find(name)
+
+    def module_of(self, name: str) -> str:
+        """Return the name of the module that an app is imported by."""
+        return self.folder_of(name).module_of(name)
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what changes when a file of the app does."""
+        return self.folder_of(name).stamp(name)
 
 
 def problem_of_name(name: str) -> str:

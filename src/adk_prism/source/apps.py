@@ -29,23 +29,15 @@ from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.app_environment import Environments
 from adk_prism.source.app_folder import Found, problem_of_name
 from adk_prism.source.app_imports import Imports
+from adk_prism.source.bundled_apps import BUNDLED_ALIASES, bundled_folders
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.error_text import load_failure
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.hot_sessions import HotSessions, keep_hot
-from adk_prism.source.served_folder import ServedFolder
+from adk_prism.source.served_folders import ServedFolders
 from adk_prism.source.services import Services
 from adk_prism.source.sessions import Sessions
 from adk_prism.source.tool_threads import declared_threads
-
-BUNDLED = Path(__file__).parent.parent / "apps"
-"""The apps that come with the package; a folder to the loader, never imported from here."""
-
-BUNDLED_ALIASES: Mapping[str, str] = {"research_agent": "research"}
-"""Further names that a bundled app is served under: the name by which its panel's contract calls it.
-
-An alias is not listed. It is the same code with sessions of its own, as if the folder had that name.
-"""
 
 StateAllowances = Mapping[str, frozenset[str]]
 
@@ -55,7 +47,7 @@ class Apps:
 
     def __init__(
         self,
-        folder: ServedFolder | None,
+        folder: ServedFolders | None,
         runners: Mapping[str, Runner],
         *,
         report: Report = ignore,
@@ -83,14 +75,14 @@ class Apps:
         allowed_state: StateAllowances | None = None,
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` if it is none."""
-        folder = agents_dir or BUNDLED
-        if not folder.is_dir():
+        if agents_dir is not None and not agents_dir.is_dir():
             raise UsageError(
-                f"There is no folder {str(folder)!r}. Expected a folder with one subfolder per "
+                f"There is no folder {str(agents_dir)!r}. Expected a folder with one subfolder per "
                 "app, each with an agent.py that defines root_agent or app."
             )
+        folders = [agents_dir] if agents_dir is not None else bundled_folders()
         aliases = BUNDLED_ALIASES if agents_dir is None else {}
-        served = ServedFolder(folder, services, Environments(report), aliases)
+        served = ServedFolders(folders, services, Environments(report), aliases)
         return cls(served, {}, report=report, allowed_state=allowed_state)
 
     @classmethod

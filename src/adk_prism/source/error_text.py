@@ -15,6 +15,8 @@ from pathlib import Path
 
 from pydantic_core import ValidationError
 
+from adk_prism.source.bundled_apps import is_bundled
+
 MOST_FIELDS = 5
 """Fields of a pydantic error that are written: a wrong union gives dozens, and the first ones tell."""
 
@@ -100,9 +102,9 @@ def _is_own(filename: str) -> bool:
     path = Path(filename)
     if not path.is_absolute():  # <frozen importlib._bootstrap>, <string>
         return False
-    if path.is_relative_to(_PACKAGE):
-        return path.is_relative_to(_PACKAGE / "apps")
-    return not any(path.is_relative_to(library) for library in _LIBRARIES)
+    if is_bundled(path):
+        return True
+    return not any(path.is_relative_to(library) for library in (_PACKAGE, *_LIBRARIES))
 
 
 def _shown(filename: str) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from adk_prism.apps.recovery.library import Library
-from adk_prism.apps.recovery.library.folder import BUNDLED
-from adk_prism.apps.recovery.skills.case import Case, open_case
+from adk_prism_apps.recovery.library import Library
+from adk_prism_apps.recovery.library.folder import BUNDLED
+from adk_prism_apps.recovery.skills.case import Case, open_case
 
 FIRE = "cedar-creek-2022"
 Row = dict[str, str]

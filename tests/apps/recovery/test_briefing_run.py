@@ -22,11 +22,11 @@ from tests.laws.events import entries
 from tests.loopback_gemini import Json, chunk, serve_gemini
 from tests.stage import SESSION, USER, Stage, Take
 
-import adk_prism
-from adk_prism.apps.recovery.agent import recovery_app
-from adk_prism.apps.recovery.roster import SPECIALISTS
+import adk_prism_apps
 from adk_prism.projection.registry import protocol
 from adk_prism.view.film import fold
+from adk_prism_apps.recovery.agent import recovery_app
+from adk_prism_apps.recovery.roster import SPECIALISTS
 
 BRIEFING = "Give me a recovery briefing for Cedar Creek Fire"
 
@@ -427,7 +427,7 @@ def test_every_tool_of_a_specialist_can_be_declared(name: str) -> None:
 
 
 def test_it_is_an_app_that_adk_finds() -> None:
-    loader = AgentLoader(str(Path(adk_prism.__file__).parent / "apps"))
+    loader = AgentLoader(str(Path(adk_prism_apps.__file__).parent))
     loaded = loader.load_agent("recovery")
 
     assert "recovery" in loader.list_agents()

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 from tests.apps.recovery.folders import Folder, Row, bundled_rows, case
 
-from adk_prism.apps.recovery.library.folder import BUNDLED
-from adk_prism.apps.recovery.library.problem import DataProblem
-from adk_prism.apps.recovery.library.reference import ReferenceTables
-from adk_prism.apps.recovery.skills.cruise import cruise_statistics
-from adk_prism.apps.recovery.skills.decay import loss_of
-from adk_prism.apps.recovery.skills.salvage import assess_salvage
+from adk_prism_apps.recovery.library.folder import BUNDLED
+from adk_prism_apps.recovery.library.problem import DataProblem
+from adk_prism_apps.recovery.library.reference import ReferenceTables
+from adk_prism_apps.recovery.skills.cruise import cruise_statistics
+from adk_prism_apps.recovery.skills.decay import loss_of
+from adk_prism_apps.recovery.skills.salvage import assess_salvage
 
 BAF = 20
 ACRES = {"U1": 96.0, "U2": 74.0, "U3": 58.0}

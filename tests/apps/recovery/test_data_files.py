@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.apps.recovery.folders import FIRE, bundled_rows
 
-from adk_prism.apps.recovery.library.folder import BUNDLED
-from adk_prism.apps.recovery.library.reference import ReferenceTables
+from adk_prism_apps.recovery.library.folder import BUNDLED
+from adk_prism_apps.recovery.library.reference import ReferenceTables
 
 FILES = sorted(path.name for path in (BUNDLED / FIRE).iterdir())
 TABLES = sorted(path.name for path in (BUNDLED / "reference").iterdir())

@@ -10,16 +10,16 @@ import pytest
 from tests.apps.recovery.folders import FIRE, Folder
 from tests.stage import Stage
 
-from adk_prism.apps.recovery.agent import recovery_app
-from adk_prism.apps.recovery.finding import Finding
-from adk_prism.apps.recovery.library import DataProblem, Library, data_folder
-from adk_prism.apps.recovery.skills.case import Case, open_case
-from adk_prism.apps.recovery.skills.closure import evaluate_closures
-from adk_prism.apps.recovery.skills.cruise import cruise_statistics
-from adk_prism.apps.recovery.skills.incident import find_fire
-from adk_prism.apps.recovery.skills.pathway import screen_nepa
-from adk_prism.apps.recovery.skills.salvage import assess_salvage
-from adk_prism.apps.recovery.skills.severity import assess_severity
+from adk_prism_apps.recovery.agent import recovery_app
+from adk_prism_apps.recovery.finding import Finding
+from adk_prism_apps.recovery.library import DataProblem, Library, data_folder
+from adk_prism_apps.recovery.skills.case import Case, open_case
+from adk_prism_apps.recovery.skills.closure import evaluate_closures
+from adk_prism_apps.recovery.skills.cruise import cruise_statistics
+from adk_prism_apps.recovery.skills.incident import find_fire
+from adk_prism_apps.recovery.skills.pathway import screen_nepa
+from adk_prism_apps.recovery.skills.salvage import assess_salvage
+from adk_prism_apps.recovery.skills.severity import assess_severity
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import pytest
 from tests.apps.recovery.folders import FIRE, Folder
 
-from adk_prism.apps.recovery.library import Library
-from adk_prism.apps.recovery.library.naming import named_fire
-from adk_prism.apps.recovery.script.dates import day_asked
-from adk_prism.apps.recovery.skills.incident import find_fire
+from adk_prism_apps.recovery.library import Library
+from adk_prism_apps.recovery.library.naming import named_fire
+from adk_prism_apps.recovery.script.dates import day_asked
+from adk_prism_apps.recovery.skills.incident import find_fire
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pytest
 from tests.apps.recovery.folders import Folder, case
 
-from adk_prism.apps.recovery.library.folder import BUNDLED
-from adk_prism.apps.recovery.library.problem import DataProblem
-from adk_prism.apps.recovery.library.reference import ReferenceTables
-from adk_prism.apps.recovery.skills.citation import check_citation
-from adk_prism.apps.recovery.skills.pathway import screen_nepa
-from adk_prism.apps.recovery.skills.rules import cited_in
+from adk_prism_apps.recovery.library.folder import BUNDLED
+from adk_prism_apps.recovery.library.problem import DataProblem
+from adk_prism_apps.recovery.library.reference import ReferenceTables
+from adk_prism_apps.recovery.skills.citation import check_citation
+from adk_prism_apps.recovery.skills.pathway import screen_nepa
+from adk_prism_apps.recovery.skills.rules import cited_in
 
 TABLE = ReferenceTables(BUNDLED).nepa()
 

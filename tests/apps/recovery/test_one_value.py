@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from tests.apps.recovery.folders import Folder
 
-from adk_prism.apps.recovery.finding import Finding
-from adk_prism.apps.recovery.skills.baer import baer_clock
-from adk_prism.apps.recovery.skills.boundary import check_boundary
-from adk_prism.apps.recovery.skills.case import Case
-from adk_prism.apps.recovery.skills.citation import check_citation
-from adk_prism.apps.recovery.skills.closure import evaluate_closures, rank_trails
-from adk_prism.apps.recovery.skills.cruise import cruise_statistics
-from adk_prism.apps.recovery.skills.damage import classify_damage
-from adk_prism.apps.recovery.skills.pathway import screen_nepa
-from adk_prism.apps.recovery.skills.salvage import assess_salvage
-from adk_prism.apps.recovery.skills.sector import examine_sector
-from adk_prism.apps.recovery.skills.severity import assess_severity
+from adk_prism_apps.recovery.finding import Finding
+from adk_prism_apps.recovery.skills.baer import baer_clock
+from adk_prism_apps.recovery.skills.boundary import check_boundary
+from adk_prism_apps.recovery.skills.case import Case
+from adk_prism_apps.recovery.skills.citation import check_citation
+from adk_prism_apps.recovery.skills.closure import evaluate_closures, rank_trails
+from adk_prism_apps.recovery.skills.cruise import cruise_statistics
+from adk_prism_apps.recovery.skills.damage import classify_damage
+from adk_prism_apps.recovery.skills.pathway import screen_nepa
+from adk_prism_apps.recovery.skills.salvage import assess_salvage
+from adk_prism_apps.recovery.skills.sector import examine_sector
+from adk_prism_apps.recovery.skills.severity import assess_severity
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pytest
 from tests.apps.recovery.folders import Folder, bundled_rows, case
 
-from adk_prism.apps.recovery.library.folder import BUNDLED
-from adk_prism.apps.recovery.library.problem import DataProblem
-from adk_prism.apps.recovery.library.reference import ReferenceTables
-from adk_prism.apps.recovery.skills.classes import classify
-from adk_prism.apps.recovery.skills.sector import examine_sector
-from adk_prism.apps.recovery.skills.severity import assess_severity
+from adk_prism_apps.recovery.library.folder import BUNDLED
+from adk_prism_apps.recovery.library.problem import DataProblem
+from adk_prism_apps.recovery.library.reference import ReferenceTables
+from adk_prism_apps.recovery.skills.classes import classify
+from adk_prism_apps.recovery.skills.sector import examine_sector
+from adk_prism_apps.recovery.skills.severity import assess_severity
 
 BREAKS = (-250, -100, 100, 270, 440, 660)
 

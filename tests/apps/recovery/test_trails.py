@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 from tests.apps.recovery.folders import Folder, bundled_rows, case
 
-from adk_prism.apps.recovery.library.problem import DataProblem
-from adk_prism.apps.recovery.skills.closure import evaluate_closures, rank_trails
-from adk_prism.apps.recovery.skills.damage import classify_damage
+from adk_prism_apps.recovery.library.problem import DataProblem
+from adk_prism_apps.recovery.skills.closure import evaluate_closures, rank_trails
+from adk_prism_apps.recovery.skills.damage import classify_damage
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from tests.apps.research.talk import Talk
 from tests.apps.research.test_turns import LOW, QUESTION, Desk
 from tests.stage import Stage
 
-from adk_prism.apps.research.agent import research_app
-from adk_prism.apps.research.databases.query import Query
-from adk_prism.apps.research.databases.registry import NAMES
-from adk_prism.apps.research.planning.assumptions import MOST_ASSUMPTIONS, assume
 from adk_prism.grounding import SearchPlan
+from adk_prism_apps.research.agent import research_app
+from adk_prism_apps.research.databases.query import Query
+from adk_prism_apps.research.databases.registry import NAMES
+from adk_prism_apps.research.planning.assumptions import MOST_ASSUMPTIONS, assume
 
 BASE = Query("explainable AI")
 YEAR = 2026

@@ -12,8 +12,8 @@ from google.genai import types
 from tests.loopback_gemini import Json, LoopbackGemini, chunk, serve_gemini
 from tests.stage import SESSION, USER, Stage, Take
 
-from adk_prism.apps.research.agent import research_app
-from adk_prism.apps.research.directive import read_directive
+from adk_prism_apps.research.agent import research_app
+from adk_prism_apps.research.directive import read_directive
 
 SEARCH = "search_sample_library"
 QUERY = "counterfactual explanations"

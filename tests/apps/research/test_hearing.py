@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from adk_prism.apps.research.databases.query import Query
-from adk_prism.apps.research.databases.registry import NAMES
-from adk_prism.apps.research.hearing.changes import read_changes
-from adk_prism.apps.research.hearing.decision import read_answer
-from adk_prism.apps.research.hearing.errand import read_errand
-from adk_prism.apps.research.hearing.hearing import Hearing
-from adk_prism.apps.research.hearing.remedy import find_remedy
-from adk_prism.apps.research.planning.filters import filters_of, with_filters
-from adk_prism.apps.research.planning.question import query_of
 from adk_prism.grounding import GroundingBox, PanelAnswers, RemedyAction, SearchPlan
+from adk_prism_apps.research.databases.query import Query
+from adk_prism_apps.research.databases.registry import NAMES
+from adk_prism_apps.research.hearing.changes import read_changes
+from adk_prism_apps.research.hearing.decision import read_answer
+from adk_prism_apps.research.hearing.errand import read_errand
+from adk_prism_apps.research.hearing.hearing import Hearing
+from adk_prism_apps.research.hearing.remedy import find_remedy
+from adk_prism_apps.research.planning.filters import filters_of, with_filters
+from adk_prism_apps.research.planning.question import query_of
 
 NOW = datetime(2026, 3, 1, 14, 23, 5, tzinfo=UTC)
 PLAN = SearchPlan(database="D", query="a b", limit=50, tool="search_sample_library")

@@ -10,8 +10,8 @@ from tests.apps.research.databases.loopback import Answer, loopback, synthetic
 from tests.apps.research.test_turns import Desk
 from tests.stage import Stage
 
-from adk_prism.apps.research.agent import research_app
 from adk_prism.grounding import RemedyAction, SearchFailure
+from adk_prism_apps.research.agent import research_app
 
 ONLINE = {"ADK_PRISM_DATABASES": "semantic_scholar"}
 NOTHING = [

@@ -12,7 +12,7 @@ from google.genai import types
 from tests.apps.research.talk import Talk
 from tests.stage import SESSION, USER, Stage
 
-from adk_prism.apps.research.agent import research_app
+from adk_prism_apps.research.agent import research_app
 
 QUESTION = "counterfactual explanations"
 

@@ -10,7 +10,7 @@ from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import Answer, loopback, synthetic
 from tests.stage import SESSION, USER, Stage, Take
 
-from adk_prism.apps.research.agent import research_app
+from adk_prism_apps.research.agent import research_app
 
 SEARCH = "search_semantic_scholar"
 ONLINE = {"ADK_PRISM_DATABASES": "semantic_scholar"}

@@ -8,8 +8,8 @@ import pytest
 from google.genai import types
 from tests.stage import SESSION, USER, Stage, Take
 
-from adk_prism.apps.research.agent import research_app
 from adk_prism.grounding import GroundingBox, read
+from adk_prism_apps.research.agent import research_app
 
 QUESTION = "counterfactual explanations"
 LOW = "AI transparency"

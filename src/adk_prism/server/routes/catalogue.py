@@ -35,8 +35,9 @@ from adk_prism.server.guards.names import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.app_folder import Found
-from adk_prism.source.apps import BUNDLED
 from adk_prism.source.live.live_support import supports_live
+from adk_prism.source.bundled_apps import is_bundled
+from adk_prism.source.live.ability import can_talk
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""
@@ -113,7 +114,7 @@ class _Catalogue:
             return {"name": name, "error": failure.detail}
         folder = found.path or folder_of(root_of(apps.runner(name)))
         about = _about(folder) if folder is not None else {"prompts": []}
-        bundled = folder is not None and folder.is_relative_to(BUNDLED.resolve())
+        bundled = folder is not None and is_bundled(folder)
         return {"name": name, **_UNKNOWN, "bundled": bundled, **about, **(loaded or {})}
 
     def _described(self, name: str) -> dict[str, Any]:

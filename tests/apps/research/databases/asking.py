@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
-from adk_prism.apps.research.databases import Database, Limiter, Outcome, Patience, Query, search
-from adk_prism.apps.research.databases.access import Access
-from adk_prism.apps.research.databases.arxiv import ACCESS as ARXIV
-from adk_prism.apps.research.databases.arxiv import arxiv
-from adk_prism.apps.research.databases.crossref import ACCESS as CROSSREF
-from adk_prism.apps.research.databases.crossref import acm, crossref, ieee
-from adk_prism.apps.research.databases.openalex import ACCESS as OPENALEX
-from adk_prism.apps.research.databases.openalex import openalex
-from adk_prism.apps.research.databases.pubmed import ACCESS as PUBMED
-from adk_prism.apps.research.databases.pubmed import pubmed
-from adk_prism.apps.research.databases.semantic_scholar import ACCESS as SEMANTIC_SCHOLAR
-from adk_prism.apps.research.databases.semantic_scholar import semantic_scholar
+from adk_prism_apps.research.databases import Database, Limiter, Outcome, Patience, Query, search
+from adk_prism_apps.research.databases.access import Access
+from adk_prism_apps.research.databases.arxiv import ACCESS as ARXIV
+from adk_prism_apps.research.databases.arxiv import arxiv
+from adk_prism_apps.research.databases.crossref import ACCESS as CROSSREF
+from adk_prism_apps.research.databases.crossref import acm, crossref, ieee
+from adk_prism_apps.research.databases.openalex import ACCESS as OPENALEX
+from adk_prism_apps.research.databases.openalex import openalex
+from adk_prism_apps.research.databases.pubmed import ACCESS as PUBMED
+from adk_prism_apps.research.databases.pubmed import pubmed
+from adk_prism_apps.research.databases.semantic_scholar import ACCESS as SEMANTIC_SCHOLAR
+from adk_prism_apps.research.databases.semantic_scholar import semantic_scholar
 
 _MADE: Mapping[str, tuple[Access, Callable[[Access], Database]]] = {
     "semantic_scholar": (SEMANTIC_SCHOLAR, semantic_scholar),

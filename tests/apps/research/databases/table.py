@@ -14,8 +14,8 @@ from tests.apps.research.databases.asking import KEYS, SERVICE, adapter
 from tests.apps.research.databases.loopback import loopback, recorded
 from tests.apps.research.databases.recordings import Recording, of_service
 
-from adk_prism.apps.research.databases import BadAnswer, Database
-from adk_prism.apps.research.databases.fetch import fetch
+from adk_prism_apps.research.databases import BadAnswer, Database
+from adk_prism_apps.research.databases.fetch import fetch
 
 HEAD = ("adapter", "package", "answers", "parsed", "papers", "without title", "errors", "other")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_prism.apps.research.databases import Paper, Query, distinct, identity, lint, mended
-from adk_prism.apps.research.databases.query import MOST_CHARACTERS, filters_of
-from adk_prism.apps.research.databases.syntax import (
+from adk_prism_apps.research.databases import Paper, Query, distinct, identity, lint, mended
+from adk_prism_apps.research.databases.query import MOST_CHARACTERS, filters_of
+from adk_prism_apps.research.databases.syntax import (
     Dialect,
     holds,
     is_plain,

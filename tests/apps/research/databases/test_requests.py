@@ -10,8 +10,8 @@ import pytest
 from tests.apps.research.databases.asking import KEYS, adapter, ask
 from tests.apps.research.databases.loopback import loopback, synthetic
 
-from adk_prism.apps.research.databases import Database, Query, as_curl
-from adk_prism.apps.research.databases.registry import BY_TOOL, DATABASES, databases_named
+from adk_prism_apps.research.databases import Database, Query, as_curl
+from adk_prism_apps.research.databases.registry import BY_TOOL, DATABASES, databases_named
 
 SECRETS = {
     "SEMANTIC_SCHOLAR_API_KEY": "s2-secret",

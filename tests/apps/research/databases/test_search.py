@@ -10,7 +10,7 @@ from tests.apps.research.databases.asking import KEYS, Clock, adapter, ask
 from tests.apps.research.databases.loopback import Answer, Asked, loopback, recorded, synthetic
 from tests.apps.research.databases.recordings import Recording, of_service
 
-from adk_prism.apps.research.databases import Limiter, Patience, Query, distinct, search
+from adk_prism_apps.research.databases import Limiter, Patience, Query, distinct, search
 
 XML = (("content-type", "text/xml"),)
 HTML = Answer(body=b"<!DOCTYPE html><html><body>Maintenance</body></html>", headers=XML)

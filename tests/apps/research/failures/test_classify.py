@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from adk_prism.apps.research.databases import (
+from adk_prism_apps.research.databases import (
     Limiter,
     Outcome,
     Paper,
@@ -18,8 +18,8 @@ from adk_prism.apps.research.databases import (
     lint,
     search,
 )
-from adk_prism.apps.research.databases.registry import DATABASES
-from adk_prism.apps.research.failures import (
+from adk_prism_apps.research.databases.registry import DATABASES
+from adk_prism_apps.research.failures import (
     Action,
     Past,
     Probes,
@@ -29,7 +29,7 @@ from adk_prism.apps.research.failures import (
     expected_locally,
     thesaurus,
 )
-from adk_prism.apps.research.library import SampleLibrary
+from adk_prism_apps.research.library import SampleLibrary
 
 LIBRARY = SampleLibrary()
 ACM = DATABASES["acm"]

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_prism.apps.research.databases import Limiter, LocalDatabase, Query, search
-from adk_prism.apps.research.databases.registry import DATABASES
-from adk_prism.apps.research.library import SampleLibrary
-from adk_prism.apps.research.library.index import cache_folder
+from adk_prism_apps.research.databases import Limiter, LocalDatabase, Query, search
+from adk_prism_apps.research.databases.registry import DATABASES
+from adk_prism_apps.research.library import SampleLibrary
+from adk_prism_apps.research.library.index import cache_folder
 
 LIBRARY = SampleLibrary()
 

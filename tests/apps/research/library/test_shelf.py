@@ -10,10 +10,10 @@ import pytest
 from tests.apps.research.databases.asking import adapter
 from tests.apps.research.databases.recordings import of_service
 
-from adk_prism.apps.research.databases import BadAnswer, Paper, distinct
-from adk_prism.apps.research.databases.kinds import FIELDS, KINDS
-from adk_prism.apps.research.databases.paper import plain_arxiv, plain_doi
-from adk_prism.apps.research.library.shelf import Row, Shelf
+from adk_prism_apps.research.databases import BadAnswer, Paper, distinct
+from adk_prism_apps.research.databases.kinds import FIELDS, KINDS
+from adk_prism_apps.research.databases.paper import plain_arxiv, plain_doi
+from adk_prism_apps.research.library.shelf import Row, Shelf
 
 ROWS = Shelf().rows()
 

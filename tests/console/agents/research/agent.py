@@ -1,5 +1,5 @@
 """The bundled research app, beside the app of these tests."""
 
-from adk_prism.apps.research.agent import app
+from adk_prism_apps.research.agent import app
 
 __all__ = ["app"]

@@ -1,0 +1,119 @@
+"""The coordinator's offline model: finds the fire, asks specialists, follows up once, and briefs.
+
+It has no numbers of its own: what it says at the end is the text that `compose_briefing` rendered
+from the findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from google.adk.models.llm_request import LlmRequest
+
+from adk_prism.models import Call, Conversation, Say, Think, Turn, read_conversation, say
+
+from ..roster import SPECIALISTS
+from .dates import day_asked
+from .places import OWNERS, places_in
+from .request import Request
+from .routing import is_small_talk, route
+
+FIND, COMPOSE = "find_fire", "compose_briefing"
+# The first briefing may ask for one more round; what is open after that is left to the person.
+_MOST_BRIEFINGS = 2
+# Every word is compared with the vocabulary. What a question asks, it asks before this.
+_MOST_CHARACTERS = 4_000
+_HELP = (
+    "I coordinate recovery after a wildfire. Ask me for a briefing, or about burn severity and the "
+    "perimeter, trails and closures, timber and salvage, or the NEPA pathway. Name the fire, and the "
+    "day that the answer shall speak of if it matters."
+)
+
+Answer = Mapping[str, Any]
+
+
+def coordinator_script(request: LlmRequest) -> Turn:
+    """Return what the coordinator does next."""
+    conversation = read_conversation(request)
+    question = conversation.prompt.strip()[:_MOST_CHARACTERS]
+    if _says_nothing(request) or is_small_talk(question):
+        return say(_HELP)
+    fire = conversation.answer(FIND)
+    if fire is None:
+        return Turn((Think("First I find out which fire is meant."), _find(question)))
+    data = fire.get("data") or {}
+    if not data.get("found"):
+        return say(str(fire.get("result") or fire.get("error")))
+    specialists = _specialists(question, data)
+    if not specialists:
+        return say(_HELP if specialists is None else str(fire["result"]))
+    return _next(conversation, question, data, specialists)
+
+
+def _says_nothing(request: LlmRequest) -> bool:
+    """Tell whether the latest message is empty; the prompt is then that of an earlier one."""
+    parts = [part for content in request.contents[-1:] for part in content.parts or []]
+    asked = request.contents[-1].role == "user" if request.contents else False
+    said = any((part.text or "").strip() or part.function_response for part in parts)
+    return not (asked and said)
+
+
+def _next(
+    conversation: Conversation, question: str, fire: Answer, specialists: tuple[str, ...]
+) -> Turn:
+    if conversation.answers[-1].name == FIND:
+        return _delegate(question, fire, specialists)
+    if conversation.answers[-1].name != COMPOSE:
+        return Turn((Call(COMPOSE, {"asked": list(specialists)}),))
+    briefing = conversation.answer(COMPOSE) or {}
+    follow_ups = (briefing.get("data") or {}).get("follow_ups") or []
+    briefed = sum(answer.name == COMPOSE for answer in conversation.answers)
+    if follow_ups and briefed < _MOST_BRIEFINGS:
+        return _follow_up(follow_ups, fire)
+    return say(str(briefing.get("result")))
+
+
+def _find(question: str) -> Call:
+    day = day_asked(question)
+    return Call(FIND, {"question": question} | ({"as_of": day} if day else {}))
+
+
+def _specialists(question: str, fire: Answer) -> tuple[str, ...] | None:
+    incident = fire["incident"]
+    names = (incident["name"], *incident["aliases"], incident["fire_id"])
+    chosen = route(question, names, fire_named=bool(fire["named"]))
+    owners = {OWNERS[kind] for kind in places_in(question, fire["places"])}
+    if owners and (not chosen or chosen == SPECIALISTS):
+        return tuple(name for name in SPECIALISTS if name in owners)
+    return chosen
+
+
+def _delegate(question: str, fire: Answer, specialists: tuple[str, ...]) -> Turn:
+    places = places_in(question, fire["places"])
+    whole = {"whole": "yes"} if specialists == SPECIALISTS else {}
+    calls = []
+    for name in specialists:
+        own = {kind: place for kind, place in places.items() if OWNERS[kind] == name}
+        request = Request(_case(fire) | own | whole, question)
+        calls.append(Call(name, {"request": request.text()}))
+    return Turn((Say(f"I ask {_listed(specialists)}.\n\n"), *calls))
+
+
+def _follow_up(follow_ups: list[Answer], fire: Answer) -> Turn:
+    calls = []
+    for item in follow_ups:
+        values = " ".join(f"{name}:{value}" for name, value in _case(fire).items())
+        text = f"{values} {item['request']} question:{item['question']}"
+        calls.append(Call(str(item["specialist"]), {"request": text}))
+    asked = _listed(tuple(dict.fromkeys(call.name for call in calls)))
+    return Turn((Say(f"Something is still open; I ask {asked} again.\n\n"), *calls))
+
+
+def _case(fire: Answer) -> dict[str, str]:
+    return {"fire_id": str(fire["fire_id"]), "as_of": str(fire["as_of"])}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

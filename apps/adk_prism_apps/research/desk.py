@@ -1,0 +1,123 @@
+"""The session's state as the app uses it: the grounding box, and the papers that were found.
+
+The box is the contract's. The papers lie beside it under keys of the app's own, one for each search
+and holding what that search added, so that a long session writes each paper once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from google.adk.sessions.state import State
+from msgspec import ValidationError, convert, structs
+
+from adk_prism.grounding import (
+    GroundingBox,
+    PanelAnswers,
+    SearchFailure,
+    SearchReceipt,
+    key,
+    read,
+    value_of,
+)
+
+from .databases.paper import Paper, identity
+
+OFFERED = "research:offered"
+"""State key of the last search's failure while a plan has its place in the box: its remedies still count."""
+PAPERS = "research:papers:"
+"""How the keys of the papers begin; the number of the receipt follows."""
+
+
+class Desk:
+    """What lies on the researcher's desk."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self._state = state
+        found = read(state)
+        self.box: GroundingBox = found.box()
+        self.answers: PanelAnswers = found.answers()
+        self.unreadable = [each.key for each in found.unreadable]
+        """Keys whose values are not what the contract says."""
+
+    @property
+    def failure(self) -> SearchFailure | None:
+        """Return why the last search failed, also while a plan waits; None if it did not fail."""
+        if self.box.last_search_failure is not None:
+            return self.box.last_search_failure
+        kept = self._state.get(OFFERED)
+        try:
+            return convert(kept, SearchFailure) if kept is not None else None
+        except ValidationError:  # A client wrote it; what nobody can read offers nothing.
+            return None
+
+    @property
+    def situation(self) -> GroundingBox:
+        """Return the box with that failure."""
+        return structs.replace(self.box, last_search_failure=self.failure)
+
+    def papers(self) -> list[dict[str, Any]]:
+        """Return every paper once, in the order of the receipts."""
+        count = len(self.box.search_history)
+        lists = (self._state.get(f"{PAPERS}{number}") for number in range(1, count + 1))
+        return [paper for found in lists if isinstance(found, list) for paper in found]
+
+    def known(self) -> set[str]:
+        """Return the keys that the papers found so far are known by."""
+        return {each for paper in self.papers() for each in paper.get("keys", ())}
+
+    def news(self, papers: Sequence[Paper]) -> list[Paper]:
+        """Return the papers that no search has found before."""
+        known = self.known()
+        return [paper for paper in papers if known.isdisjoint(identity(paper))]
+
+
+def write(state: State, values: Mapping[str, Any]) -> None:
+    """Write some fields of the box; what was never there is not said to be gone."""
+    for name, value in values.items():
+        full = key(name)
+        if value is not None or state.get(full) is not None:
+            state[full] = value
+
+
+def offer(state: State, failure: SearchFailure | None) -> None:
+    """Keep a failure's remedies on offer beside the box, or none."""
+    if failure is not None or state.get(OFFERED) is not None:
+        state[OFFERED] = value_of(failure) if failure is not None else None
+
+
+def record(state: State, desk: Desk, receipt: SearchReceipt, news: Sequence[Paper]) -> None:
+    """Add a receipt with its new papers, and set what follows from it: counts and databases."""
+    number = len(desk.box.search_history) + 1
+    state[f"{PAPERS}{number}"] = [kept(paper) for paper in news]
+    databases = list(dict.fromkeys([*desk.box.databases_searched, receipt.database]))
+    write(
+        state,
+        {
+            "search_history": [*map(value_of, desk.box.search_history), value_of(receipt)],
+            "papers_found": desk.box.papers_found + len(news),
+            "databases_searched": databases,
+        },
+    )
+
+
+def shown(paper: Paper) -> dict[str, Any]:
+    """Return a paper as an answer shows it; what is not known is left out, the count of citations too."""
+    about = {
+        "title": paper.title,
+        "authors": list(paper.authors),
+        "year": paper.year,
+        "venue": paper.venue,
+        "kind": paper.kind,
+        "citations": paper.citations,
+        "doi": paper.doi,
+        "arxiv": paper.arxiv,
+        "url": paper.url,
+    }
+    return {name: value for name, value in about.items() if value not in (None, "", [])}
+
+
+def kept(paper: Paper) -> dict[str, Any]:
+    """Return a paper as the state keeps it: as shown, with the keys that it is known by."""
+    return shown(paper) | {"keys": list(identity(paper))}

@@ -1,0 +1,98 @@
+"""What lets a search run: the researcher's approval of that very search, and nothing else.
+
+ADK's tool confirmation asks (`require_confirmation`); a recorded approval of the pending plan, by words
+or by the panel, answers it beforehand. Which model calls the tool makes no difference. A search that is
+not the pending plan becomes it, so that the box shows what is being asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.tools.tool_confirmation import ToolConfirmation
+
+from adk_prism.grounding import APPROVALS, Approval
+
+from .databases.query import MOST_RESULTS, Query
+from .desk import Desk
+from .planning.planner import SHORT_RUN, query_of_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A search that may run: how it was allowed, and how many papers it may read."""
+
+    approval: Approval
+    by: str
+    limit: int
+
+    @property
+    def short(self) -> bool:
+        """Whether it is a short run."""
+        return self.approval == "short_run"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A search that may not run although it was confirmed; the text says why."""
+
+    why: str
+
+
+def is_planned(desk: Desk, tool: str, query: Query) -> bool:
+    """Tell whether a call is the pending plan, however many papers it asks for."""
+    plan = desk.box.pending_search_plan
+    if plan is None or plan.tool != tool:
+        return False
+    return _same(query_of_plan(plan), query)
+
+
+def is_approved(desk: Desk, tool: str, query: Query) -> bool:
+    """Tell whether the pending plan is this call, and has been approved."""
+    return desk.answers.user_approval in ("ok", "short_run") and is_planned(desk, tool, query)
+
+
+def grant(
+    desk: Desk, tool: str, query: Query, confirmation: ToolConfirmation | None
+) -> Grant | Refusal:
+    """Return what a call that came this far may do."""
+    approval = desk.answers.user_approval
+    if confirmation is not None and not is_planned(desk, tool, query):
+        return Refusal(
+            "This plan no longer waits: it was answered in another way, or another plan took its "
+            "place. Nothing was searched."
+        )
+    if confirmation is not None and approval in ("cancel", "modify"):
+        return Refusal(
+            f"The plan was confirmed, but the panel says {approval!r}; nothing was searched."
+        )
+    said = _said(confirmation)
+    short = "short_run" in (approval, said) or (
+        desk.answers.preview_mode is True and not was_previewed(desk, query)
+    )
+    by = "confirmation" if confirmation is not None else "words or panel"
+    limit = min(query.limit, MOST_RESULTS)
+    return Grant("short_run" if short else "ok", by, min(limit, SHORT_RUN) if short else limit)
+
+
+def was_previewed(desk: Desk, query: Query) -> bool:
+    """Tell whether the last search was the short run of this one."""
+    last = desk.box.search_history[-1] if desk.box.search_history else None
+    return last is not None and last.preview and last.query == query.text
+
+
+def _said(confirmation: ToolConfirmation | None) -> str:
+    """Return the decision in a confirmation's payload, for clients that can say more than yes."""
+    payload: Any = confirmation.payload if confirmation is not None else None
+    said = payload.get("decision") if isinstance(payload, dict) else None
+    return said if said in APPROVALS else ""
+
+
+def _same(one: Query, other: Query) -> bool:
+    return (
+        " ".join(one.text.split()) == " ".join(other.text.split())
+        and (one.since, one.until) == (other.since, other.until)
+        and set(one.fields) == set(other.fields)
+        and set(one.kinds) == set(other.kinds)
+    )

@@ -1,0 +1,213 @@
+"""A plan for one search: database, query, filters, why, how many to expect, and what else there is.
+
+What to expect is counted, never guessed: by an earlier search for the same words, a short run
+included, or, in a library on this machine, by looking for the same concepts under their other names.
+Where nothing counts it the plan says "unknown", and offers to find out with a short run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from adk_prism.grounding import GroundingBox, SearchPlan, SearchReceipt
+
+from ..databases.database import AnyDatabase, Database, LocalDatabase
+from ..databases.query import MOST_RESULTS, Query, lint
+from ..failures import (
+    Past,
+    expected_from_history,
+    expected_locally,
+    thesaurus,
+)
+from ..failures.thesaurus import spoken
+from . import filters as panel
+from .assumptions import Assumed, assume
+from .question import query_of
+from .reach import Reach
+
+SHORT_RUN = 10
+"""Papers of a short run."""
+FULL_RUN = 50
+"""Papers of a whole one, unless the plan says otherwise: as many as a person looks through."""
+_A_PAGE = 100
+"""Papers that most services give at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a plan is wanted for; whatever is empty is chosen."""
+
+    question: str
+    text: str = ""
+    database: str = ""
+    filters: Query = Query("")  # noqa: RUF009 (frozen)
+    limit: int = FULL_RUN
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """How many papers to expect, and how that is known; without numbers: not known."""
+
+    low: int | None = None
+    high: int | None = None
+    basis: str = ""
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Return the bounds; None where nothing is expected, in either sense."""
+        return (self.low, self.high) if self.low is not None and self.high else None
+
+    @property
+    def text(self) -> str:
+        """Return it as a plan shows it."""
+        if self.low is None:
+            return "unknown (nothing counts it for free; a short run finds out)"
+        number = f"{self.low}" if self.low == self.high else f"{self.low}-{self.high}"
+        return f"{number} paper{'' if number == '1' else 's'} ({self.basis})"
+
+
+class Unplannable(ValueError):
+    """A wish that no search can be made of; the text says why and what to do."""
+
+
+class Planner:
+    """Makes plans."""
+
+    def __init__(
+        self, reach: Reach, names: Mapping[str, str], clock: Callable[[], datetime]
+    ) -> None:
+        """`names` are what people call databases; the clock tells which year it is."""
+        self._reach = reach
+        self._names = names
+        self._clock = clock
+
+    def plan(self, wish: Wish, box: GroundingBox) -> SearchPlan:
+        """Return a plan. Raise `Unplannable` for a question without a word to look for."""
+        assumed = self._assumed(wish, box.search_assumptions)
+        text = assumed.query.text
+        choice = self._reach.choose(
+            wish.database or assumed.database,
+            _searched_for(text, box.search_history),
+            assumed.field,
+        )
+        limit = max(1, min(wish.limit, MOST_RESULTS, choice.database.cap))
+        query = replace(assumed.query, limit=limit)
+        if faults := lint(query):
+            raise Unplannable(" ".join(fault.detail for fault in faults))
+        why = wish.why
+        if not wish.text and (wider := _wider(choice.database, query)):
+            why = (
+                f"`{text}` itself finds nothing here, which costs nothing to know; other names do."
+            )
+            text, query = wider.text, wider
+        expected = self.expect(choice.database, query, box.search_history)
+        return SearchPlan(
+            database=choice.database.label,
+            query=text,
+            filters=panel.filters_of(query),
+            rationale=" ".join(
+                part
+                for part in (why, _rationale(choice.database), choice.note, assumed.text)
+                if part
+            ),
+            expected_results=expected.text,
+            cost_time=_cost(choice.database, limit),
+            alternative=self._alternative(choice.database, text),
+            mode=choice.database.mode,
+            tool=choice.database.tool,
+            limit=limit,
+        )
+
+    def wanted(self, wish: Wish, box: GroundingBox) -> str:
+        """Return the key of the database that was asked for; empty if any will do."""
+        return wish.database or self._assumed(wish, box.search_assumptions).database
+
+    def _assumed(self, wish: Wish, assumptions: Sequence[str]) -> Assumed:
+        """Return the query of a wish; words that somebody chose stand as they are."""
+        if wish.text:
+            return Assumed(replace(wish.filters, text=wish.text))
+        query = replace(wish.filters, text=query_of(wish.question))
+        # Without a subject there is nothing that an assumption could narrow.
+        used = assumptions if query.text else ()
+        return assume(used, query, self._clock().year, self._names)
+
+    def expect(
+        self, database: AnyDatabase, query: Query, history: Sequence[SearchReceipt]
+    ) -> Expectation:
+        """Return how many papers the query should find in the database."""
+        earlier = expected_from_history(self.past(history), query, database.key)
+        if earlier is not None:
+            return Expectation(*earlier, "by the last search for these words")
+        if isinstance(database, LocalDatabase):
+            there = expected_locally(database, query, thesaurus())
+            if there is not None:
+                return Expectation(*there, "counted here under all names of the subject")
+            return Expectation(0, 0, "counted here: nothing under any name of the subject")
+        return Expectation()
+
+    def past(self, history: Sequence[SearchReceipt]) -> list[Past]:
+        """Return earlier searches that counted something, for a judgement."""
+        found: list[Past] = []
+        for receipt in history:
+            database = self._reach.labelled(receipt.database)
+            count = receipt.total if receipt.preview else receipt.total or receipt.results_count
+            if database is not None and count is not None:
+                query, _ = panel.with_filters(Query(receipt.query), receipt.filters)
+                found.append(Past(database.key, query, count))
+        return found
+
+    def _alternative(self, database: AnyDatabase, text: str) -> str:
+        others = [each for each in self._reach.enabled() if each.key != database.key]
+        if others:
+            return f"The same query in {others[0].label}"
+        names = [each for concept in thesaurus().concepts(text) for each in concept.synonyms]
+        return f"Other names: {', '.join(names[:3])}" if names else "Fewer words, or other years"
+
+
+def query_of_plan(plan: SearchPlan) -> Query:
+    """Return the query that a plan describes; filters that cannot be read are left off."""
+    query, _ = panel.with_filters(Query(plan.query, limit=plan.limit or FULL_RUN), plan.filters)
+    return query
+
+
+def _wider(database: AnyDatabase, query: Query) -> Query | None:
+    """Return the query with other names of one concept, where its own words find nothing and those do.
+
+    Only where counting is free; and not for words that somebody chose.
+    """
+    if not isinstance(database, LocalDatabase) or database.count(query):
+        return None
+    concepts = thesaurus().concepts(query.text)
+    widened = [
+        replace(
+            query, text=spoken([*concepts[:at], each.widened(each.synonyms), *concepts[at + 1 :]])
+        )
+        for at, each in enumerate(concepts)
+        if each.synonyms
+    ]
+    best = max((each for each in widened if not lint(each)), key=database.count, default=None)
+    return best if best is not None and database.count(best) else None
+
+
+def _searched_for(text: str, history: Sequence[SearchReceipt]) -> list[str]:
+    """Return the databases that have been asked for these words, whole and not as a preview."""
+    return [each.database for each in history if each.query == text and not each.preview]
+
+
+def _rationale(database: AnyDatabase) -> str:
+    about = database.profile.about
+    if database.mode == "offline":
+        return f"The {database.label}, comes with the app and needs no network: {about}."
+    return f"{database.label}: {about}."
+
+
+def _cost(database: AnyDatabase, limit: int) -> str:
+    if not isinstance(database, Database):
+        return "no request, at once"
+    pages = math.ceil(limit / _A_PAGE)
+    seconds = max(1, round(pages * max(database.pace.interval, 1.0)))
+    return f"{pages} request{'s' if pages > 1 else ''}, about {seconds} s"

@@ -1,0 +1,90 @@
+"""The words of a question that a database can look for: its subject, without the asking around it.
+
+No model and no list of topics: what is left of any question, in the order in which it stands there.
+A phrase in quotation marks stays one, and so do AND, OR and NOT in capitals.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..databases.query import mended
+
+# More words in one AND find hardly anything in titles and abstracts.
+MOST_WORDS = 6
+
+_ASKING = re.compile(
+    r"^\s*(?:(?:hi|hello|hey|please|can you|could you|would you|i want to|i would like to|i'd like to|"
+    r"i need to|i am|i'm|let's|lets|help me|new question|research question|question)\b[\s,:.!]*)*"
+    r"(?:(?:search|find|look(?:ing)?(?: up| for| into)?|research(?:ing)?|collect|get|show|list|give)\b"
+    r"(?:\s+(?:me|us|for|up|some|all|the|out|about|on))*\s*)?"
+    r"(?:(?:recent|relevant|good|new|scientific|academic|published)\s+)*"
+    r"(?:(?:papers?|articles?|literature|studies|work|publications?|research|evidence)\b"
+    r"(?:\s+(?:on|about|for|regarding|concerning|of|in|that|which))*\s*)?",
+    re.I,
+)
+_STOP = frozenset(
+    """a about across after all also am among an and any are as at be been before being between both but
+    by can could current did do does doing done during each either else ever every exist existing exists
+    few first for found from get gives given had has have having how i if in into is it its itself just
+    kind kinds known last latest least less like made main major many may me might more most much must my
+    near need needs new no nor not now of off often on one only onto or other others our out over own
+    paper papers article articles literature per please rather recent regarding same say search see shall
+    she should show since so some state such tell than that the their them then there these they thing
+    things this those through to too toward towards under until up upon us use used uses using various
+    very via was way ways we well were what when where whether which while who whom whose why will with
+    within without would yet you your approach approaches method methods technique techniques study
+    studies publication publications understand explain describe""".split()
+)
+# Words of talk about the talk: a message of nothing else says what somebody thinks, not what to look for.
+_REMARKS = frozenset(
+    """absolutely actually afraid again agree ah aha alright amazing anyway anything appreciate awesome bad
+    believe best better bit boring bravo bye certainly cheers clear come confused confusing cool correct
+    course curious damn dear definitely depends disagree done don't dont doubt else enough exactly excellent
+    excited exciting fair fantastic feel fine forget fun funny glad go god goes going good goodbye got great
+    guess ha haha happy hard hear hello help helpful helps hey hi hm hmm hmmm honestly hope huh idea
+    impressed impressive indeed interested interesting i'd i'll i'm i've it's job keep kidding kind know let
+    let's lets likely little lol look looking looks lot lots love lovely make makes many mate maybe mean
+    means mhm mind mmm moment much neat never nevermind nice nope nothing noted oh ok okay opinion ouch
+    pardon perfect perhaps please point possible possibly pretty probably promising puzzled quite read
+    really reason right sad said saying seems sense seriously shame sorry sound sounds splendid stop strange
+    super superb sure surprised surprising talk tell terrible thank thanks that's there's think thinking
+    thought thoughts tired true try uh uhm um understood unclear understand useful wait want weird well
+    what's whatever wonder wonderful wondering work works worried worry wow wrong yay yeah yep yes you're
+    yup""".split()
+)
+_TOKEN = re.compile(r'"[^"]{1,200}"|[^\W_]+(?:[-\'’][^\W_]+)*')
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+
+
+def query_of(question: str) -> str:
+    """Return the query for a question; empty if the question has no word to search for."""
+    subject = _ASKING.sub("", question, count=1) or question
+    tokens = _TOKEN.findall(subject)
+    if any(token in _OPERATORS for token in tokens) and not _shouts(tokens):
+        return mended(subject)
+    words = [token for token in tokens if token.casefold() not in _STOP and not token.isdecimal()]
+    kept = list(dict.fromkeys(words))[:MOST_WORDS]
+    return mended(" ".join(kept))
+
+
+def is_subject(text: str) -> bool:
+    """Tell whether a text says what it is about: two telling words, or one in quotation marks."""
+    words = _telling(text)
+    return len(words) >= 2 or any(word.startswith('"') for word in words)
+
+
+def is_remark(text: str) -> bool:
+    """Tell whether a text says nothing that a database could look for, such as "hm, interesting"."""
+    return not _telling(text)
+
+
+def _telling(text: str) -> list[str]:
+    """Return the words of a text that are about a subject."""
+    words = query_of(text).split()
+    return [word for word in words if word.casefold().replace("’", "'") not in _REMARKS]
+
+
+def _shouts(tokens: list[str]) -> bool:
+    """Tell whether all is in capitals, so that AND is a word like any other."""
+    return all(token == token.upper() for token in tokens)

@@ -1,0 +1,254 @@
+"""A search that may run: asked, counted, judged, and written into the box as a receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import httpx
+from google.adk.sessions.state import State
+from msgspec import convert, structs
+
+from adk_prism.grounding import NextAction, SearchFailure, SearchPlan, SearchReceipt, value_of
+
+from .databases.clock import Clock as Timer
+from .databases.database import AnyDatabase
+from .databases.limiter import Limiter
+from .databases.outcome import Outcome
+from .databases.paper import Paper
+from .databases.query import Query, filters_of
+from .databases.search import search
+from .desk import Desk, offer, record, shown, write
+from .failures import cautions, classify
+from .gate import Grant
+from .planning import filters as panel
+from .planning.planner import Planner
+from .planning.reach import Reach
+from .writing.help import as_state, help_text
+from .writing.questions import after_search
+from .writing.receipts import breakdown, receipt_text
+
+Clock = Callable[[], datetime]
+"""Tells the time of day, with its zone."""
+
+
+class Searching:
+    """Runs searches; one limiter for all of them, as each service asks of all its callers."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        planner: Planner,
+        databases: Mapping[str, AnyDatabase],
+        clock: Clock,
+        timer: Timer,
+    ) -> None:
+        self._reach = reach
+        self._planner = planner
+        self._databases = databases
+        self._clock = clock
+        self._timer = timer
+        self._limiter = Limiter(timer)
+
+    async def run(
+        self, state: State, database: AnyDatabase, query: Query, given: Grant
+    ) -> dict[str, Any]:
+        """Search, write the receipt and what follows from it; return the answer of the tool."""
+        # Used up now: the same call a second time, while the first one runs, has to ask.
+        write(state, {"user_approval": None})
+        began = self._clock()
+        asked = replace(query, limit=given.limit)
+        async with _client(database) as client:
+            outcome = await search(
+                database, asked, client=client, limiter=self._limiter, clock=self._timer
+            )
+        made = self._made(Desk(state.to_dict()), began, database, asked, given, outcome)
+        record(state, made.desk, made.receipt, made.news)
+        write(state, made.box)
+        offer(state, None)
+        after_search(state, made.receipt, made.failure, began)
+        return made.answer(Desk(state.to_dict()).box.papers_found)
+
+    def _made(
+        self,
+        desk: Desk,
+        began: datetime,
+        database: AnyDatabase,
+        asked: Query,
+        given: Grant,
+        outcome: Outcome,
+    ) -> _Made:
+        history = desk.box.search_history
+        enabled = self._reach.enabled()
+        expected = self._planner.expect(database, asked, history)
+        failure = classify(
+            outcome,
+            asked,
+            database,
+            databases={each.key: each for each in enabled},
+            expected=expected.range,
+            history=self._planner.past(history),
+        )
+        labels = {key: each.label for key, each in self._databases.items()}
+        others = [e.label for e in enabled if e.mode == "online" and e.key != database.key]
+        return _Made(
+            began=began,
+            database=database,
+            asked=asked,
+            given=given,
+            outcome=outcome,
+            desk=desk,
+            expected=expected.text,
+            failure=as_state(failure, labels) if failure is not None else None,
+            other=others[0] if others else "",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """A search that was made, and everything that follows from it."""
+
+    began: datetime
+    database: AnyDatabase
+    asked: Query
+    given: Grant
+    outcome: Outcome
+    desk: Desk
+    """As it was before."""
+    expected: str
+    failure: SearchFailure | None
+    other: str
+    """Label of the service to ask next; empty if there is none."""
+
+    @cached_property
+    def news(self) -> list[Paper]:
+        """Return the papers that no search has found before."""
+        return self.desk.news(self.outcome.papers)
+
+    @cached_property
+    def open_plan(self) -> SearchPlan | None:
+        """Return the plan of the whole search, to be approved after a short run that left some over."""
+        plan = self.desk.box.pending_search_plan
+        left_over = self.given.short and self.outcome.truncated and self.failure is None
+        if plan is None or not left_over:
+            return None
+        total = self.outcome.total
+        known = f"{total} papers (counted by the short run)" if total else "more than these"
+        return structs.replace(plan, expected_results=known)
+
+    @cached_property
+    def step(self) -> NextAction:
+        """Return what is next, and whose turn it is."""
+        if self.failure is not None:
+            action, owner, target = "refine", "researcher", self.database.label
+        elif self.open_plan is not None:
+            action, owner, target = "approve_search", "researcher", self.database.label
+        elif self.other:
+            action, owner, target = "search", "both", self.other
+        else:
+            found = self.desk.box.papers_found + len(self.news)
+            action, owner, target = "synthesize", "both", f"{found} papers"
+        due = "now" if owner == "researcher" else ""
+        return convert({"owner": owner, "action": action, "target": target, "due": due}, NextAction)
+
+    @cached_property
+    def receipt(self) -> SearchReceipt:
+        """Return the receipt."""
+        outcome, label, count = self.outcome, self.database.label, len(self.outcome.papers)
+        kinds, years = breakdown(outcome.papers)
+        cautious = [each.text for each in cautions(outcome, self.desk.known())]
+        return SearchReceipt(
+            timestamp=self.began.isoformat(timespec="seconds"),
+            database=label,
+            query=self.asked.text,
+            results_count=count,
+            filters_applied=list(filters_of(self.asked)),
+            filters=panel.filters_of(self.asked),
+            delta=f"Found {count} papers in {label}, {len(self.news)} of them new",
+            next=_STEPS[self.step.action].format(target=self.step.target),
+            duration_ms=outcome.duration_ms,
+            warnings=[*outcome.warnings, *cautious],
+            mode=outcome.mode,
+            preview=self.given.short,
+            total=outcome.total,
+            new_count=len(self.news),
+            by_kind=kinds,
+            by_year=years,
+            expected=self.expected,
+            approval=f"{self.given.approval} by {self.given.by}",
+            requests=outcome.requests,
+            request=outcome.curl,
+        )
+
+    @property
+    def box(self) -> dict[str, Any]:
+        """Return what is written into the box beside the receipt."""
+        return {
+            "stage": "retrieval",
+            "current_filters": self.receipt.filters,
+            "next_action": value_of(self.step),
+            "pending_search_plan": value_of(self.open_plan) if self.open_plan else None,
+            "last_search_failure": value_of(self.failure) if self.failure else None,
+            "preview_mode": self.given.short,
+        }
+
+    def answer(self, found: int) -> dict[str, Any]:
+        """Return the answer of the tool; `found` are all papers of the session."""
+        papers = [shown(paper) for paper in self.outcome.papers]
+        text = receipt_text(self.receipt, papers, found)
+        answer: dict[str, Any] = {
+            "count": len(papers),
+            "total": self.outcome.total,
+            "papers": papers,
+            "database": self.receipt.database,
+            "mode": self.receipt.mode,
+            "preview": self.receipt.preview,
+            "new_count": self.receipt.new_count,
+            "warnings": self.receipt.warnings,
+        }
+        if self.failure is not None:
+            answer["failure"] = value_of(self.failure)
+            text += "\n\n" + help_text(self.failure)
+        if self.open_plan is not None:
+            answer["call"] = call_of(self.open_plan)
+            text += f"\n\nProceed with full search? {self.open_plan.expected_results}."
+        return answer | {"text": text}
+
+
+_STEPS = {
+    "refine": "Choose a remedy, or say what to change",
+    "approve_search": "Approve the full search in {target}",
+    "search": "Search {target}",
+    "synthesize": "Synthesise {target}, refine the question, or export the strategy",
+}
+
+
+class _NoNetwork(httpx.AsyncBaseTransport):
+    """What a search on this machine reaches."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("A local search asks nobody.", request=request)
+
+
+def _client(database: AnyDatabase) -> httpx.AsyncClient:
+    """Return a client for one search; one that can reach a service takes its certificates along."""
+    if database.mode == "online":
+        return httpx.AsyncClient()
+    return httpx.AsyncClient(transport=_NoNetwork(), trust_env=False)
+
+
+def call_of(plan: SearchPlan) -> dict[str, Any]:
+    """Return the call that runs a plan, as tool and arguments."""
+    query, _ = panel.with_filters(Query(plan.query, limit=plan.limit), plan.filters)
+    args: dict[str, Any] = {"query": query.text, "limit": query.limit}
+    filters = {
+        "since": query.since,
+        "until": query.until,
+        "fields": list(query.fields),
+        "kinds": list(query.kinds),
+    }
+    args |= {name: value for name, value in filters.items() if value}
+    return {"tool": plan.tool, "args": args}

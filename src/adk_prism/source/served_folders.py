@@ -1,0 +1,88 @@
+"""Folders whose apps become Runners: what is built of an app when it is imported.
+
+Follows google-adk 2.13: `cli/utils/agent_loader.py` imports, `cli/api_server.py` (`get_runner_async`)
+wraps a bare agent into an App named as its folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import invalidate_caches
+from pathlib import Path
+
+from google.adk.apps.app import App
+from google.adk.cli.utils.agent_loader import AgentLoader
+from google.adk.runners import Runner
+
+from adk_prism.source.app_environment import AppEnvironment, Environments
+from adk_prism.source.app_folder import AppFolders, Stamp
+from adk_prism.source.client_tools import is_declared, module_declaration
+from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.services import Services
+from adk_prism.source.tool_threads import threads_of_module
+
+
+class ServedFolders:
+    """Folders whose apps become Runners; mostly one."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        services: Services,
+        environments: Environments,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        """`aliases` are further names that apps are served under, each with the app's own."""
+        self.apps = AppFolders(paths, aliases)
+        self.services = services
+        self._environments = environments
+        self._loaders = {each.path: AgentLoader(str(each.path)) for each in self.apps.folders}
+
+    def build(self, name: str) -> Runner:
+        """Import an app and return its Runner. Raises whatever the app's code raises."""
+        found = self.apps.find(name)
+        place = (found.path if found is not None else None) or self.apps.folder_of(name).path
+        with self._environments.loading(name, place):
+            app = self._as_app(name)
+        declared = [] if is_declared(app.plugins) else module_declaration(name)
+        plugins = [
+            *app.plugins,
+            *threads_of_module(name),
+            *declared,
+            DenialPlugin(),
+            AppEnvironment(name, self._environments),
+        ]
+        # On a copy of the app, so that the app's own object stays as it was.
+        return Runner(
+            app=app.model_copy(update={"plugins": plugins}),
+            app_name=name,
+            artifact_service=self.services.artifacts,
+            session_service=self.services.sessions,
+            memory_service=self.services.memory,
+            credential_service=self.services.credentials,
+        )
+
+    def forget(self, name: str) -> None:
+        """Forget the modules of an app that was imported in part."""
+        self._loader_of(name).remove_agent_from_cache(self.apps.module_of(name))
+        invalidate_caches()
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what changes when a file of the app does."""
+        return self.apps.stamp(name)
+
+    def compare_environments(self) -> None:
+        """Report the variables that the `.env` files of several apps set differently."""
+        apps = [each for each in self.apps.scan() if not each.problem]
+        self._environments.compare_files((each.name, each.path) for each in apps if each.path)
+
+    def allows_threads(self, name: str) -> bool:
+        """Tell whether an app's tools may run beside other apps."""
+        return self._environments.allows_threads(name)
+
+    def _as_app(self, name: str) -> App:
+        loaded = self._loader_of(name).load_agent(self.apps.module_of(name))
+        return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
+
+    def _loader_of(self, name: str) -> AgentLoader:
+        return self._loaders[self.apps.folder_of(name).path]
