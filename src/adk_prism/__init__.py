@@ -1,4 +1,8 @@
-"""One ADK run in; every front end out. The public names, loaded when they are used."""
+"""One ADK run in; every front end out. The public API, described in docs/api.md.
+
+Names are imported when they are used, so that `adk-prism --help` and `replay` never pay for importing
+ADK or FastAPI.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,24 @@ from adk_prism.version import VERSION as __version__
 from adk_prism.version import check_adk
 
 if TYPE_CHECKING:
+    from adk_prism import grounding as grounding
+    from adk_prism import models as models
+    from adk_prism import proof as proof
+    from adk_prism.diagnostics import Diagnostic as Diagnostic
+    from adk_prism.diagnostics import Report as Report
+    from adk_prism.errors import PrismError as PrismError
+    from adk_prism.models import ScriptedModel as ScriptedModel
+    from adk_prism.models import WritingModel as WritingModel
+    from adk_prism.models import model_from_environment as model_from_environment
+    from adk_prism.pipeline.project import ProjectedFrame as ProjectedFrame
     from adk_prism.pipeline.project import project as project
+    from adk_prism.runlog.contract import RunLog as RunLog
+    from adk_prism.runlog.from_url import open_log as open_log
     from adk_prism.server.app import create_app as create_app
+    from adk_prism.server.identity.callback import Authenticate as Authenticate
+    from adk_prism.server.identity.caller import Principal as Principal
     from adk_prism.server.prism import Prism as Prism
+    from adk_prism.server.settings import Settings as Settings
     from adk_prism.source.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
@@ -23,41 +42,75 @@ if TYPE_CHECKING:
 
 
 _HOMES = {
-    "create_app": "adk_prism.server.app",
+    "Authenticate": "adk_prism.server.identity.callback",
+    "Principal": "adk_prism.server.identity.caller",
     "Prism": "adk_prism.server.prism",
-    "project": "adk_prism.pipeline.project",
+    "ScriptedModel": "adk_prism.models",
+    "Settings": "adk_prism.server.settings",
+    "WritingModel": "adk_prism.models",
     "cached_prefix": "adk_prism.source.cached_prefix",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
     "client_tools": "adk_prism.source.client_tools",
+    "create_app": "adk_prism.server.app",
     "idempotency_key": "adk_prism.source.doubt",
     "idempotent": "adk_prism.source.doubt",
     "in_doubt": "adk_prism.source.doubt",
+    "model_from_environment": "adk_prism.models",
     "tool_threads": "adk_prism.source.tool_threads",
 }
+"""Where each name is that needs google-adk or FastAPI."""
 
-_WITHOUT_ADK = frozenset({"project"})
+_WITHOUT_ADK = {
+    "Diagnostic": "adk_prism.diagnostics",
+    "PrismError": "adk_prism.errors",
+    "ProjectedFrame": "adk_prism.pipeline.project",
+    "Report": "adk_prism.diagnostics",
+    "RunLog": "adk_prism.runlog.contract",
+    "open_log": "adk_prism.runlog.from_url",
+    "project": "adk_prism.pipeline.project",
+}
+"""Where each other name is."""
+
+_MODULES = ("grounding", "models", "proof")
 
 __all__ = [
+    "Authenticate",
+    "Diagnostic",
+    "Principal",
     "Prism",
+    "PrismError",
+    "ProjectedFrame",
+    "Report",
+    "RunLog",
+    "ScriptedModel",
+    "Settings",
+    "WritingModel",
     "__version__",
     "cached_prefix",
     "client_state",
     "client_tool",
     "client_tools",
     "create_app",
+    "grounding",
     "idempotency_key",
     "idempotent",
     "in_doubt",
+    "model_from_environment",
+    "models",
+    "open_log",
     "project",
+    "proof",
     "tool_threads",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that `adk-prism --help` and `replay` never pay for importing ADK or FastAPI.
+    if name in _MODULES:
+        return import_module(f"adk_prism.{name}")
+    if name in _WITHOUT_ADK:
+        return getattr(import_module(_WITHOUT_ADK[name]), name)
     if name in _HOMES:
-        if name not in _WITHOUT_ADK:
-            check_adk()
+        check_adk()
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

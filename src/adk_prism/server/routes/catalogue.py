@@ -35,9 +35,8 @@ from adk_prism.server.guards.names import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.app_folder import Found
-from adk_prism.source.live.live_support import supports_live
 from adk_prism.source.bundled_apps import is_bundled
-from adk_prism.source.live.ability import can_talk
+from adk_prism.source.live.live_support import supports_live
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""
