@@ -1,23 +1,23 @@
-"""P: what a proof costs: beside reading the facts of a run, and over the length of a text.
+"""P: what proofs cost: compared with reading the facts of a run, and over the length of a text.
 
-The run has ten thousand events: round after round a coordinator asks four specialists at once, each
-calls two tools with a `proof_layer` and streams an answer of two kilobytes that states its confidence, and
-the coordinator sums up. Ours is the reader as it is, the reference the same reader that takes no notice of
-proofs. Two more runs show the worst that can be: nothing but tools, each with a proof, and nothing but
-specialists behind `AgentTool`, whose answers come whole. The text is a specialist's answer of a megabyte;
-what is compared is its cost per character with that of a quarter of it.
+The run has ten thousand events: in each round a coordinator calls four specialists at once, each calls two
+tools with a `proof_layer` and streams an answer of two kilobytes that states its confidence, and the
+coordinator summarises. Ours is a reader with the proof annotator, the reference one without annotators. Two
+more runs show the worst cases: only tools, each with a proof, and only specialists behind `AgentTool`, whose
+answers are not streamed. The text is a specialist's answer of a megabyte; its cost per character is compared
+with that of a quarter of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from adk_prism.facts.model import Fact
-from adk_prism.facts.proof import Proofs
-from adk_prism.facts.proof_text import read_proof_text
+from adk_prism.facts.annotator import Annotator
 from adk_prism.facts.reader import Reader
+from adk_prism.proof_text.annotator import ProofAnnotator
+from adk_prism.proof_text.prose.text_reader import read_proof_text
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunStarted
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
@@ -34,16 +34,6 @@ _ANSWER = f"### Summary\n{_PROSE * 20}### Confidence & Source\n{_STATED}\n"
 _DENSE = f"### Trail 7\n{_PROSE}{_STATED}**Reasoning:** Both were seen.\n\n"
 
 
-class _Deaf(Proofs):
-    """Takes no notice of proofs."""
-
-    def feed(self, *_: object) -> list[Fact]:  # type: ignore[override]  # it looks at nothing
-        return []
-
-    def end(self, *_: object, **__: object) -> list[Fact]:  # type: ignore[override]  # nor here
-        return []
-
-
 def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
     rounds = 3 if quick else 7
@@ -56,8 +46,8 @@ def rows(*, quick: bool) -> list[Row]:
 
 def _run_row(name: str, run: Sequence[Entry], target: float | None, rounds: int) -> Row:
     variants = {
-        "ours": cpu_per_item(lambda: _read(run, Proofs), len(run)),
-        "facts": cpu_per_item(lambda: _read(run, _Deaf), len(run)),
+        "ours": cpu_per_item(lambda: _read(run, ProofAnnotator()), len(run)),
+        "facts": cpu_per_item(lambda: _read(run), len(run)),
     }
     measured = take_turns(variants, rounds)
     costs = micros(measured.cost("ours")), micros(measured.cost("facts"))
@@ -65,9 +55,8 @@ def _run_row(name: str, run: Sequence[Entry], target: float | None, rounds: int)
     return Row(f"proof, {name}: per event, facts alone", *costs, ratio, target)
 
 
-def _read(run: Sequence[Entry], make: Callable[[], Proofs]) -> int:
-    reader = Reader()
-    reader._proofs = make()
+def _read(run: Sequence[Entry], *annotators: Annotator) -> int:
+    reader = Reader(annotators)
     return sum(len(reader.feed(entry)) for entry in run)
 
 

@@ -27,6 +27,7 @@ from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop, Wish
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored import StoredFacts
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 WIDTH = 100
@@ -50,7 +51,7 @@ class _Pipe:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._readable = self._new_readable()
-        self._reader = Reader()
+        self._reader = Reader(annotators=[ProofAnnotator()])
         self._stored = StoredFacts()
         self._failed = False
 
@@ -122,7 +123,8 @@ class _Pipe:
     def _show(self, entry: Entry) -> None:
         record = entry.record
         if isinstance(record, RunStarted):
-            self._reader, self._readable = Reader(), self._new_readable()
+            self._reader = Reader(annotators=[ProofAnnotator()])
+            self._readable = self._new_readable()
             self._stored = StoredFacts()
         facts = self._stored.feed(self._reader.feed(entry))
         _write("".join(map(self._readable.show, facts)))

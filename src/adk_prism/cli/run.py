@@ -28,6 +28,7 @@ from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored import StoredFacts
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.setting_sources import read_settings
@@ -91,7 +92,7 @@ class _Output:
         self._spec = spec
         self._projection = spec.make() if spec is not None else None
         self._prefix = ""
-        self._reader = Reader()
+        self._reader = Reader(annotators=[ProofAnnotator()])
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self._readable = Readable(colour=colour)
         # A terminal is written to as words come; a pipe gets what ADK stored.

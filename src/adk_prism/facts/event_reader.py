@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
+from adk_prism.facts.agent_text import AgentText, agent_text
 from adk_prism.facts.call_reader import Batch, CallReader
 from adk_prism.facts.calls import Calls
 from adk_prism.facts.json_value import is_given
@@ -43,7 +44,6 @@ from adk_prism.facts.sources import Sources
 from adk_prism.facts.strangers import MOST, strangers
 from adk_prism.facts.strict_json import repair
 from adk_prism.facts.turns import NOTHING_SAID, Sign
-from adk_prism.facts.utterance import Utterance, utterance_of
 from adk_prism.facts.voices import Voices
 
 USER = "user"
@@ -54,8 +54,8 @@ class EventReader:
 
     def __init__(self) -> None:
         self.ending = Ending()
-        self.said: Utterance | None = None
-        """What the last event said, if it said a whole text."""
+        self.text: AgentText | None = None
+        """The text of the last event, if it held a complete one."""
         self.sign = NOTHING_SAID
         """What the last event said of the turn itself."""
         self._calls = CallReader()
@@ -93,7 +93,7 @@ class EventReader:
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
         out: list[Fact] = []
-        self.said = None
+        self.text = None
         self.sign = NOTHING_SAID
         try:
             if not raw.isascii():
@@ -166,12 +166,12 @@ class EventReader:
             self._calls.streamed.forget(call, out)
             call.tell_again()
 
-    def unended(self) -> Iterator[Utterance]:
-        """Yield what is being said, and was never said to its end."""
+    def cut_off_texts(self) -> Iterator[AgentText]:
+        """Yield the texts that were streamed and have not been completed."""
         for call in self._lanes.values():
             if text := call.said():
-                yield Utterance(call.speaker, text, True)
-        yield from self._voices.unended()
+                yield AgentText(call.speaker, text, True)
+        yield from self._voices.cut_off_texts()
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
@@ -246,7 +246,7 @@ class EventReader:
         self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
     ) -> None:
         if text := self._voices.speak(cursor, said, event.partial, speaker, out):
-            self.said = Utterance(speaker, text, True)
+            self.text = AgentText(speaker, text, True)
 
     def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
         """End what is said aloud: the speaker was cut off, or the turn is over."""
@@ -256,7 +256,7 @@ class EventReader:
         if event.interrupted:
             out.append(Interrupted(speaker))
         elif text:
-            self.said = Utterance(speaker, text, True)
+            self.text = AgentText(speaker, text, True)
 
     def _show(
         self,
@@ -270,7 +270,7 @@ class EventReader:
         assert event.content is not None
         parts = event.content.parts or []
         batch = Batch.of(event)
-        self.said = utterance_of(parts, call.speaker)
+        self.text = agent_text(parts, call.speaker)
         for index, part in enumerate(parts):
             place = (cursor, index)
             signature = part.thought_signature or ""

@@ -1,80 +1,22 @@
-"""The `proof_layer` object that a tool returns beside its result: read as it is meant, checked, not bent.
+"""The `proof_layer` object in a tool's response: where it stands, as data.
 
-Written by `adk_prism.proof`, and by hand in other programs; so keys have their usual other names, and
-what is not as it should be (a confidence of 92, a citation without a source) is told, never repaired.
+`adk_prism.proof` writes it; `proof_text` reads what it says.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from adk_prism.facts.json_value import is_given, read_value
-from adk_prism.facts.proof_model import Citation, Factor, Reading, Step, Unread
-from adk_prism.facts.proof_pieces import MOST, Pieces
-from adk_prism.facts.prose.confidence_item import about, is_overall, read_items
-from adk_prism.facts.prose.confidence_text import NO_VALUE
-from adk_prism.facts.prose.confidence_value import OUT_OF_RANGE
-from adk_prism.facts.prose.text_pieces import cut
 from adk_prism.facts.strict_json import repair
 from adk_prism.runlog.entry import NOTHING
 
-_DETAIL = 1_000
-"""Bytes of a value that is kept as it is."""
 
-NOT_AN_OBJECT = "not an object"
-NO_SOURCE = "a citation that names no source"
-
-_CITATIONS = ("citations", "sources", "references")
-_REASONING = ("reasoning_chain", "reasoningChain", "reasoning", "steps")
-_FACTORS = ("confidence_factors", "confidenceFactors", "factors")
-_PARTS = ("confidence_by_part", "confidenceByPart")
-_RULES = ("confidence_rule", "confidenceRule", "derivation")
-_NAMES: dict[str, tuple[str, ...]] = {
-    "source": ("source", "title", "name", "source_type"),
-    "reference": ("reference", "reference_id", "ref", "id"),
-    "uri": ("uri", "url", "link"),
-    "excerpt": ("excerpt", "snippet", "quote"),
-    "hash": ("hash", "sha256"),
-}
-"""A citation's fields, by the names that writers give them; the first that is there counts."""
-_RULE_WORDS = {"product": "product of", "lowest": "lowest of", "given": ""}
-
-Origin = Literal["computed", "parsed"]
-
-
-def holds_layer(response: Raw) -> bool:
-    """Tell cheaply whether a response may hold a layer. A wrong yes only costs time."""
-    raw = bytes(response)
-    return b"proof" in raw and (b"proof_layer" in raw or b"proofLayer" in raw)
-
-
-def find_layer(response: Raw) -> Any:
-    """Return the layer of a response; None where it has none.
-
-    It stands beside the result, in the result, or in a result that is JSON in a string, as agents and
-    servers of tools give it.
-    """
-    raw = response
-    for _ in range(3):
-        if bytes(raw).lstrip()[:1] == b'"':
-            text = read_value(raw)
-            raw = Raw(text.encode()) if isinstance(text, str) else NOTHING
-        around = _read_around(raw)
-        layer = around.proof_layer if bytes(around.proof_layer) else around.proofLayer
-        if is_given(layer):
-            return read_value(layer)
-        raw = around.result if is_given(around.result) else around.structuredContent
-    return None
-
-
-class _Around(Struct, gc=False):
-    """Where a layer may stand; the rest of a response, often long, is passed over."""
+class _Response(Struct, gc=False):
+    """The members that may hold a layer; the rest of a response, often long, is skipped."""
 
     proof_layer: Raw = NOTHING
     proofLayer: Raw = NOTHING
@@ -82,214 +24,40 @@ class _Around(Struct, gc=False):
     structuredContent: Raw = NOTHING
 
 
-_decode_around = msgspec.json.Decoder(_Around).decode
+_decode = msgspec.json.Decoder(_Response).decode
 
 
-def _read_around(raw: Raw) -> _Around:
-    try:
-        return _decode_around(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
-    try:
-        return _decode_around(repair(bytes(raw)))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Around()
+def find_layer(response: Raw) -> Any:
+    """Return the layer of a response as a JSON value; None if it has none.
 
-
-def read_layer(layer: Any, by: str, cursor: int, origin: Origin = "computed") -> Pieces:
-    """Read a layer that `by` gave at `cursor`."""
-    reader = _LayerReader(by, cursor, origin)
-    if isinstance(layer, dict):
-        reader.take(layer)
-    else:
-        reader.fail(layer, NOT_AN_OBJECT)
-    return reader.pieces
-
-
-class _LayerReader:
-    """Reads one layer."""
-
-    def __init__(self, by: str, cursor: int, origin: Origin) -> None:
-        self.pieces = Pieces()
-        self._by = by
-        self._cursor = cursor
-        self._origin: Origin = origin
-        self._reason = ""
-
-    def take(self, layer: dict[str, Any]) -> None:
-        self._factors(_first(layer, _FACTORS))
-        self._reason = _rule(_first(layer, _RULES), len(self.pieces.factors))
-        self._confidence(layer.get("confidence"), "")
-        self._parts(_first(layer, _PARTS))
-        for citation in self._bounded(_first(layer, _CITATIONS)):
-            self._citation(citation)
-        for step in self._bounded(_first(layer, _REASONING)):
-            text = step if isinstance(step, str) else _text(step)
-            self.pieces.steps.append(Step(cut(text), "stated", self._cursor, self._origin))
-
-    def _bounded(self, value: Any) -> Iterator[Any]:
-        """Yield the items of a list, or a single value, as far as there is room."""
-        if value is None or value == "":
-            return
-        items = value if isinstance(value, list) else [value]
-        self.pieces.omitted += max(0, len(items) - MOST)
-        yield from items[:MOST]
-
-    def fail(self, value: Any, reason: str) -> None:
-        self.pieces.unread.append(Unread(cut(f"{self._by}: {_text(value)}"), reason, self._cursor))
-
-    # -------------------------------------------------------------- confidence
-
-    def _confidence(self, value: Any, name: str) -> None:
-        if value is None:
-            return
-        if isinstance(value, dict) and not name:
-            for part, inner in list(value.items())[:MOST]:
-                self._confidence(inner, "" if part == "value" else str(part) or "?")
-        elif isinstance(value, str):
-            self._words(value, name)
-        elif isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail({"confidence": value}, NO_VALUE)
-        elif self._origin == "parsed":
-            self._words(repr(value), name)  # A model's number is read as in its prose: 92 is 92 %.
-        elif 0 <= value <= 1:
-            self.pieces.readings.append(self._reading(float(value), name))
-        else:
-            self.fail({"confidence": value}, OUT_OF_RANGE)
-
-    def _parts(self, parts: Any) -> None:
-        """Read the confidences of parts; they count by themselves only where there is no total."""
-        if parts is None:
-            return
-        if not isinstance(parts, dict):
-            self.fail({"confidence_by_part": parts}, NOT_AN_OBJECT)
-            return
-        totals = len(self.pieces.readings)
-        for part, value in list(parts.items())[:MOST]:
-            self._confidence(value, str(part) or "?")
-        self.pieces.omitted += max(0, len(parts) - MOST)
-        readings = self.pieces.readings
-        if totals:
-            readings[totals:] = [replace(reading, part=True) for reading in readings[totals:]]
-
-    def _reading(self, number: float | None, name: str, **more: Any) -> Reading:
-        return Reading(
-            number,
-            self._by,
-            self._origin,
-            self._cursor,
-            overall=is_overall(name),
-            about=about(name, keep=True),
-            reason=self._reason,
-            **more,
-        )
-
-    def _words(self, text: str, name: str) -> None:
-        """Read a confidence that is given in words."""
-        items, _ = read_items(text[:300])
-        for item in items:
-            value = item.value
-            if value.fault:
-                self.fail({"confidence": text}, value.fault)
-                continue
-            self.pieces.readings.append(
-                self._reading(
-                    value.value,
-                    name or item.about,
-                    level=value.level,
-                    low=value.low,
-                    high=value.high,
-                    bound=value.bound,
-                )
-            )
-        if not items:
-            self.fail({"confidence": text}, NO_VALUE)
-
-    def _factors(self, value: Any) -> None:
-        for factor in self._bounded(value):
-            fields = factor if isinstance(factor, dict) else {"name": _text(factor)}
-            self.pieces.factors.append(
-                Factor(
-                    cut(str(fields.get("name") or "?")),
-                    self._cursor,
-                    _small(fields.get("value")),
-                    _small(fields.get("effect")),
-                    cut(str(fields.get("why") or "")),
-                    self._by,
-                )
-            )
-
-    # -------------------------------------------------------------- citations
-
-    def _citation(self, value: Any) -> None:
-        if isinstance(value, str):
-            value = {"source": value}
-        if not isinstance(value, dict):
-            self.fail(value, NO_SOURCE)
-            return
-        fields = {str(key): held for key, held in value.items() if held is not None}
-        named = {field: _pop(fields, names) for field, names in _NAMES.items()}
-        named["source"] = named["source"] or named["reference"] or named["uri"]
-        if not named["source"]:
-            self.fail(value, NO_SOURCE)
-            return
-        details = {key: held for key, held in fields.items() if _is_small(held)}
-        self.pieces.omitted += len(fields) - len(details)
-        self.pieces.citations.append(
-            Citation(
-                cut(named["source"]),
-                self._origin,
-                self._cursor,
-                cut(named["reference"]) if named["reference"] != named["source"] else "",
-                cut(named["uri"]),
-                cut(named["excerpt"]),
-                cut(named["hash"]),
-                details=details,
-            )
-        )
-
-
-def _first(layer: dict[str, Any], names: tuple[str, ...]) -> Any:
-    for name in names:
-        value = layer.get(name)
-        if value is not None:
-            return value
+    Agents and MCP servers put it beside the result, inside the result, or inside a result that is JSON in
+    a string.
+    """
+    raw = bytes(response)
+    # Most responses have none: this search is all that they cost.
+    if b"proof" not in raw or (b"proof_layer" not in raw and b"proofLayer" not in raw):
+        return None
+    inner = response
+    for _ in range(3):
+        if bytes(inner).lstrip()[:1] == b'"':
+            text = read_value(inner)
+            inner = Raw(text.encode()) if isinstance(text, str) else NOTHING
+        found = _read(inner)
+        layer = found.proof_layer if bytes(found.proof_layer) else found.proofLayer
+        if is_given(layer):
+            return read_value(layer)
+        inner = found.result if is_given(found.result) else found.structuredContent
     return None
 
 
-def _pop(fields: dict[str, Any], names: tuple[str, ...]) -> str:
-    """Take the first of some fields that holds something."""
-    for name in names:
-        value = fields.get(name)
-        if isinstance(value, str | int | float):
-            del fields[name]
-            if value != "":
-                return str(value)
-    return ""
+def _read(raw: Raw) -> _Response:
+    for read in (bytes, _repaired):
+        try:
+            return _decode(read(raw))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue
+    return _Response()
 
 
-def _rule(rule: Any, factors: int) -> str:
-    """Say how a confidence came about."""
-    if not isinstance(rule, str) or not rule:
-        return ""
-    words = _RULE_WORDS.get(rule)
-    if words is None:
-        return cut(rule)
-    if not words or not factors:
-        return ""
-    return f"{words} {factors} factors" if factors > 1 else "one factor"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _is_small(value: Any) -> bool:
-    try:
-        return len(msgspec.json.encode(value)) <= _DETAIL
-    except OverflowError:  # A number that strict readers do not take; it is shown as text.
-        return False
-
-
-def _small(value: Any) -> Any:
-    return value if _is_small(value) else cut(_text(value))
+def _repaired(raw: Raw) -> bytes:
+    return repair(bytes(raw))

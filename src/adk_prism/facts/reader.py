@@ -7,8 +7,11 @@ record, and so in every run that was not watched, they are inferred from the eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
+from adk_prism.facts.agent_text import AgentText
+from adk_prism.facts.annotator import Annotator
 from adk_prism.facts.attempts import Attempts
 from adk_prism.facts.calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
@@ -29,7 +32,6 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.open_nodes import OpenNodes
-from adk_prism.facts.proof import Proofs
 from adk_prism.facts.turns import NOTHING_SAID, Sign, Turns
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -53,7 +55,9 @@ OVER = "The session is over."
 class Reader:
     """Reads one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, annotators: Sequence[Annotator] = ()) -> None:
+        """`annotators` add facts of their own, in this order, after those of each entry."""
+        self._annotators = annotators
         self._events = EventReader()
         self._lanes = self._events.lanes
         self._message = ""
@@ -61,7 +65,6 @@ class Reader:
         self._children: dict[str, EventReader] = {}
         """By the node, or the call, that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
-        self._proofs = Proofs()
         self._attempts = Attempts()
         self._turns: Turns | None = None
         """Of a live run; any other is one message."""
@@ -105,8 +108,13 @@ class Reader:
             self._events.ending.is_partial = True
             return self._in_turn([grown])
         facts = self._attempts.feed(self._events.read(cursor, event))
-        proofs = self._proofs.feed(cursor, facts, self._events.said)
-        return self._in_turn([*self._nodes.feed(facts), *proofs], self._events.sign)
+        added = self._annotate(cursor, facts, self._events.text)
+        return self._in_turn([*self._nodes.feed(facts), *added], self._events.sign)
+
+    def _annotate(
+        self, cursor: int, facts: Sequence[Fact], text: AgentText | None = None
+    ) -> list[Fact]:
+        return [fact for one in self._annotators for fact in one.feed(cursor, facts, text)]
 
     def _in_turn(self, facts: list[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
         """Return the facts of an entry with the bounds of messages among them, if the run is live."""
@@ -145,7 +153,7 @@ class Reader:
         if record.live:
             self._turns = Turns(record.run, self._events.ending)
             self._events.voices.joins = True
-            return [began, *self._proofs.feed(cursor, [began], None)]
+            return [began, *self._annotate(cursor, [began])]
         facts: list[Fact] = [
             began,
             MessageBegan(
@@ -163,11 +171,11 @@ class Reader:
             self._events.calls.resume(continues)
             facts.extend(map(CallDelegated, continues.delegated))
             facts.extend(self._events.take_answers(continues.answers))
-        return [*facts, *self._proofs.feed(cursor, facts, None)]
+        return [*facts, *self._annotate(cursor, facts)]
 
     def _end(self, cursor: int, record: RunEnded) -> list[Fact]:
         out: list[Fact] = []
-        unended = list(self._events.unended())
+        cut_off = list(self._events.cut_off_texts())
         self._events.close_lanes(out)
         calls = self._events.calls
         if self._turns is not None:
@@ -176,10 +184,13 @@ class Reader:
         leftover = calls.abandon(record.outcome, all_of_them=self._turns is not None)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
         waits = record.outcome == "waiting" or (record.outcome == "finished" and calls.answerable)
-        proofs = self._proofs.feed(cursor, out, None)
         answered = record.outcome == "finished" and not waits
-        proofs += self._proofs.end(cursor, unended, is_answered=answered)
-        out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *proofs]
+        added = [
+            fact
+            for annotator in self._annotators
+            for fact in annotator.end(cursor, out, cut_off, answered=answered)
+        ]
+        out = [*self._nodes.feed(out), *self._nodes.end(record.outcome), *added]
         if self._turns is not None:
             out = self._turns.end(out)
         else:
@@ -212,7 +223,7 @@ class Reader:
         reader = self._children.setdefault(record.node or record.call, EventReader())
         facts = reader.read(cursor, bytes(record.event))
         nested: list[Fact] = [Nested(record.node, record.call, fact) for fact in facts]
-        return [*nested, *self._proofs.feed(cursor, nested, None)]
+        return [*nested, *self._annotate(cursor, nested)]
 
     @property
     def owed(self) -> list[OpenCall]:

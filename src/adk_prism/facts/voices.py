@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adk_prism.facts.adk_event import Transcription
+from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.lanes import Lane, ModelCall, lane_of
 from adk_prism.facts.model import Fact, InputTranscribed, Speaker
-from adk_prism.facts.utterance import Utterance
 
 
 class _Heard:
@@ -144,11 +144,11 @@ class Voices:
         voice.call.end_block(out)
         return voice.said()
 
-    def unended(self) -> Iterator[Utterance]:
-        """Yield what is being said, and was never said to its end."""
+    def cut_off_texts(self) -> Iterator[AgentText]:
+        """Yield the transcripts that have not been completed."""
         for voice in self._speaking.values():
             if text := voice.said():
-                yield Utterance(voice.call.speaker, text, True)
+                yield AgentText(voice.call.speaker, text, True)
 
     # -------------------------------------------------------------- the user
 

@@ -20,6 +20,7 @@ from adk_prism.facts.model import Fact, Nested
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.contract import Payload, Projection, ProtocolSpec
 from adk_prism.projection.registry import protocol
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, RunId, pack
 
@@ -38,7 +39,7 @@ class Lens:
     """Reads a run entry by entry."""
 
     def __init__(self) -> None:
-        self._reader = Reader()
+        self._reader = Reader(annotators=[ProofAnnotator()])
         self._protocols: dict[str, tuple[ProtocolSpec[Any], Projection[Any]]] = {}
         for name, dialect in PROTOCOLS:
             spec = protocol(name, dialect)

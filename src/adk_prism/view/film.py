@@ -11,6 +11,7 @@ from typing import Any
 
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.facts.reader import Reader
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.graph import graph_at
@@ -24,7 +25,7 @@ class Film:
     """One run, at every cursor."""
 
     def __init__(self) -> None:
-        self._reader = Reader()
+        self._reader = Reader(annotators=[ProofAnnotator()])
         self.state = StateFilm()
         self.timeline = TimelineFilm()
         self.conversation = ConversationFilm()

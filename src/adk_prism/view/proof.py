@@ -17,8 +17,8 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.completion import Completion
 from adk_prism.facts.event_class import CLASSES, EventClass
 from adk_prism.facts.model import Fact
-from adk_prism.facts.proof_confidence import NONE_STATED
 from adk_prism.facts.proof_model import Proof
+from adk_prism.proof_text.overall_confidence import NONE_STATED
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
 from adk_prism.view.history import History
 from adk_prism.view.items import Item, Mark, written

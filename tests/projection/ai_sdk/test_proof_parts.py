@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conformance.judge import READERS, Judge, Sdk
-from tests.facts.proofs import asked, replied
 from tests.laws.events import entries, event, text
+from tests.proof_text.proofs import asked, replied
 from tests.recordings.library import HERE, load
 
 from adk_prism.cli import main

@@ -59,6 +59,7 @@ from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.projection.ai_sdk.user_message import milliseconds
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded
 
 _NULL = Raw(b"null")
@@ -82,7 +83,7 @@ class AiSdkProjection:
         self._dialect = speaks or dialect(DEFAULT)
         self._files = files or FileLinks()
         self._scope = scope
-        self._reader = Reader()
+        self._reader = Reader(annotators=[ProofAnnotator()])
         self._steps = Steps()
         self._metadata = Metadata()
         self._run = ""

@@ -10,12 +10,12 @@ from collections.abc import Sized
 
 from msgspec import Struct
 
-from adk_prism.facts.proof_citations import words
 from adk_prism.facts.proof_model import Citation, Claim, Reading, Unread
-from adk_prism.facts.prose.citation_text import Cited
-from adk_prism.facts.prose.confidence_item import Item
-from adk_prism.facts.prose.confidence_text import Fault, Statement
-from adk_prism.facts.prose.inline_citation import Inline
+from adk_prism.proof_text.prose.citation_text import Cited
+from adk_prism.proof_text.prose.confidence_item import Item
+from adk_prism.proof_text.prose.confidence_text import Fault, Statement
+from adk_prism.proof_text.prose.inline_citation import Inline
+from adk_prism.proof_text.unique_citations import words
 
 MOST = 256
 """Pieces of each kind that are kept of one text."""

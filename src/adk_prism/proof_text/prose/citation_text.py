@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from adk_prism.facts.prose.markdown_line import Line, closing_bracket
-from adk_prism.facts.prose.source_name import is_source
+from adk_prism.proof_text.prose.markdown_line import Line, closing_bracket
+from adk_prism.proof_text.prose.source_name import is_source
 
 STEMS = (
     "source",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from tests.facts.proofs import asked, last, replied
 from tests.laws.events import Json, answer, call, entries, event, text
+from tests.proof_text.proofs import asked, last, replied
 
 from adk_prism.facts.proof_model import Proof
 

@@ -1,12 +1,12 @@
-"""What one subject has given for its proof so far, answer by answer.
+"""The proof of one subject: what it has given so far, answer by answer.
 
-An answer to the same question again (the same finding, the same tool with the same input, the same call)
-takes the place of the earlier one; every other answer is added, so that a specialist who is asked twice
-has all its numbers. What was said around a finding that a follow-up replaced is replaced with it. The last
-answers count: what is older than the bounds is counted as left out.
+An answer to the same question (the same finding, the same tool with the same input, the same call)
+replaces the earlier one; other answers are added, so a specialist that is asked twice keeps all its
+numbers. Text about a finding is replaced together with the finding. The newest answers count; older ones
+beyond the limit are counted as omitted.
 
-A text is compared with what the tools of the same call computed, and where they cite sources its prose is
-not read for more.
+A text is compared with what the tools of the same call computed. If those tools cite sources as data,
+citations in the text are ignored.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from adk_prism.facts.proof_citations import once
-from adk_prism.facts.proof_confidence import Confidence, derive, disagreements, repeats
 from adk_prism.facts.proof_model import (
     Citation,
     Disagreement,
@@ -28,86 +26,86 @@ from adk_prism.facts.proof_model import (
     Subject,
     SubjectKind,
 )
-from adk_prism.facts.proof_pieces import MOST, Pieces
+from adk_prism.proof_text.overall_confidence import Confidence, derive, disagreements, repeats
+from adk_prism.proof_text.pieces import MOST, Pieces
+from adk_prism.proof_text.unique_citations import unique_citations
 
 ANSWERS = 16
-"""Answers of one subject that its proof is made of: its tools' layers, and what it said around them."""
+"""The most answers of one subject in its proof: layers of its tools, and its texts."""
 
 _FROM_THE_START = ("uncited", "specialists")
-"""Of these the first are shown; of all others the newest."""
+"""Lists of which the first items are shown; of all others the newest are."""
 
 Key = tuple[str, ...]
 
 ANSWER, SUMMARY = "answer", "layer"
-"""The keys of what a specialist said, and of a layer that it gave beside it, sums of its tools' layers."""
-_SAID = frozenset((ANSWER, SUMMARY))
+"""The keys of a specialist's text, and of its own layer, which summarises the layers of its tools."""
+_OWN = frozenset((ANSWER, SUMMARY))
 
 
 def _keys_of(call: str) -> tuple[Key, Key]:
     return (ANSWER, call), (SUMMARY, call)
 
 
-class Account:
-    """The answers of one subject."""
+class SubjectProof:
+    """The answers of one subject, and the proof that follows from them."""
 
     def __init__(self, kind: SubjectKind, name: str) -> None:
         self.kind: SubjectKind = kind
         self.name = name
         self.path = ""
-        self.is_told = False
-        """Its proof has been given, as far as it is known."""
+        self.is_reported = False
+        """Its proof was added to the facts, and nothing has changed since."""
         self._calls: dict[str, None] = {}
         self._answers: dict[Key, Pieces] = {}
         self._steps: list[Step] = []
         self._omitted = 0
         self._summed: _Summary | None = None
-        """Until an answer changes it."""
+        """Cached until an answer changes it."""
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was given; the sequence of its calls alone proves nothing."""
+        """Whether it has given nothing; a sequence of calls alone is no proof."""
         return not self._answers
 
-    def join(self, call: str) -> None:
-        """Note a call that it answers."""
+    def add_call(self, call: str) -> None:
+        """Note a call that the subject answers."""
         self._calls[call] = None
         if len(self._calls) > ANSWERS:
             del self._calls[next(iter(self._calls))]
 
-    def take(self, key: Key, pieces: Pieces, call: str = "") -> None:
-        """Take what an answer gives in a `call`, in the place of what the same key gave."""
+    def add(self, key: Key, pieces: Pieces, call: str = "") -> None:
+        """Add what an answer in a `call` gives; it replaces what the same key gave before."""
         pieces.call = call
         known = self._answers.pop(key, None)
         self._summed = None
         if pieces.count:
             self._answers[key] = pieces
         if pieces.count or known is not None:
-            self.is_told = False
+            self.is_reported = False
         if known is not None and known.call != call:
             self._replace(known)
         if len(self._answers) > ANSWERS:
             self._omitted += self._answers.pop(next(iter(self._answers))).count
 
-    def say(self, pieces: Pieces, call: str = "") -> None:
-        """Take what was said in a `call`."""
-        self.take((ANSWER, call), pieces, call)
+    def add_text(self, pieces: Pieces, call: str = "") -> None:
+        """Add what a text in a `call` gives."""
+        self.add((ANSWER, call), pieces, call)
 
-    def sum_up(self, pieces: Pieces, call: str) -> None:
-        """Take the sources of a layer that sums up those of the tools of a `call`."""
-        sources = Pieces()
-        sources.citations = pieces.citations
-        self.take((SUMMARY, call), sources, call)
+    def add_summary(self, pieces: Pieces, call: str) -> None:
+        """Add the citations of a layer that summarises the layers of a `call`'s tools."""
+        self.add((SUMMARY, call), Pieces(citations=pieces.citations), call)
 
     def has_layers(self, call: str) -> bool:
-        """Tell whether tools gave layers in a call."""
+        """Return whether tools gave layers in a call."""
         return bool(self._layers(call))
 
     def _layers(self, call: str) -> list[Pieces]:
         answers = self._answers.items()
-        return [pieces for key, pieces in answers if pieces.call == call and key[0] not in _SAID]
+        return [pieces for key, pieces in answers if pieces.call == call and key[0] not in _OWN]
 
     def _replace(self, old: Pieces) -> None:
-        """Drop what an earlier call said around a layer that a later call has replaced."""
+        """Drop what an earlier call's text said about a layer that a later call has replaced."""
         left = self._layers(old.call)
         said = [key for key in _keys_of(old.call) if key in self._answers]
         for key in said:
@@ -122,14 +120,14 @@ class Account:
                 if not repeats(reading, old.readings) or repeats(reading, known)
             ]
 
-    def step(self, step: Step) -> None:
-        """Take a link of the sequence of calls and answers."""
+    def add_step(self, step: Step) -> None:
+        """Add a step of the sequence of calls and responses."""
         if len(self._steps) < MOST:
             self._steps.append(step)
         else:
             self._omitted += 1
 
-    # -------------------------------------------------------------- what it comes to
+    # -------------------------------------------------------------- result
 
     @property
     def readings(self) -> list[Reading]:
@@ -138,7 +136,7 @@ class Account:
 
     @property
     def latest(self) -> list[Reading]:
-        """The confidences that its last call gave; all of them where that gave none."""
+        """The confidences of its last call; all of them if that call gave none."""
         call = next(reversed(self._calls), "")
         answers = (pieces for pieces in self._answers.values() if pieces.call == call)
         return [reading for pieces in answers for reading in pieces.readings] or self.readings
@@ -150,12 +148,12 @@ class Account:
 
     @property
     def confidence(self) -> Confidence:
-        """What the readings come to."""
+        """The one confidence that follows from the readings."""
         return self._summary().confidence
 
     @property
     def origin(self) -> ProofOrigin:
-        """How it was given: anything as data makes it computed."""
+        """*computed* if anything was given as data."""
         return self._summary().origin
 
     def _summary(self) -> _Summary:
@@ -164,7 +162,7 @@ class Account:
         return self._summed
 
     def proof(self, **more: Any) -> Proof:
-        """Return the proof as it stands; `more` is what the whole answer says otherwise."""
+        """Return the proof so far; `more` overrides fields, for the proof of the whole answer."""
         summary = self._summary()
         confidence = summary.confidence
         answers = self._answers.values()
@@ -190,13 +188,13 @@ class Account:
         return Proof(**fields, omitted=omitted)
 
     def _chain(self) -> list[Step]:
-        """Return the steps as they came: what was said, and what was done."""
+        """Return the stated steps and the calls, in order."""
         stated = [step for pieces in self._answers.values() for step in pieces.steps]
         return sorted([*self._steps, *stated], key=lambda step: step.cursor)
 
 
 class _Summary(Struct, frozen=True, gc=False):
-    """What some answers come to."""
+    """What follows from a set of answers."""
 
     readings: list[Reading]
     citations: list[Citation]
@@ -206,7 +204,7 @@ class _Summary(Struct, frozen=True, gc=False):
 
 def _sum(answers: Collection[Pieces]) -> _Summary:
     readings = [reading for pieces in answers for reading in pieces.readings]
-    citations = once(_citations(answers))
+    citations = unique_citations(_citations(answers))
     given = {piece.origin for piece in readings}
     given.update(piece.origin for piece in citations)
     given.update(step.origin for pieces in answers for step in pieces.steps)
@@ -217,7 +215,7 @@ def _sum(answers: Collection[Pieces]) -> _Summary:
 
 
 def _citations(answers: Collection[Pieces]) -> Iterator[Citation]:
-    """Yield what was cited: where a call cites sources as data, no others from its prose."""
+    """Yield the citations; if a call cites sources as data, none from its text."""
     given = [(p.call, citation) for p in answers for citation in p.citations]
     cited = {call for call, citation in given if citation.origin == "computed"}
     for call, citation in given:
@@ -226,7 +224,7 @@ def _citations(answers: Collection[Pieces]) -> Iterator[Citation]:
 
 
 def _contradictions(answers: Collection[Pieces]) -> Iterator[Disagreement]:
-    """Yield where a subject's text says another number than its tools computed, in the same call if any."""
+    """Yield where a subject's text states another number than its tools computed, in the same call if any."""
     computed = [(p.call, r) for p in answers for r in p.readings if r.origin == "computed"]
     for pieces in answers if computed else ():
         stated = [reading for reading in pieces.readings if reading.origin == "parsed"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pytest
-from tests.facts.proof_samples import (
+from tests.proof_text.proof_samples import (
     AFTERWARDS,
     AT_THE_END,
     FIRST,
@@ -24,7 +24,7 @@ from tests.facts.proof_samples import (
 )
 
 from adk_prism.facts.proof_model import Citation, Reading
-from adk_prism.facts.proof_text import read_proof_text
+from adk_prism.proof_text.prose.text_reader import read_proof_text
 
 PRECISION = 0.95
 

@@ -1,9 +1,9 @@
-"""One number for several statements: which counts, how that is said, and where two disagree.
+"""One confidence from several readings, how it was derived, and where two readings disagree.
 
-What tools computed goes before what a text states, and what a text states of everything before what it
-states of parts. Of several the lowest counts: an answer is as sure as its weakest part. The parts of a
-layer that gives its total are shown and do not count again. A number and the one that it rests on are the
-same if they differ by no more than rounding to whole percents.
+Numbers that tools computed take precedence over numbers stated in text, and statements about the whole
+over statements about parts. Of several the lowest counts: an answer is as reliable as its weakest part.
+If a layer gives a total, its parts are shown but do not count again. Two numbers are equal if they differ
+by no more than rounding to whole percents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from adk_prism.facts.proof_model import Disagreement, Level, Reading, Relation
-from adk_prism.facts.prose.confidence_value import LEVELS
+from adk_prism.proof_text.prose.confidence_value import LEVELS
 
 ROUNDING = 0.00501
 
@@ -23,7 +23,7 @@ IN_WORDS = "stated in words only"
 
 
 class Confidence(Struct, frozen=True, gc=False):
-    """A number, or none, and how it came about."""
+    """A number, or none, and how it was derived."""
 
     value: float | None
     derivation: str
@@ -34,7 +34,7 @@ NO_CONFIDENCE = Confidence(None, NONE_STATED)
 
 
 def derive(readings: Sequence[Reading]) -> Confidence:
-    """Return the one confidence that follows from some statements."""
+    """Return the one confidence that follows from some readings."""
     computed = [r for r in readings if r.origin == "computed" and not r.part]
     stated = [reading for reading in readings if reading.origin != "computed"]
     overall = [reading for reading in stated if reading.overall]
@@ -75,7 +75,7 @@ def _lowest_level(readings: Sequence[Reading]) -> Level | Literal[""]:
 
 
 def repeats(reading: Reading, others: Sequence[Reading]) -> bool:
-    """Tell whether one of the others gives the same number."""
+    """Return whether one of the others gives the same number."""
     return any(_is_near(reading.least, other.least) for other in others)
 
 
@@ -84,22 +84,24 @@ def _is_near(one: float | None, other: float | None) -> bool:
 
 
 def disagreements(
-    stated: Sequence[Reading], rests_on: Sequence[Reading], latest: Sequence[Reading] = ()
+    stated: Sequence[Reading], based_on: Sequence[Reading], latest: Sequence[Reading] = ()
 ) -> list[Disagreement]:
-    """Return what a text states otherwise than the numbers that it rests on.
+    """Return where a text states other numbers than those that it is based on.
 
-    `latest` are those of them that the last answers gave: a follow-up may have replaced the others.
+    `latest` are the numbers of the last answers: a follow-up may have replaced the others.
     """
-    numbers = _numbers(rests_on)
+    numbers = _numbers(based_on)
     if not numbers:
         return []
-    totals = _numbers([reading for reading in rests_on if not reading.part]) or numbers
+    totals = _numbers([reading for reading in based_on if not reading.part]) or numbers
     lows = {min(totals), min(_numbers(latest), default=min(totals))}
     found = []
     alone = len(stated) == 1
     for reading in stated:
         of_all = reading.overall or alone
-        relation = _relation(reading.least, totals, lows) if of_all else _part(reading, rests_on)
+        relation = (
+            _relation(reading.least, totals, lows) if of_all else _part_relation(reading, based_on)
+        )
         if relation is not None and reading.least is not None:
             name = reading.about or reading.section
             low, high = min(numbers), max(numbers)
@@ -111,15 +113,15 @@ def _numbers(readings: Sequence[Reading]) -> list[float]:
     return [number for number in (reading.least for reading in readings) if number is not None]
 
 
-def _part(reading: Reading, rests_on: Sequence[Reading]) -> Relation | None:
-    """Tell whether what is stated of a part is nobody's number."""
-    return None if reading.least is None or repeats(reading, rests_on) else "nobody's"
+def _part_relation(reading: Reading, based_on: Sequence[Reading]) -> Relation | None:
+    """Return "nobody's" if the number stated for a part is given by no one."""
+    return None if reading.least is None or repeats(reading, based_on) else "nobody's"
 
 
 def _relation(
     number: float | None, totals: Sequence[float], lows: Collection[float]
 ) -> Relation | None:
-    """Tell how what is stated of everything lies to the numbers; None where it is the lowest."""
+    """Compare a number for the whole with the totals; None if it equals the lowest."""
     if number is None or any(_is_near(number, low) for low in lows):
         return None
     if number < min(totals):

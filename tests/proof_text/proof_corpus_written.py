@@ -5,7 +5,7 @@ The same rule as in `proof_corpus`: what stands in no field of a case must not b
 
 from __future__ import annotations
 
-from tests.facts.proof_corpus import NO_SCALE, SURE, UNTIED, Case, Cites, Says
+from tests.proof_text.proof_corpus import NO_SCALE, SURE, UNTIED, Case, Cites, Says
 
 DENIED = "a level that is denied"
 

@@ -17,21 +17,21 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from adk_prism.facts.proof_model import Level
-from adk_prism.facts.prose.confidence_item import Item, about, is_overall, read_items
-from adk_prism.facts.prose.confidence_stance import (
+from adk_prism.proof_text.prose.confidence_item import Item, about, is_overall, read_items
+from adk_prism.proof_text.prose.confidence_stance import (
     is_denied,
     is_spread,
     is_stated,
     sentence_end,
     sentence_of,
 )
-from adk_prism.facts.prose.confidence_value import (
+from adk_prism.proof_text.prose.confidence_value import (
     Value,
     beginnings,
     read_on_scale,
     read_value,
 )
-from adk_prism.facts.prose.markdown_line import Line, closing_bracket
+from adk_prism.proof_text.prose.markdown_line import Line, closing_bracket
 
 NO_VALUE = "no number and no level"
 UNTIED = "a number that is not tied to it"

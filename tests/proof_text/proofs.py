@@ -11,12 +11,13 @@ from tests.laws.events import Json, answer, call, event
 from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.proof_model import Proof
 from adk_prism.facts.reader import Reader
+from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Agent, Entry, RunStarted
 
 
 def given(run: Iterable[Entry]) -> list[tuple[int, str, Proof]]:
     """Return every proof of a run: the entry that completed it, its id, and itself."""
-    reader = Reader()
+    reader = Reader(annotators=[ProofAnnotator()])
     return [
         (entry.cursor, fact.id, fact.proof)
         for entry in run

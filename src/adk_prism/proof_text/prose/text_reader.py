@@ -4,7 +4,7 @@ A fold over lines. It keeps the section that a line stands in (headings, bold be
 announced (`Confidence:` and then a list), the columns of a table, and code, which is no statement unless
 it is data. What seems to state a confidence and cannot be read is kept as such; nothing is made up.
 
-The corpus in `tests/facts/proof_corpus*.py` says how each form is read. One pass, no pattern that tries
+The corpus in `tests/proof_text/proof_corpus*.py` says how each form is read. One pass, no pattern that tries
 again: a megabyte takes as long as its thousand kilobytes (`benchmarks/proof.py`).
 """
 
@@ -13,17 +13,17 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from adk_prism.facts.prose import citation_text, claims, confidence_text
-from adk_prism.facts.prose.confidence_item import Item
-from adk_prism.facts.prose.confidence_text import (
+from adk_prism.proof_text.prose import citation_text, claims, confidence_text
+from adk_prism.proof_text.prose.confidence_item import Item
+from adk_prism.proof_text.prose.confidence_text import (
     Statement,
     read_below,
     read_cell,
     read_statements,
 )
-from adk_prism.facts.prose.inline_citation import has_any
-from adk_prism.facts.prose.inline_reader import InlineReader, may_cite
-from adk_prism.facts.prose.markdown_line import (
+from adk_prism.proof_text.prose.inline_citation import has_any
+from adk_prism.proof_text.prose.inline_reader import InlineReader, may_cite
+from adk_prism.proof_text.prose.markdown_line import (
     FENCE,
     Line,
     bold_lead,
@@ -34,8 +34,8 @@ from adk_prism.facts.prose.markdown_line import (
     plain_line,
     read_line,
 )
-from adk_prism.facts.prose.markdown_section import BOLD_HEADING, Section
-from adk_prism.facts.prose.text_pieces import ProofText, TextPieces
+from adk_prism.proof_text.prose.markdown_section import BOLD_HEADING, Section
+from adk_prism.proof_text.prose.text_pieces import ProofText, TextPieces
 
 LABELS = 4_096
 """Labels that are looked at in one text; a text with more of them states nothing that a person could

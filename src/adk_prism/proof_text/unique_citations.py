@@ -1,9 +1,9 @@
-"""Which citations are of the same source, so that a proof lists each source once.
+"""Which citations refer to the same source, so that a proof lists each source once.
 
-Two citations as data are the same by title, section (`reference`) and address, whatever their case and
-signs. A text only names what a tool cites in full: such a name, alone or with what stands behind it, is
-the tool's citation. An address alone is the source that has this address. Two sections of one law are
-two sources.
+Two citations given as data are equal if title, section (`reference`) and address are, ignoring case and
+punctuation. A text may name a source that a tool cites in full: the name, with or without the text that
+follows it, is then the tool's citation. A bare address is the source with that address. Two sections of
+one law are two sources.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from adk_prism.facts.proof_model import Citation
 Key = tuple[str, ...]
 
 
-def once(citations: Iterable[Citation]) -> list[Citation]:
-    """Return each source once, in the order of first sight, with everybody who cited it."""
+def unique_citations(citations: Iterable[Citation]) -> list[Citation]:
+    """Return each source once, in order of first appearance, with everyone who cited it."""
     given = list(citations)
     if len(given) < 2:
         return given
     sources = _Sources()
-    # What a text names may be known only from a tool's citation that comes later.
+    # A text may name a source that a tool cites only later.
     for citation in sorted(given, key=lambda citation: citation.origin != "computed"):
         sources.add(citation)
     first = {sources.number_of(citation): None for citation in given}
@@ -32,13 +32,13 @@ def once(citations: Iterable[Citation]) -> list[Citation]:
 
 
 class _Sources:
-    """Sources by the names that they go by."""
+    """Sources by their names."""
 
     def __init__(self) -> None:
         self._known: list[Citation] = []
         self._numbers: dict[Key, int] = {}
         self._given: dict[int, int] = {}
-        """Which source a citation is of, by the citation's identity as an object."""
+        """The source of a citation, by the `id()` of the citation."""
         self._users: dict[int, dict[str, None]] = {}
 
     def add(self, citation: Citation) -> None:
@@ -68,13 +68,13 @@ def _users(citation: Citation) -> Iterator[str]:
 
 
 def _identity(citation: Citation) -> tuple[Key, ...]:
-    """Return what makes a citation the same as another that is given as data."""
+    """Return the key by which citations given as data are compared."""
     address = _address(citation.uri)
     return (("all", words(citation.source), words(citation.reference), address),)
 
 
 def _names(citation: Citation) -> tuple[Key, ...]:
-    """Return the names by which a text may call a source, the fullest first."""
+    """Return the names by which a text may refer to a source, the longest first."""
     whole = words(f"{citation.source} {citation.reference}")
     names: list[Key] = [("name", whole), ("name", words(citation.source))]
     if citation.uri and words(citation.source) == words(citation.uri):
@@ -85,11 +85,11 @@ def _names(citation: Citation) -> tuple[Key, ...]:
 
 
 def _address(uri: str) -> str:
-    """Return an address without what does not tell two pages apart."""
+    """Return an address without scheme, `www.`, trailing slash and case."""
     return uri.split("://", 1)[-1].removeprefix("www.").rstrip("/").lower()
 
 
 def words(text: str) -> str:
-    """Return a text without case and signs."""
+    """Return a text in lower case without punctuation."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(c if c.isalnum() else " " for c in plain).split())

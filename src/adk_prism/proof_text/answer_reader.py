@@ -1,8 +1,8 @@
-"""What an agent answered: its words, and the fields of a proof that stand in it as data.
+"""What an agent's answer says for its proof: its text, and the proof fields in it if it is data.
 
-ADK gives an agent's text as `{"result": "…"}`. An agent with an output schema answers with an object, alone
-or in a code fence; in it the fields of a proof may stand by themselves, at the top or with each finding, and
-the other texts are read as prose.
+ADK returns an agent's text as `{"result": "…"}`. An agent with an output schema answers with an object,
+bare or in a code fence. Proof fields may stand in that object at the top or in each finding; its other
+strings are read as prose.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from typing import Any
 from msgspec import Raw
 
 from adk_prism.facts.json_value import read_value
+from adk_prism.facts.proof_model import Claim
+from adk_prism.proof_text.layer_reader import read_layer
+from adk_prism.proof_text.pieces import Pieces
+from adk_prism.proof_text.prose.text_reader import read_proof_text
 
 _FIELD_OF = {
     name: field
@@ -22,14 +26,14 @@ _FIELD_OF = {
     }.items()
     for name in names.split()
 }
-"""The fields of a proof, by the names that schemas give them, without case and underscores."""
+"""The proof fields by the names that output schemas use, in lower case and without underscores."""
 _CAUSE = "source"
-"""Beside no confidence it may be where anything comes from: a fire, water."""
+"""Without a confidence beside it, this may be the source of anything: of a fire, of water."""
 _NAMES = ("name", "title", "topic", "skill", "finding", "id")
-"""What names a finding in a list of them."""
+"""The keys that name a finding in a list of findings."""
 _LAYERS = frozenset(("proof_layer", "proofLayer"))
 _DEEPEST = 4
-"""Levels of an answer that are looked into: what lies deeper is data, and no part of an answer's form."""
+"""Levels of an answer that are searched: deeper values are data, not part of the answer's schema."""
 _MOST = 64
 """Fields of each kind."""
 _FENCE = "```"
@@ -37,24 +41,24 @@ _LANGUAGES = ("", "json")
 
 
 def answer_text(output: Raw) -> tuple[str, dict[str, Any]]:
-    """Return the words of a call's answer, and the fields of a proof that stand beside them."""
+    """Return the text of a call's response, and the proof fields beside it."""
     value = read_value(output)
     if isinstance(value, dict) and value.keys() <= {"result", *_LAYERS}:
         value = value.get("result")
     if isinstance(value, str):
-        return spoken_text(value)
-    return _taken_apart(value) if isinstance(value, dict) else ("", {})
+        return split_text(value)
+    return _split_object(value) if isinstance(value, dict) else ("", {})
 
 
-def spoken_text(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the words of what an agent said, and the fields of a proof if it said an object."""
+def split_text(text: str) -> tuple[str, dict[str, Any]]:
+    """Return what an agent wrote as text and proof fields; fields only if it wrote a JSON object."""
     inside = _unfenced(text)
     value = read_value(inside.encode(errors="replace")) if inside.startswith("{") else None
-    return _taken_apart(value) if isinstance(value, dict) else (text, {})
+    return _split_object(value) if isinstance(value, dict) else (text, {})
 
 
 def _unfenced(text: str) -> str:
-    """Return what stands in a fence that holds everything; else the text."""
+    """Return the content of a code fence that spans the whole text; else the text."""
     bare = text.strip()
     if not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
         return bare
@@ -63,14 +67,14 @@ def _unfenced(text: str) -> str:
     return inside.strip() if is_one else bare
 
 
-def _taken_apart(value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _split_object(value: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     found = _Found()
-    found.look(value, "", _DEEPEST)
+    found.search(value, "", _DEEPEST)
     return "\n\n".join(found.texts), found.fields()
 
 
 class _Found:
-    """What an answer that is data holds of a proof."""
+    """The texts and proof fields found in an answer that is an object."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -81,8 +85,8 @@ class _Found:
         given = {name: held for name, held in self._lists.items() if held}
         return ({"confidence": self._confidence} if self._confidence else {}) | given
 
-    def look(self, value: dict[str, Any], name: str, depth: int) -> None:
-        """Look into an object; `name` says what it is about."""
+    def search(self, value: dict[str, Any], name: str, depth: int) -> None:
+        """Search an object; `name` says what it is about."""
         fields = {key: _FIELD_OF.get(key.lower().replace("_", "")) for key in value}
         if "confidence" not in fields.values() and _CAUSE in fields:
             fields[_CAUSE] = None
@@ -105,7 +109,7 @@ class _Found:
             for about, inner in held.items():
                 self._state("", inner, about)
         elif len(self._confidence) < _MOST:
-            # Two of one name, a score and its word, are both kept.
+            # A score and its level may have the same name: keep both.
             name = name or "value"
             self._confidence[name if name not in self._confidence else f"{name} ({key})"] = held
 
@@ -113,13 +117,32 @@ class _Found:
         if isinstance(held, str):
             self.texts.append(held)
         elif isinstance(held, dict) and depth > 0:
-            self.look(held, _name_of(held, key), depth)
+            self.search(held, _name_of(held, key), depth)
         elif isinstance(held, list) and depth > 0:
             for item in held:
                 if isinstance(item, dict):
-                    self.look(item, _name_of(item, key), depth)
+                    self.search(item, _name_of(item, key), depth)
 
 
 def _name_of(value: dict[str, Any], key: str) -> str:
     named = (value.get(name) for name in _NAMES)
     return next((name for name in named if isinstance(name, str) and name), key)
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def read_answer(text: str, fields: dict[str, Any], by: str, cursor: int) -> Pieces:
+    """Read an answer that was split into text and fields."""
+    return read_answer_and_claims(text, fields, by, cursor, claims=False)[0]
+
+
+def read_answer_and_claims(
+    text: str, fields: dict[str, Any], by: str, cursor: int, *, claims: bool = True
+) -> tuple[Pieces, list[Claim]]:
+    """Read an answer; return also the sentences that hold a figure and cite nothing."""
+    read = read_proof_text(text, cursor, figures=claims)
+    pieces = Pieces.of(read, cursor)
+    if fields:
+        pieces.add(read_layer(fields, by, cursor, "parsed"))
+    return pieces, read.figures

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.facts.proofs import asked, delegated, last, replied, with_agents
 from tests.laws.events import Json, answer, call, entries, event, text
+from tests.proof_text.proofs import asked, delegated, last, replied, with_agents
 
-from adk_prism.facts.proof_citations import once
 from adk_prism.facts.proof_model import Citation, Proof, ProofOrigin
+from adk_prism.proof_text.unique_citations import unique_citations
 
 PARRY = "Parry, Filip, Willits & Parks 1996 (PNW-GTR-376)"
 PROSE = f"**Confidence:** 80%\n**Source:** {PARRY}; adk-prism, project-defined. See FSM 2523."
@@ -180,7 +180,7 @@ SAME = (
 @pytest.mark.parametrize("case", SAME, ids=lambda case: case.id)
 def test_a_source_is_listed_once(case: Same) -> None:
     """By title, section and address; in the order of first sight."""
-    assert tuple(citation.source for citation in once(case.given)) == case.left
+    assert tuple(citation.source for citation in unique_citations(case.given)) == case.left
 
 
 def test_the_whole_says_who_used_a_source() -> None:

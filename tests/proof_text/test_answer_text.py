@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec import json as msgspec_json
-from tests.facts.proofs import asked, last
 from tests.laws.events import answer, entries, event, text
+from tests.proof_text.proofs import asked, last
 
-from adk_prism.facts.answer_text import answer_text, spoken_text
-from adk_prism.facts.proof_words import read_words
+from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
 
 Json = dict[str, Any]
 
@@ -96,13 +95,13 @@ def test_an_object_is_taken_apart(case: Case, form: str) -> None:
     "said", ["{not json", "```json\n[1]\n```", "```\n{}\n``` and more", "Hi {x}"]
 )
 def test_what_is_no_object_stays_text(said: str) -> None:
-    assert spoken_text(said) == (said, {})
+    assert split_text(said) == (said, {})
 
 
 def test_a_models_number_is_read_as_in_its_prose() -> None:
     """92 is a percentage, 8 has no scale, 140 % is none."""
     fields = {"confidence": {"a": 92, "b": 8, "c": "140%", "overall": 0.7}}
-    pieces = read_words("", fields, "agent", 3)
+    pieces = read_answer("", fields, "agent", 3)
     assert [(r.about, r.value, r.overall) for r in pieces.readings] == [
         ("a", 0.92, False),
         ("", 0.7, True),
@@ -149,7 +148,7 @@ def test_no_value_makes_it_raise(value: Any) -> None:
     """Whatever an agent answers, its proof can be written."""
     raw = json.dumps({"result": value}).encode()
     words, fields = answer_text(Raw(raw))
-    pieces = read_words(words, fields, "agent", 3)
+    pieces = read_answer(words, fields, "agent", 3)
     msgspec_json.encode([pieces.readings, pieces.citations, pieces.steps, pieces.unread])
     run = entries((event(asked("a", "c1")), event(answer("a", "c1", value)), event(text("So."))))
     msgspec_json.encode(last(run))

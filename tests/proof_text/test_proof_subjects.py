@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import msgspec
 import pytest
-from tests.facts.proofs import asked, delegated, given, last, replied, told, with_agents
 from tests.laws.events import Json, answer, call, entries, event, text
+from tests.proof_text.proofs import asked, delegated, given, last, replied, told, with_agents
 from tests.recordings.library import RECORDINGS, load
 
-from adk_prism.facts.proof_account import ANSWERS
 from adk_prism.facts.proof_model import Proof
+from adk_prism.proof_text.subject_proof import ANSWERS
 from adk_prism.runlog.entry import ChildEvent, Continues, Entry, to_raw
 
 SURE = "**Confidence:** 92%\n**Source:** MTBS"

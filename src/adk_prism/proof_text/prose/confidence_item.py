@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from adk_prism.facts.proof_model import Level
-from adk_prism.facts.prose.confidence_value import Value, beginnings, read_value
-from adk_prism.facts.prose.markdown_line import lower
+from adk_prism.proof_text.prose.confidence_value import Value, beginnings, read_value
+from adk_prism.proof_text.prose.markdown_line import lower
 
 _MOST = 16
 """Values behind one label; nobody states more, and a list of figures is no statement."""

@@ -1,0 +1,1 @@
+"""The annotator that reads confidence, citations and reasoning behind answers, from data and from prose."""
