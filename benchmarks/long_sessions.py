@@ -30,8 +30,8 @@ from google.genai import types
 
 from adk_prism import cached_prefix
 from adk_prism.runlog.entry import Origin
-from adk_prism.source.hot_sessions import HotSessions
 from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.session_cache import SessionCache
 from adk_prism.source.sessions import Sessions
 from benchmarks.rounds import take_turns
 from benchmarks.table import Row, millis
@@ -66,8 +66,8 @@ def rows(*, quick: bool) -> list[Row]:
             shutil.copy(files[0], copy)
         adk, hot, prefix = (SqliteSessionService(str(file)) for file in files)
         bare = _runner(adk)
-        kept = _runner(HotSessions(hot))
-        cached = _runner(HotSessions(prefix), cached_prefix())
+        kept = _runner(SessionCache(hot))
+        cached = _runner(SessionCache(prefix), cached_prefix())
 
         def new_session() -> float:
             origin = Origin(app="speaker", user="user", session=str(uuid4()))

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from adk_prism.server.identity.caller import Principal as Principal
     from adk_prism.server.prism import Prism as Prism
     from adk_prism.server.settings import Settings as Settings
-    from adk_prism.source.cached_prefix import cached_prefix as cached_prefix
     from adk_prism.source.client_state import client_state as client_state
     from adk_prism.source.client_tool import client_tool as client_tool
     from adk_prism.source.client_tools import client_tools as client_tools
-    from adk_prism.source.doubt import idempotency_key as idempotency_key
-    from adk_prism.source.doubt import idempotent as idempotent
-    from adk_prism.source.doubt import in_doubt as in_doubt
+    from adk_prism.source.prefix.plugin import cached_prefix as cached_prefix
     from adk_prism.source.tool_threads import tool_threads as tool_threads
+    from adk_prism.source.unconfirmed_calls import idempotency_key as idempotency_key
+    from adk_prism.source.unconfirmed_calls import idempotent as idempotent
+    from adk_prism.source.unconfirmed_calls import in_doubt as in_doubt
 
 
 _HOMES = {
@@ -48,14 +48,14 @@ _HOMES = {
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
-    "cached_prefix": "adk_prism.source.cached_prefix",
+    "cached_prefix": "adk_prism.source.prefix.plugin",
     "client_state": "adk_prism.source.client_state",
     "client_tool": "adk_prism.source.client_tool",
     "client_tools": "adk_prism.source.client_tools",
     "create_app": "adk_prism.server.app",
-    "idempotency_key": "adk_prism.source.doubt",
-    "idempotent": "adk_prism.source.doubt",
-    "in_doubt": "adk_prism.source.doubt",
+    "idempotency_key": "adk_prism.source.unconfirmed_calls",
+    "idempotent": "adk_prism.source.unconfirmed_calls",
+    "in_doubt": "adk_prism.source.unconfirmed_calls",
     "model_from_environment": "adk_prism.models",
     "tool_threads": "adk_prism.source.tool_threads",
 }

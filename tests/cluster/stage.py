@@ -25,7 +25,7 @@ from adk_prism.runlog.redis.leases import RedisLeases
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 from adk_prism.source.contract import EventSource
-from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.request import RunRequest, read_content
 
 LEASE = 30.0
@@ -47,7 +47,7 @@ async def replica(
     app = App(
         name=APP,
         root_agent=root,
-        plugins=[DenialPlugin()],
+        plugins=[DenialReasonPlugin()],
         resumability_config=ResumabilityConfig(is_resumable=True) if resumable else None,
     )
     runner = Runner(

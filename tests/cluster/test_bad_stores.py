@@ -23,13 +23,13 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import NoSessions
 from adk_prism.runlog.entry import RunEnded
-from adk_prism.source.hot_sessions import keep_hot
 from adk_prism.source.services import (
     ServiceUris,
     check_services,
     close_services,
     open_services,
 )
+from adk_prism.source.session_cache import cached_sessions
 from adk_prism.source.session_store import SessionStore
 
 
@@ -110,7 +110,7 @@ async def test_a_database_that_goes_away(redis: RedisServer, tmp_path: Path) -> 
         return {"held": True}
 
     model = Scripted.saying(call("hold", "c1"), "Never said.", "Here I am.")
-    service = keep_hot(DatabaseSessionService(postgres.uri))
+    service = cached_sessions(DatabaseSessionService(postgres.uri))
     try:
         async with replica(agent(model, tools=[hold]), redis, tmp_path, service=service) as stage:
             run = await begin(stage)

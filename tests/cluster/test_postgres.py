@@ -19,7 +19,7 @@ from tests.redis_server import RedisServer
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
-from adk_prism.source.hot_sessions import keep_hot
+from adk_prism.source.session_cache import cached_sessions
 
 STRANGE: dict[str, Any] = {
     "nul": "a\x00b",
@@ -56,7 +56,7 @@ async def told(service: BaseSessionService, value: Any, session: str) -> dict[st
         return {"odd": value}
 
     model = Scripted.saying(call("odd", "c1"), "Done. ")
-    async with staging(agent(model, tools=[odd]), service=keep_hot(service)) as stage:
+    async with staging(agent(model, tools=[odd]), service=cached_sessions(service)) as stage:
         path = f"/apps/app/users/user/sessions/{session}"
         made = await stage.client.post(path)
         body = json.dumps({"stateDelta": {"odd": value}})

@@ -28,7 +28,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
-from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.sessions import Sessions
 
 APP, USER, SESSION = "app", "user", "chat"
@@ -153,7 +153,7 @@ async def staging(
     app = App(
         name=APP,
         root_agent=root,
-        plugins=[DenialPlugin(), *plugins],
+        plugins=[DenialReasonPlugin(), *plugins],
         resumability_config=ResumabilityConfig(is_resumable=True) if resumable else None,
     )
     runner = Runner(

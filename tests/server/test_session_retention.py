@@ -19,8 +19,8 @@ from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.from_url import open_log
 from adk_prism.runlog.retention_guard import RetentionGuard
 from adk_prism.server.session_retention import SessionRetention
-from adk_prism.source.hot_sessions import keep_hot
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
+from adk_prism.source.session_cache import cached_sessions
 
 DAY = 24 * 3600.0
 ORIGIN = Origin(app=APP, user=USER, session=SESSION)
@@ -44,7 +44,7 @@ class Looks:
 
 async def test_a_session_that_nobody_uses_goes_with_all_of_it(tmp_path: Path) -> None:
     """Its artifacts and runs too, what is the user's stays; not at the first look, and not while in use."""
-    service = keep_hot(SqliteSessionService(str(tmp_path / "sessions.db")))
+    service = cached_sessions(SqliteSessionService(str(tmp_path / "sessions.db")))
     model = Scripted.saying(call("note", "c1", text="old"), "Noted.")
     log = open_log(f"sqlite:///{tmp_path}/runs.db")
     async with staging(agent(model), service=service, log=log) as stage:
@@ -86,7 +86,7 @@ MANY = 20_000
 async def test_a_long_list_holds_nobody_up(tmp_path: Path) -> None:
     """While it is read and written, the event loop goes on: no pause is a large part of the whole."""
     file = tmp_path / "sessions.db"
-    service = keep_hot(SqliteSessionService(str(file)))
+    service = cached_sessions(SqliteSessionService(str(file)))
     async with staging(agent(Scripted.saying()), service=service) as stage:
         path = f"/apps/{APP}/users/{USER}/sessions"
         await stage.client.post(f"{path}/first")

@@ -17,7 +17,7 @@ from google.genai import types
 
 from adk_prism.diagnostics import Diagnostic, Report, ignore
 from adk_prism.runlog.entry import AgentEvent, Origin, Record, RunStarted
-from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.runner import RunnerSource, RunRequest
 from adk_prism.source.sessions import Sessions
 
@@ -40,7 +40,7 @@ async def new_runner(
     app = App(
         name=ORIGIN.app,
         root_agent=root,
-        plugins=[DenialPlugin()],
+        plugins=[DenialReasonPlugin()],
         resumability_config=ResumabilityConfig(is_resumable=True) if resumable else None,
     )
     await Sessions(service).create(ORIGIN, state)

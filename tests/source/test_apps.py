@@ -22,8 +22,8 @@ from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import Apps
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.graph import read_graph
-from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import Services, ServiceUris, open_services
+from adk_prism.source.session_cache import storage_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),

@@ -28,16 +28,17 @@ from tests.source.runs import ORIGIN, run, say
 from tests.source.scripted import Scripted, Turn, call
 
 from adk_prism import cached_prefix
-from adk_prism.source import hot_sessions, prefix
-from adk_prism.source.hot_sessions import HotSessions
-from adk_prism.source.prefix_mark import PrefixMark, prefix_of
+from adk_prism.source import session_cache
+from adk_prism.source.prefix import session_prefix
+from adk_prism.source.prefix.placeholder import PrefixPlaceholder, prefix_of
+from adk_prism.source.session_cache import SessionCache
 from adk_prism.source.sessions import Sessions
 
 TURNS = 30
 NEVER_SHORT = {"delegating"}
 
 
-class Watched(HotSessions):
+class Watched(SessionCache):
     """Counts the runs that began with a short session."""
 
     short = 0
@@ -60,9 +61,9 @@ class Watched(HotSessions):
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sessions cut as often as can be."""
-    monkeypatch.setattr(hot_sessions, "SHORTEST", 4)
-    monkeypatch.setattr(prefix, "KEPT", 3)
-    monkeypatch.setattr(prefix, "LONGEST", 8)
+    monkeypatch.setattr(session_cache, "SHORTEST", 4)
+    monkeypatch.setattr(session_prefix, "KEPT", 3)
+    monkeypatch.setattr(session_prefix, "LONGEST", 8)
 
 
 async def _requests(conversation: Conversation, turns: int = TURNS) -> list[dict[str, Any]]:
@@ -203,7 +204,7 @@ async def test_whoever_is_given_a_request_is_given_all_of_it() -> None:
         ) -> None:
             del callback_context
             seen.append(len(llm_request.contents))
-            assert not any(isinstance(each, PrefixMark) for each in llm_request.contents)
+            assert not any(isinstance(each, PrefixPlaceholder) for each in llm_request.contents)
 
     root = LlmAgent(name="root", model=Scripted.saying(*["Yes."] * 10))
     runner = await _runner(root, plugins=[Looks(name="looks")])

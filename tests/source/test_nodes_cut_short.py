@@ -24,7 +24,7 @@ from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
 from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import AgentEvent, NodeEnded, NodeStarted, Origin, Record, RunId
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.node_signals import LEVEL, LOGGER
+from adk_prism.source.adk.log_listener import LEVEL, LOGGER
 from adk_prism.source.plugin import NAME, SIGNALS
 from adk_prism.source.runner import RunnerSource, RunRequest
 from adk_prism.source.sessions import Sessions
@@ -210,7 +210,7 @@ async def test_two_runs_driven_by_one_task_do_not_mix() -> None:
 
 
 async def test_a_runner_that_runs_unwatched_is_as_it_was() -> None:
-    """The plugin stays with the Runner, and is silent without a tap."""
+    """The plugin stays with the Runner, and is silent without an observer."""
     runner = await new_runner(_humming())
     await watch(runner)
     assert [p.name for p in runner.plugin_manager.plugins].count(NAME) == 1

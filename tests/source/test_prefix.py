@@ -10,8 +10,8 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions, EventCompaction
 from google.genai import types
 
-from adk_prism.source.prefix import KEPT, LONGEST, MOST_VIEWS, cut_off
-from adk_prism.source.prefix_view import View
+from adk_prism.source.prefix.contents import PrefixContents
+from adk_prism.source.prefix.session_prefix import KEPT, LONGEST, MOST_VIEWS, cut_off
 
 TURNS = 20
 """Of two events each."""
@@ -117,7 +117,9 @@ def test_the_cut_moves_on_by_steps() -> None:
     events = _history()
     first = cut_off(events)
     assert first is not None
-    first.keep_view("agent", View(event.content for event in first.events if event.content))
+    first.keep_view(
+        "agent", PrefixContents(event.content for event in first.events if event.content)
+    )
     while len(events) - len(first.events) <= LONGEST:
         assert cut_off(events, first) is first
         events += _said(len(events))
@@ -149,7 +151,9 @@ def test_views_are_bounded() -> None:
     found = cut_off(_history())
     assert found is not None
     for number in range(MOST_VIEWS + 1):
-        found.keep_view(f"agent {number}", View(e.content for e in found.events if e.content))
+        found.keep_view(
+            f"agent {number}", PrefixContents(e.content for e in found.events if e.content)
+        )
     assert found.view("agent 0")[0] == 0
     assert found.view("agent 1")[0] == len(found.events)
     assert found.weight > MOST_VIEWS * len(found.events) * 1000
@@ -196,7 +200,7 @@ CHANGES: dict[str, Callable[[list[types.Content]], object]] = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_view_gives_what_it_was_made_of(change: Callable[[list[types.Content]], object]) -> None:
     """Whatever whoever got it before has made of it, and twice."""
-    view = View(_contents())
+    view = PrefixContents(_contents())
     for _ in range(2):
         given = view.contents()
         assert given == _contents()

@@ -450,11 +450,11 @@ def test_the_keys_are_adks() -> None:
 from google.adk.events.event import Event, NodeInfo
 from google.adk.events.event_actions import EventActions
 from google.genai.types import Part, FunctionCall, FunctionResponse, Blob, FileData
-from adk_prism.source import spelling
+from adk_prism.source import key_case
 import json
 tables = {
-    "event": (Event, spelling._EVENT), "actions": (EventActions, spelling._ACTIONS),
-    "part": (Part, spelling._PART_SHAPE),
+    "event": (Event, key_case._EVENT), "actions": (EventActions, key_case._ACTIONS),
+    "part": (Part, key_case._PART_SHAPE),
 }
 print(json.dumps({
     name: sorted({f.alias for f in model.model_fields.values()} ^ set(table))

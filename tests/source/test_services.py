@@ -8,8 +8,8 @@ import pytest
 from google.adk.artifacts.file_artifact_service import FileArtifactService
 
 from adk_prism.errors import UsageError
-from adk_prism.source.hot_sessions import storage_of
 from adk_prism.source.services import ServiceUris, close_services, open_services, safe_uri
+from adk_prism.source.session_cache import storage_of
 
 SECRET = "s3cret/with@marks"
 

@@ -29,7 +29,7 @@ from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regen
 from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
-from adk_prism.source.denial import REASON
+from adk_prism.source.denial_reason import REASON
 from adk_prism.source.request import CONFIRMATION, RunRequest, read_content
 from adk_prism.source.runner import RunnerSource, StateUpdateSource
 

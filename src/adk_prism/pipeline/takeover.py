@@ -45,11 +45,11 @@ from adk_prism.runlog.leases import Lease, Leases
 from adk_prism.runlog.notifier import Notifier
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
-from adk_prism.source.doubt import InDoubt
 from adk_prism.source.rebuilding import answers_of, responses_of
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.stored import Stored, stored_events
+from adk_prism.source.unconfirmed_calls import InDoubt
 
 INTERVAL = 0.8
 """Seconds between two looks for runs without an owner: with the lease before it, a takeover begins within

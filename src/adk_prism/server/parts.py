@@ -63,8 +63,8 @@ from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
-from adk_prism.source.doubt import InDoubt
 from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.unconfirmed_calls import InDoubt
 
 
 def make_context(

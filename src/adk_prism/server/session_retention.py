@@ -19,7 +19,7 @@ from adk_prism.runlog.retention_guard import RetentionGuard
 from adk_prism.server.guards.names import USER_SCOPE
 from adk_prism.server.housekeeping import Announcer
 from adk_prism.source.apps import Apps
-from adk_prism.source.hot_sessions import storage_of
+from adk_prism.source.session_cache import storage_of
 from adk_prism.source.session_file import shrink_session_file
 from adk_prism.source.session_store import sqlite_file
 

@@ -33,9 +33,9 @@ from adk_prism.source.bundled_apps import BUNDLED_ALIASES, bundled_folders
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.error_text import load_failure
 from adk_prism.source.graph import Graph, read_graph
-from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.served_folders import ServedFolders
 from adk_prism.source.services import Services
+from adk_prism.source.session_cache import SessionCache, cached_sessions
 from adk_prism.source.sessions import Sessions
 from adk_prism.source.tool_threads import declared_threads
 
@@ -105,7 +105,7 @@ class Apps:
                     "not starting with a digit or two underscores."
                 )
         services = {id(each.session_service): each.session_service for each in runners.values()}
-        hot = {key: keep_hot(service) for key, service in services.items()}
+        hot = {key: cached_sessions(service) for key, service in services.items()}
         given = {
             name: _served(runner, name, hot[id(runner.session_service)])
             for name, runner in runners.items()
@@ -233,7 +233,7 @@ class Apps:
         else:
             services = [runner.session_service for runner in self._given.values()]
         for service in {id(service): service for service in services}.values():
-            if isinstance(service, HotSessions):
+            if isinstance(service, SessionCache):
                 await service.check()
 
     # ------------------------------------------------------------------ what a loaded app is

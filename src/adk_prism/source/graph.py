@@ -32,7 +32,7 @@ from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import Struct
 
 from adk_prism.source.agents import model_of, node_of_tool, unwrapped
-from adk_prism.source.node_kinds import kind_of
+from adk_prism.source.nodes.kinds import kind_of
 
 MAX_NODES = 1000
 """Nodes of one graph. Nobody can read a larger drawing, and a client has to lay it out."""

@@ -1,8 +1,8 @@
 """The ADK plugin that sees agents and tools start and end, and the runs that tools hide.
 
 google-adk 2.13 calls a plugin for agents and tools, and not for other nodes: those, and the ends of all
-nodes of the newer runtime, are heard from its node runner (`node_signals`). What either means is
-decided in `sightings`; here is only who is called, and that no run fails for being watched.
+nodes of the newer runtime, are heard from its node runner (`adk.log_listener`). What either means is
+decided in `tracker`; here is only who is called, and that no run fails for being watched.
 
 The plugin has to be the first: ADK asks no other once one has answered for an agent or a tool.
 """
@@ -23,12 +23,12 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
 from adk_prism.runlog.leases import still_owned
-from adk_prism.source import sightings
-from adk_prism.source.doubt import answer_denied, answer_in_doubt
-from adk_prism.source.node_signals import NodeSignals
+from adk_prism.source.adk.log_listener import AdkLogListener
+from adk_prism.source.nodes import tracker
+from adk_prism.source.run_observer import SCOPE, RunObserver
 from adk_prism.source.storable_event import make_storable
-from adk_prism.source.tap import SCOPE, Tap
 from adk_prism.source.tool_work import WORK
+from adk_prism.source.unconfirmed_calls import answer_denied, answer_in_doubt
 
 NAME = "adk_prism_nodes"
 _NOT_CALLED = "The tool was not called: its start could not be recorded."
@@ -43,7 +43,7 @@ def watch_nodes(runner: Runner) -> None:
 
 
 class NodePlugin(BasePlugin):
-    """Tells the tap of the run that is being driven; without one, it does nothing."""
+    """Tells the observer of the run that is being driven; without one, it does nothing."""
 
     def __init__(self, root: BaseNode) -> None:
         """`root` is that of the Runner: ADK does not tell of one that is no agent."""
@@ -51,7 +51,7 @@ class NodePlugin(BasePlugin):
         self._root = root
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        await _see(sightings.run_started, invocation_context, self._root)
+        await _see(tracker.run_started, invocation_context, self._root)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
@@ -62,29 +62,29 @@ class NodePlugin(BasePlugin):
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
         if scope is not None and scope.run is not None and scope.run.owner is not None:
-            await _see(sightings.event_heard, invocation_context, event)
+            await _see(tracker.event_heard, invocation_context, event)
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        await _see(sightings.agent_started, agent, callback_context)
+        await _see(tracker.agent_started, agent, callback_context)
 
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        await _see(sightings.agent_ended, agent, callback_context)
+        await _see(tracker.agent_ended, agent, callback_context)
 
     async def on_agent_error_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext, error: Exception
     ) -> None:
         del callback_context
-        await _see(sightings.agent_failed, agent, error)
+        await _see(tracker.agent_failed, agent, error)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         del tool_args
-        await _see(sightings.tool_started, tool, tool_context)
+        await _see(tracker.tool_started, tool, tool_context)
         answer = _instead(tool, tool_context)
         work = WORK.get()
         if answer is None and work is not None:
@@ -96,7 +96,7 @@ class NodePlugin(BasePlugin):
     ) -> None:
         del tool_args
         _end_work(tool_context)
-        await _see(sightings.tool_ended, tool, tool_context, result)
+        await _see(tracker.tool_ended, tool, tool_context, result)
 
     async def on_tool_error_callback(
         self,
@@ -108,7 +108,7 @@ class NodePlugin(BasePlugin):
     ) -> None:
         del tool, tool_args
         _end_work(tool_context)
-        await _see(sightings.tool_failed, tool_context, error)
+        await _see(tracker.tool_failed, tool_context, error)
 
 
 def _end_work(context: ToolContext) -> None:
@@ -122,9 +122,9 @@ def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
     scope = SCOPE.get()
     if scope is None:
         return None
-    if scope.tap.error is not None:
+    if scope.observer.error is not None:
         return {"error": _NOT_CALLED}
-    policy = scope.tap.doubts.pop(context.function_call_id or "", None)
+    policy = scope.observer.doubts.pop(context.function_call_id or "", None)
     if policy is None:
         return answer_denied(context)
     return answer_in_doubt(policy, tool, context)
@@ -132,38 +132,38 @@ def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
 
 async def _see(look: Callable[..., None], *what: object) -> None:
     """Look at something that happens in the run that is being driven, and have it written."""
-    tap = _look(look, *what)
-    if tap is None:
+    observer = _look(look, *what)
+    if observer is None:
         return
-    if sightings.is_cancelling():
-        tap.poke()  # who is cancelled a second time while it waits could not write
+    if tracker.is_cancelling():
+        observer.poke()  # who is cancelled a second time while it waits could not write
     else:
-        await tap.flush()
+        await observer.flush()
 
 
-def _look(look: Callable[..., None], *what: object) -> Tap | None:
+def _look(look: Callable[..., None], *what: object) -> RunObserver | None:
     scope = SCOPE.get()
-    if scope is None or scope.tap.is_deaf:
+    if scope is None or scope.observer.is_deaf:
         return None
     try:
         look(scope, *what)
     except Exception as error:  # No run may fail for being watched; the operator is told.
-        scope.tap.tell(error)
-    return scope.tap
+        scope.observer.tell(error)
+    return scope.observer
 
 
 def _signal(look: Callable[..., None]) -> Callable[[str], None]:
     def heard(path: str) -> None:
-        tap = _look(look, path)
-        if tap is not None:
-            tap.poke()
+        observer = _look(look, path)
+        if observer is not None:
+            observer.poke()
 
     return heard
 
 
-SIGNALS = NodeSignals(
-    _signal(sightings.node_started),
-    _signal(sightings.node_ended),
-    _signal(sightings.node_cancelled),
+SIGNALS = AdkLogListener(
+    _signal(tracker.node_started),
+    _signal(tracker.node_ended),
+    _signal(tracker.node_cancelled),
 )
 """One for the process, as ADK's logger is; it listens from the first run on."""

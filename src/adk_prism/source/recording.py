@@ -37,7 +37,7 @@ from adk_prism.runlog.entry import (
     unpack,
 )
 from adk_prism.source.capture import Bytes, Item, ItemReader, chunks_of
-from adk_prism.source.spelling import is_event, is_plain, respell
+from adk_prism.source.key_case import is_event, is_plain, respell
 from adk_prism.version import VERSION
 
 

@@ -24,7 +24,7 @@ from adk_prism.runlog.entry import (
     Warned,
     is_absent,
 )
-from adk_prism.source.denial import REASON
+from adk_prism.source.denial_reason import REASON
 from adk_prism.source.plain_json import replace_unstorable, storable
 
 CONFIRMATION = "adk_request_confirmation"
@@ -53,7 +53,7 @@ class ApprovalAnswer(Struct, frozen=True, kw_only=True):
     """Id of the `adk_request_confirmation` call."""
     approved: bool
     reason: str = ""
-    """Why not; reaches the model through `DenialPlugin`."""
+    """Why not; reaches the model through `DenialReasonPlugin`."""
     payload: Raw = NOTHING
     """What a tool asked for beyond yes or no."""
 

@@ -42,14 +42,14 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
-from adk_prism.source.cached_prefix import after_prefix
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.confirmed_tools import confirmed_tools
 from adk_prism.source.containment import first_cause as first_cause
 from adk_prism.source.contract import Emit
-from adk_prism.source.doubt import InDoubt
 from adk_prism.source.history import live_events, paused_task_invocation
+from adk_prism.source.observed_runner import observed, serialised
 from adk_prism.source.plugin import watch_nodes
+from adk_prism.source.prefix.plugin import after_prefix
 from adk_prism.source.redaction import (
     Serialiser,
     answer_json,
@@ -62,13 +62,13 @@ from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
 from adk_prism.source.request import CallAnswer as CallAnswer
 from adk_prism.source.request import RunRequest as RunRequest
 from adk_prism.source.request import read_content as read_content
+from adk_prism.source.run_observer import RunObserver
 from adk_prism.source.sessions import new_state_event
-from adk_prism.source.tap import Tap
 from adk_prism.source.telemetry import run_telemetry
 from adk_prism.source.tool_threads import thread_pool
 from adk_prism.source.tool_work import note_tool_threads
+from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.source.untrusted import restored_invocations
-from adk_prism.source.watched import serialised, watched
 from adk_prism.version import VERSION
 
 
@@ -157,7 +157,7 @@ class RunnerSource:
             await call.answers.store_early(self._runner.session_service, session)
         running = self._run(call, config)
         events = (
-            watched(running, self._tap(emit, started), self._serialiser)
+            observed(running, self._observer(emit, started), self._serialiser)
             if emit is not None and self._nodes
             else serialised(running, self._serialiser)
         )
@@ -187,9 +187,9 @@ class RunnerSource:
         finally:
             plugin.leave(invocation)
 
-    def _tap(self, emit: Emit, started: RunStarted) -> Tap:
+    def _observer(self, emit: Emit, started: RunStarted) -> RunObserver:
         watch_nodes(self._runner)
-        return Tap(
+        return RunObserver(
             emit,
             started,
             self._serialiser,

@@ -17,7 +17,7 @@ from google.adk.runners import Runner
 from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolders, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
-from adk_prism.source.denial import DenialPlugin
+from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.services import Services
 from adk_prism.source.tool_threads import threads_of_module
 
@@ -49,7 +49,7 @@ class ServedFolders:
             *app.plugins,
             *threads_of_module(name),
             *declared,
-            DenialPlugin(),
+            DenialReasonPlugin(),
             AppEnvironment(name, self._environments),
         ]
         # On a copy of the app, so that the app's own object stays as it was.

@@ -32,8 +32,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.private_files import make_folder
-from adk_prism.source.hot_sessions import HotSessions, keep_hot
 from adk_prism.source.private_artifacts import PrivateArtifacts
+from adk_prism.source.session_cache import SessionCache, cached_sessions
 from adk_prism.source.session_file import prepare_session_file
 
 SESSIONS_FILE, ARTIFACTS_FOLDER = "sessions.db", "artifacts"
@@ -97,7 +97,7 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
     if not uris.sessions:
         prepare_session_file(data / SESSIONS_FILE)
     return Services(
-        sessions=keep_hot(
+        sessions=cached_sessions(
             _built(
                 "session",
                 sessions,
@@ -118,7 +118,7 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
 
 async def check_services(services: Services) -> None:
     """Find out now what the first message would meet. Raise `NoSessions`."""
-    if isinstance(services.sessions, HotSessions):
+    if isinstance(services.sessions, SessionCache):
         await services.sessions.check()
 
 

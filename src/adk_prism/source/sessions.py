@@ -28,11 +28,11 @@ from msgspec import Raw
 
 from adk_prism.errors import Conflict, Forbidden, NotFound
 from adk_prism.runlog.entry import Origin
-from adk_prism.source.forgetting import forget_keys
 from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
 from adk_prism.source.redaction import state_json
 from adk_prism.source.secrets import REDACTED
+from adk_prism.source.state_key_removal import remove_state_keys
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
@@ -170,7 +170,7 @@ class Sessions:
         }
         if delta:
             await self._service.append_event(after, new_state_event(delta))
-        await forget_keys(self._service, after, extra)
+        await remove_state_keys(self._service, after, extra)
 
     def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
         """Return the state keys that a client may not write.

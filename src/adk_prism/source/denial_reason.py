@@ -19,7 +19,7 @@ REASON = "reason"
 """Key of the confirmation's payload that holds the person's words."""
 
 
-class DenialPlugin(BasePlugin):
+class DenialReasonPlugin(BasePlugin):
     """Tells the model why a person said no."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ Signal = Callable[[str], None]
 """Is told a node's path."""
 
 
-class NodeSignals(logging.Filter):
+class AdkLogListener(logging.Filter):
     """Hears the lines of the node runner. One is enough for a process: whoever is told finds the run."""
 
     def __init__(self, started: Signal, ended: Signal, cancelled: Signal) -> None:

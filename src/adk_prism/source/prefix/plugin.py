@@ -32,10 +32,10 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
-from adk_prism.source.hot_sessions import AfterPrefix
-from adk_prism.source.prefix import Prefix
-from adk_prism.source.prefix_mark import find_mark, prefix_of, put_back, restore
-from adk_prism.source.prefix_view import View
+from adk_prism.source.prefix.contents import PrefixContents
+from adk_prism.source.prefix.placeholder import find_mark, prefix_of, put_back, restore
+from adk_prism.source.prefix.session_prefix import Prefix
+from adk_prism.source.session_cache import AfterPrefix
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -172,7 +172,7 @@ def _is_users(content: types.Content) -> bool:
     )
 
 
-async def _view(context: InvocationContext, prefix: Prefix) -> View:
+async def _view(context: InvocationContext, prefix: Prefix) -> PrefixContents:
     """Return what the agent of a context is shown of a prefix, and have it kept."""
     agent = context.agent
     assert isinstance(agent, LlmAgent), "a mark is in the requests of agents that were found to fit"

@@ -34,9 +34,9 @@ from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
 from adk_prism.source.contract import Emit
-from adk_prism.source.doubt import InDoubt
-from adk_prism.source.nodes import Node, SeenRun
+from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
+from adk_prism.source.unconfirmed_calls import InDoubt
 
 _ADK_KEYS = "_adk"
 """State that ADK keeps for itself, and does not pass on to an agent behind a tool."""
@@ -62,8 +62,8 @@ _read_delta = msgspec.json.Decoder(_Changed).decode
 class Scope(NamedTuple):
     """Where in a run something happens."""
 
-    tap: Tap
-    run: SeenRun | None = None
+    observer: RunObserver
+    run: ObservedRun | None = None
     node: Node | None = None
 
 
@@ -72,7 +72,7 @@ SCOPE: ContextVar[Scope | None] = ContextVar("adk_prism_scope", default=None)
 then: that is how one plugin serves many runs, and how a hidden run is found to belong to its tool."""
 
 
-class Tap:
+class RunObserver:
     """Sees one run."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Tap:
         """Calls that may have run before, and what to do about them; each counts once."""
         self._failing: list[Node] = []
         """Nodes whose error is known, and whose end waits until the events before it are out."""
-        self._runs: dict[str, SeenRun] = {}
+        self._runs: dict[str, ObservedRun] = {}
         """By invocation."""
         self._loop = asyncio.get_running_loop()
         self._has_told = False
@@ -128,7 +128,7 @@ class Tap:
 
     # ------------------------------------------------------------------ runs and their events
 
-    def enter(self, run: SeenRun, invocation: str) -> None:
+    def enter(self, run: ObservedRun, invocation: str) -> None:
         """Note that a Runner begins to run."""
         self._runs[invocation] = run
 
@@ -220,7 +220,7 @@ class Tap:
         node.failure = error
         self._failing.append(node)
 
-    def _differ(self, run: SeenRun, state: Mapping[str, Any]) -> Difference:
+    def _differ(self, run: ObservedRun, state: Mapping[str, Any]) -> Difference:
         now = state_json(state)
         if run.owner is not None:
             now |= {k: v for k, v in self._fold.items() if k.startswith(_ADK_KEYS) and k not in now}

@@ -10,8 +10,8 @@ Follows google-adk 2.13. What it does not say is decided here:
   *cancelled*; one that answered with an error has failed, though the run goes on;
 - an `AgentTool` that answers nothing has delegated a task: it is open until the task's answer comes.
 
-Each function looks at one thing, at the place in the run where it happens (`tap.SCOPE`), and moves that
-place on: into a node that starts, out of one that ends.
+Each function handles one callback at the current place in the run (`run_observer.SCOPE`) and moves that
+place: into a node that starts, out of a node that ends.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from msgspec import Raw
 
 from adk_prism.facts.calls import failure
 from adk_prism.runlog.entry import NodeStatus
-from adk_prism.source.node_kinds import kind_of
-from adk_prism.source.nodes import Node, SeenRun
+from adk_prism.source.nodes.kinds import kind_of
+from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.plain_json import encode_strictly
 from adk_prism.source.redaction import safe_code
-from adk_prism.source.tap import SCOPE, Scope
+from adk_prism.source.run_observer import SCOPE, Scope
 
 
 def is_cancelling() -> bool:
@@ -52,14 +52,14 @@ def run_started(scope: Scope, context: InvocationContext, root: BaseNode) -> Non
     agent = context.agent
     if isinstance(agent, BaseAgent):
         root = agent.root_agent  # an agent behind a tool is the root of its own run
-    run = SeenRun(root, context.session, scope.node)
-    scope.tap.enter(run, context.invocation_id)
+    run = ObservedRun(root, context.session, scope.node)
+    scope.observer.enter(run, context.invocation_id)
     SCOPE.set(scope._replace(run=run))
 
 
 def event_heard(scope: Scope, context: InvocationContext, event: Event) -> None:
     """See an event of a run that is hidden."""
-    scope.tap.hear(context.invocation_id, event)
+    scope.observer.hear(context.invocation_id, event)
 
 
 # --------------------------------------------------------------------------- agents
@@ -83,7 +83,7 @@ def agent_started(scope: Scope, agent: BaseAgent, context: CallbackContext) -> N
     started.outer = parent
     if parent is not None and parent.kind == "tool":
         started.call = parent.call
-    scope.tap.begin(started, state)
+    scope.observer.begin(started, state)
     SCOPE.set(scope._replace(node=started))
 
 
@@ -94,7 +94,7 @@ def _around(scope: Scope, agent: BaseAgent, state: dict[str, Any]) -> Node | Non
     for index, node in enumerate(nodes):
         if node.kind == "workflow" and node.name == wanted:
             for stale in nodes[:index]:
-                scope.tap.close(stale, state, derived=True)
+                scope.observer.close(stale, state, derived=True)
             return node
     if nodes:
         return nodes[0]
@@ -111,7 +111,7 @@ def agent_ended(scope: Scope, agent: BaseAgent, context: CallbackContext) -> Non
     if node is None or node.is_signalled:
         return
     status: NodeStatus | None = "cancelled" if is_cancelling() else None
-    scope.tap.close(node, context.state.to_dict(), status)
+    scope.observer.close(node, context.state.to_dict(), status)
     SCOPE.set(scope._replace(node=node.outer))
 
 
@@ -123,7 +123,7 @@ def agent_failed(scope: Scope, agent: BaseAgent, error: Exception) -> None:
     if node.is_signalled:
         node.failure = code_of(error)
     else:
-        scope.tap.hold(node, code_of(error))
+        scope.observer.hold(node, code_of(error))
         SCOPE.set(scope._replace(node=node.outer))
 
 
@@ -158,7 +158,7 @@ def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
     started.branch = context.branch or ""
     started.outer = node
     scope.run.tools[call] = started
-    scope.tap.begin(started, context.state.to_dict())
+    scope.observer.begin(started, context.state.to_dict())
     SCOPE.set(scope._replace(node=started))
 
 
@@ -175,7 +175,7 @@ def tool_ended(scope: Scope, tool: BaseTool, context: ToolContext, result: objec
     if node.is_signalled:  # a workflow's node: what it answers is what it gives on
         node.waits = status == "waiting"
         return
-    scope.tap.close(node, context.state.to_dict(), status)
+    scope.observer.close(node, context.state.to_dict(), status)
 
 
 def _status_of(tool: BaseTool, context: ToolContext, result: object) -> NodeStatus:
@@ -206,7 +206,7 @@ def tool_failed(scope: Scope, context: ToolContext, error: BaseException) -> Non
     node.failure = None if cancelled else code_of(error)
     if not node.is_signalled:
         status: NodeStatus = "cancelled" if cancelled else "failed"
-        scope.tap.close(node, context.state.to_dict(), status)
+        scope.observer.close(node, context.state.to_dict(), status)
 
 
 def _finish_tool(scope: Scope, call: str) -> Node | None:
@@ -215,7 +215,7 @@ def _finish_tool(scope: Scope, call: str) -> Node | None:
         node = tool.run.tools.get(call)
         if node is not None:
             del node.run.tools[call]
-            SCOPE.set(Scope(scope.tap, node.run, node if node.is_signalled else node.outer))
+            SCOPE.set(Scope(scope.observer, node.run, node if node.is_signalled else node.outer))
             return node
     return None
 
@@ -231,11 +231,11 @@ def node_started(scope: Scope, path: str) -> None:
     earlier = _signalled(scope, path)
     if earlier is not None and earlier.run is run:
         # The same place again: it failed, and is tried once more.
-        scope.tap.close(earlier, run.session.state, "failed")
+        scope.observer.close(earlier, run.session.state, "failed")
         run.retry(earlier)
         outer = earlier.outer
     node = run.place(path, outer)
-    scope.tap.begin(node, run.session.state)
+    scope.observer.begin(node, run.session.state)
     SCOPE.set(scope._replace(node=node))
 
 
@@ -253,8 +253,8 @@ def _end_node(scope: Scope, path: str, *, cancelled: bool) -> None:
     node = _signalled(scope, path)
     if node is None:
         return
-    scope.tap.close(node, node.run.session.state, "cancelled" if cancelled else None)
-    SCOPE.set(Scope(scope.tap, node.run, node.outer))
+    scope.observer.close(node, node.run.session.state, "cancelled" if cancelled else None)
+    SCOPE.set(Scope(scope.observer, node.run, node.outer))
 
 
 def _signalled(scope: Scope, path: str) -> Node | None:

@@ -21,7 +21,7 @@ CONTENT_BYTES = 2300
 """What a content with one part takes beside its text, which it shares with its event (measured)."""
 
 
-class View:
+class PrefixContents:
     """Contents in order, and what each was when it was made."""
 
     def __init__(self, contents: Iterable[types.Content] = ()) -> None:
@@ -55,9 +55,9 @@ class View:
             self._make()
         return list(self._contents)
 
-    def followed_by(self, more: Iterable[types.Content]) -> View:
+    def followed_by(self, more: Iterable[types.Content]) -> PrefixContents:
         """Return a view that goes on after this one."""
-        longer = View(more)
+        longer = PrefixContents(more)
         longer._contents[:0] = self._contents
         longer._parts[:0] = self._parts
         longer._made_parts[:0] = self._made_parts

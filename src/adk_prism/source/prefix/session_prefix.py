@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from google.adk.events.event import Event
 
-from adk_prism.source.prefix_view import View
+from adk_prism.source.prefix.contents import PrefixContents
 
 KEPT = 16
 """Events after the cut, at least: the last few turns stay with the run, whatever asks for them."""
@@ -38,7 +38,7 @@ class Prefix:
         self.events = events
         self.message = message
         self._ties: set[str] = set()
-        self._views: dict[str, tuple[int, View]] = {}
+        self._views: dict[str, tuple[int, PrefixContents]] = {}
         known = 0
         if shorter is not None:
             known = len(shorter.events)
@@ -54,11 +54,11 @@ class Prefix:
         """Tell whether an event after the cut has to do with one before it."""
         return _sums_up(event) or not self._ties.isdisjoint(ties(event))
 
-    def view(self, who: str) -> tuple[int, View]:
+    def view(self, who: str) -> tuple[int, PrefixContents]:
         """Return what an agent is shown of the prefix as far as that is known, and of how many events."""
-        return self._views.get(who, (0, View()))
+        return self._views.get(who, (0, PrefixContents()))
 
-    def keep_view(self, who: str, view: View) -> None:
+    def keep_view(self, who: str, view: PrefixContents) -> None:
         """Keep what an agent is shown of all of the prefix."""
         if who not in self._views and len(self._views) >= MOST_VIEWS:
             self._views.pop(next(iter(self._views)))

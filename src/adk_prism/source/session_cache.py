@@ -30,11 +30,11 @@ from google.adk.sessions.base_session_service import (
 from google.adk.sessions.session import Session
 
 from adk_prism.source.event_count import SessionKey, count_events
+from adk_prism.source.event_size import event_size
 from adk_prism.source.history import apply_rewinds
-from adk_prism.source.prefix import Prefix, cut_off
-from adk_prism.source.prefix_mark import prefix_of, restore, shorten
+from adk_prism.source.prefix.placeholder import prefix_of, restore, shorten
+from adk_prism.source.prefix.session_prefix import Prefix, cut_off
 from adk_prism.source.session_store import SessionStore
-from adk_prism.source.weight import weigh
 
 SHORTEST = 50
 """Events below which a session is simply read: asking what is new would cost as much."""
@@ -72,7 +72,7 @@ class AfterPrefix(GetSessionConfig):
 
 
 @dataclass(slots=True)
-class _Hot:
+class _CachedSession:
     """A session's events, as of a revision."""
 
     events: list[Event]
@@ -87,27 +87,27 @@ class _Hot:
         return self.weight + (self.prefix.weight if self.prefix is not None else 0)
 
 
-def keep_hot(service: BaseSessionService) -> BaseSessionService:
+def cached_sessions(service: BaseSessionService) -> BaseSessionService:
     """Return the service, with long sessions kept at hand where that is known to be safe."""
     kind = type(service)
     is_known = f"{kind.__module__}.{kind.__qualname__}" in _KNOWN
-    return HotSessions(SessionStore(service)) if is_known else service
+    return SessionCache(SessionStore(service)) if is_known else service
 
 
 def storage_of(service: BaseSessionService) -> BaseSessionService:
     """Return the service that stores."""
-    while isinstance(service, HotSessions | SessionStore):
+    while isinstance(service, SessionCache | SessionStore):
         service = service.inner
     return service
 
 
-class HotSessions(BaseSessionService):
+class SessionCache(BaseSessionService):
     """A session service in front of another one."""
 
     def __init__(self, inner: BaseSessionService, *, most_bytes: int = MOST_BYTES) -> None:
         self.inner = inner
         self._most_bytes = most_bytes
-        self._hot: OrderedDict[_Key, _Hot] = OrderedDict()
+        self._hot: OrderedDict[_Key, _CachedSession] = OrderedDict()
         """The session used last comes last."""
 
     async def get_session(
@@ -136,7 +136,7 @@ class HotSessions(BaseSessionService):
         self._keep(key, session, None)
         return session
 
-    async def _caught_up(self, key: _Key, hot: _Hot) -> Session | None:
+    async def _caught_up(self, key: _Key, hot: _CachedSession) -> Session | None:
         """Return a session with the events that are kept and those that came since; None if unsure."""
         since = hot.events[-1].timestamp - OVERLAP
         session = await self._read(key, GetSessionConfig(after_timestamp=since))
@@ -155,16 +155,16 @@ class HotSessions(BaseSessionService):
             app_name=app_name, user_id=user_id, session_id=session_id, config=config
         )
 
-    def _keep(self, key: _Key, session: Session | None, known: _Hot | None) -> None:
+    def _keep(self, key: _Key, session: Session | None, known: _CachedSession | None) -> None:
         """Keep a session's events, of which some may be `known`, and let go of what is too much."""
         self._hot.pop(key, None)
         if session is None or len(session.events) < SHORTEST:
             return
         weight, count = (known.weight, len(known.events)) if known is not None else (0, 0)
-        weight += sum(map(weigh, session.events[count:]))
+        weight += sum(map(event_size, session.events[count:]))
         prefix = known.prefix if known is not None else None
         # The Runner adds to the list that it is given: ours is another one.
-        self._hot[key] = _Hot(list(session.events), _revision(session), weight, prefix)
+        self._hot[key] = _CachedSession(list(session.events), _revision(session), weight, prefix)
         total = sum(hot.bytes for hot in self._hot.values())
         while total > self._most_bytes or len(self._hot) > MOST_SESSIONS:
             _, dropped = self._hot.popitem(last=False)

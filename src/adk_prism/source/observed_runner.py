@@ -2,9 +2,9 @@
 
 Events are serialised on receipt: ADK goes on to change the objects it has yielded.
 
-Each step of a watched Runner runs with the tap in reach (`tap.SCOPE`). It is set for the length of a
-step, not for the run: an older agent runs in the task of whoever asks for its events, which may drive
-other runs as well. Where in the run a step left off, the next one goes on.
+Each step of an observed Runner runs with `run_observer.SCOPE` set. It is set for one step, not for the
+whole run: an older agent runs in the task that asks for its events, and that task may drive other runs
+too. The next step continues with the scope that the last one left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from google.adk.events.event import Event
 
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.source.redaction import Serialiser
-from adk_prism.source.tap import SCOPE, Scope, Tap
+from adk_prism.source.run_observer import SCOPE, RunObserver, Scope
 
 
 async def serialised(
@@ -28,47 +28,47 @@ async def serialised(
             yield AgentEvent(serialiser.event(event))
 
 
-async def watched(
-    events: AsyncGenerator[Event, None], tap: Tap, serialiser: Serialiser
+async def observed(
+    events: AsyncGenerator[Event, None], observer: RunObserver, serialiser: Serialiser
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Yield a Runner's events. Raise what it raises, or what kept the tap from writing."""
-    driven = _Driven(events, tap)
+    """Yield a Runner's events. Raise what it raises, or what kept the observer from writing."""
+    driven = _Driven(events, observer)
     try:
         while (event := await driven.step()) is not None:
             data = serialiser.event(event)
             if event.partial:  # by far the most
-                if tap.has_news:
-                    await tap.flush()
-                    _check(tap)
+                if observer.has_news:
+                    await observer.flush()
+                    _check(observer)
                 yield AgentEvent(data)
                 continue
-            tap.expect(event)
-            await tap.flush()
-            _check(tap)
-            tap.fold(data)
+            observer.expect(event)
+            await observer.flush()
+            _check(observer)
+            observer.fold(data)
             yield AgentEvent(data)
-            tap.settle(event)
+            observer.settle(event)
     except Exception as error:
-        if tap.error is not None and tap.error is not error:
-            raise tap.error from error
+        if observer.error is not None and observer.error is not error:
+            raise observer.error from error
         raise
     finally:
         await driven.close()
-        await tap.finish()
-    _check(tap)
+        await observer.finish()
+    _check(observer)
 
 
-def _check(tap: Tap) -> None:
-    if tap.error is not None:
-        raise tap.error
+def _check(observer: RunObserver) -> None:
+    if observer.error is not None:
+        raise observer.error
 
 
 class _Driven:
     """A Runner that is asked for one event after the other."""
 
-    def __init__(self, events: AsyncGenerator[Event, None], tap: Tap) -> None:
+    def __init__(self, events: AsyncGenerator[Event, None], observer: RunObserver) -> None:
         self._events = events
-        self._scope = Scope(tap)
+        self._scope = Scope(observer)
 
     async def step(self) -> Event | None:
         """Return the next event, or None after the last."""

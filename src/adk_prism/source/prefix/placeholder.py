@@ -15,21 +15,21 @@ from google.adk.sessions.session import Session
 from google.genai import types
 from pydantic import PrivateAttr
 
-from adk_prism.source.prefix import Prefix
-from adk_prism.source.prefix_view import View
+from adk_prism.source.prefix.contents import PrefixContents
+from adk_prism.source.prefix.session_prefix import Prefix
 
 _TEXT = "[{} earlier events of this session, which are put back when the model is asked]"
 """For whoever looks at a session while it is short, or at the spans of a request."""
 
 
-class PrefixMark(types.Content):
+class PrefixPlaceholder(types.Content):
     """A content that stands for a prefix."""
 
     _prefix: Prefix = PrivateAttr()
-    _view: View = PrivateAttr()
+    _view: PrefixContents = PrivateAttr()
 
     @classmethod
-    def of(cls, prefix: Prefix) -> PrefixMark:
+    def of(cls, prefix: Prefix) -> PrefixPlaceholder:
         """Return the mark of a prefix.
 
         As the model's: what ADK puts before the last messages of the user comes after it.
@@ -43,7 +43,7 @@ class PrefixMark(types.Content):
         """What it stands for."""
         return self._prefix
 
-    def show(self, view: View) -> None:
+    def show(self, view: PrefixContents) -> None:
         """Say what it stands for in the request that it is in: each request has a mark of its own."""
         self._view = view
 
@@ -55,7 +55,7 @@ class PrefixMark(types.Content):
 def prefix_of(session: Session) -> Prefix | None:
     """Return the prefix that a session is without."""
     content = session.events[0].content if session.events else None
-    return content.prefix if isinstance(content, PrefixMark) else None
+    return content.prefix if isinstance(content, PrefixPlaceholder) else None
 
 
 def shorten(session: Session, prefix: Prefix) -> None:
@@ -63,7 +63,7 @@ def shorten(session: Session, prefix: Prefix) -> None:
     mark = Event(
         author="user",
         invocation_id=Event.new_id(),
-        content=PrefixMark.of(prefix),
+        content=PrefixPlaceholder.of(prefix),
         timestamp=prefix.message.timestamp,
     )
     session.events[: len(prefix.events)] = [mark]
@@ -76,14 +76,14 @@ def restore(session: Session) -> None:
         session.events[:1] = prefix.events
 
 
-def find_mark(contents: Sequence[types.Content]) -> PrefixMark | None:
+def find_mark(contents: Sequence[types.Content]) -> PrefixPlaceholder | None:
     """Return the mark in a request's contents."""
-    return next((each for each in contents if isinstance(each, PrefixMark)), None)
+    return next((each for each in contents if isinstance(each, PrefixPlaceholder)), None)
 
 
 def put_back(contents: Sequence[types.Content]) -> list[types.Content]:
     """Return contents with what a mark among them stands for in its place."""
     whole: list[types.Content] = []
     for content in contents:
-        whole.extend(content.contents() if isinstance(content, PrefixMark) else (content,))
+        whole.extend(content.contents() if isinstance(content, PrefixPlaceholder) else (content,))
     return whole

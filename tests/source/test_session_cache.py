@@ -17,15 +17,15 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 from tests.postgres_server import PostgresServer
 
-from adk_prism.source.hot_sessions import (
+from adk_prism.source.event_size import event_size
+from adk_prism.source.prefix.placeholder import prefix_of
+from adk_prism.source.session_cache import (
     SHORTEST,
     AfterPrefix,
-    HotSessions,
-    keep_hot,
+    SessionCache,
+    cached_sessions,
     storage_of,
 )
-from adk_prism.source.prefix_mark import prefix_of
-from adk_prism.source.weight import weigh
 
 WHO = {"app_name": "app", "user_id": "user"}
 LENGTH = SHORTEST + 10
@@ -45,7 +45,7 @@ _SERVICES: dict[str, Callable[[Path], BaseSessionService]] = {
 }
 
 
-class _Counting(HotSessions):
+class _Counting(SessionCache):
     """Counts how often a whole session was read."""
 
     whole = 0
@@ -66,7 +66,7 @@ async def storage(
     else:
         service = _SERVICES[request.param](tmp_path)
     yield service
-    await HotSessions(service).close()
+    await SessionCache(service).close()
 
 
 def _event(number: int, **fields: Any) -> Event:
@@ -231,7 +231,7 @@ async def test_what_is_kept_is_bounded() -> None:
         session = await storage.create_session(**WHO, session_id=name)
         for number in range(LENGTH):
             await storage.append_event(session, _event(number))
-    one = sum(map(weigh, session.events))
+    one = sum(map(event_size, session.events))
     hot = _Counting(storage, most_bytes=2 * one + 100)
     for name in "abc":
         await hot.get_session(**WHO, session_id=name)
@@ -253,16 +253,16 @@ async def test_what_is_kept_grows_with_what_is_in_it() -> None:
         types.Part(code_execution_result=types.CodeExecutionResult(output=large)),
     ]
     for part in parts:
-        assert weigh(_event(1, content=types.Content(role="user", parts=[part]))) > len(large)
-    assert weigh(_event(1, actions=EventActions(state_delta={"a": {"b": large}}))) > len(large)
-    assert weigh(_event(1, custom_metadata={"a": large})) > len(large)
-    assert weigh(_event(1)) < 10_000
+        assert event_size(_event(1, content=types.Content(role="user", parts=[part]))) > len(large)
+    assert event_size(_event(1, actions=EventActions(state_delta={"a": {"b": large}}))) > len(large)
+    assert event_size(_event(1, custom_metadata={"a": large})) > len(large)
+    assert event_size(_event(1)) < 10_000
 
 
 async def test_a_short_session(storage: BaseSessionService) -> None:
     """The mark stands for the events before the cut, and an event that is tied to them brings them back."""
     await _filled(storage)
-    hot = HotSessions(storage)
+    hot = SessionCache(storage)
     after = AfterPrefix(speakers=frozenset(["agent"]))
     session = await hot.get_session(**WHO, session_id="s", config=after)
     assert session is not None
@@ -286,6 +286,6 @@ def test_only_known_services_are_kept_hot() -> None:
         pass
 
     own, known = Own(), InMemorySessionService()
-    assert keep_hot(own) is own
-    assert storage_of(keep_hot(known)) is known
+    assert cached_sessions(own) is own
+    assert storage_of(cached_sessions(known)) is known
     assert storage_of(own) is own

@@ -17,7 +17,7 @@ PART = 1000
 VALUE = 60
 
 
-def weigh(event: Event) -> int:
+def event_size(event: Event) -> int:
     """Return the bytes that an event takes."""
     weight = EVENT + _plain(event.actions.state_delta) + _plain(event.output)
     weight += _plain(event.custom_metadata)

@@ -17,10 +17,12 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 
-from adk_prism.source.hot_sessions import storage_of
+from adk_prism.source.session_cache import storage_of
 
 
-async def forget_keys(service: BaseSessionService, session: Session, keys: Collection[str]) -> bool:
+async def remove_state_keys(
+    service: BaseSessionService, session: Session, keys: Collection[str]
+) -> bool:
     """Remove session-scoped keys from the stored state; return whether that was possible."""
     if not keys:
         return True

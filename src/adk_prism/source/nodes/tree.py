@@ -1,6 +1,6 @@
 """The nodes of one run while it runs: which run in which, and how each will end as far as is known.
 
-Knows no ADK callback and writes no record (`tap` does). Decides:
+Knows no ADK callback and writes no record (`run_observer` does). Decides:
 - **identity**: a node of ADK's newer runtime is its path, and among several that run at once under
   one path (a specialist that is called twice in a turn) its branch. A start in the place of an open
   node of that path is another attempt at it, after the first one failed;
@@ -22,7 +22,7 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.facts.state import Difference
 from adk_prism.runlog.entry import NodeKind, NodeStarted, NodeStatus
-from adk_prism.source.node_kinds import Kinds
+from adk_prism.source.nodes.kinds import Kinds
 
 
 class Counter(Protocol):
@@ -35,7 +35,7 @@ class Counter(Protocol):
 class Node:
     """One node that was seen to start."""
 
-    def __init__(self, run: SeenRun, name: str, kind: NodeKind, parent: Node | None) -> None:
+    def __init__(self, run: ObservedRun, name: str, kind: NodeKind, parent: Node | None) -> None:
         self.id = ""
         """Its number in the run; given when it begins."""
         self.name = name
@@ -113,7 +113,7 @@ class Node:
         )
 
 
-class SeenRun:
+class ObservedRun:
     """One call of a Runner: the run itself, or one hidden inside a tool."""
 
     def __init__(self, root: BaseNode, session: Session, owner: Node | None) -> None:
