@@ -28,18 +28,24 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test check format bench lock dist cluster clean
+.PHONY: help serve test test-all check format bench lock dist cluster clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo '  ARGS="..." is passed on to serve, test and bench; PYTHON=python3.12 picks the interpreter.'
+	@echo '  ARGS="..." is passed on to serve, test, test-all and bench; PYTHON=python3.12 picks the interpreter.'
 
 serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on http://127.0.0.1:8000
 	@exec $(BIN)/adk-prism serve $(ARGS)
 
-test: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE) $(BROWSER)/.unpacked  ## run the tests
-	$(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+TESTED := $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE)
+PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test: $(TESTED)  ## run the tests that every change needs, within five minutes
+	$(PYTEST) $(ARGS)
+
+test-all: $(TESTED) $(BROWSER)/.unpacked  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+	$(PYTEST) --all $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check

@@ -25,7 +25,7 @@ FRAME = 1 / 60
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """Measure, and return the comparisons. Needs the built page and the browser of `make test`."""
+    """Measure, and return the comparisons. Needs the built page and the browser of `make test-all`."""
     return [*_speed(4_000 if quick else 20_000), *_memory(20 if quick else 50)]
 
 
@@ -91,5 +91,7 @@ def _run(script: str, *words: int) -> Any:
     environment = {**os.environ, "PRISM_URL": "-"}
     done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"The browser did not run; `make test` unpacks it. {done.stderr[-800:]}")
+        raise RuntimeError(
+            f"The browser did not run; `make test-all` unpacks it. {done.stderr[-800:]}"
+        )
     return json.loads(done.stdout)

@@ -28,7 +28,7 @@ Measured = dict[str, list[dict[str, float]]]
 
 
 def rows(*, quick: bool) -> list[Row]:
-    """Measure, and return the comparisons. Needs the built page and the browser of `make test`."""
+    """Measure, and return the comparisons. Needs the built page and the browser of `make test-all`."""
     with tempfile.TemporaryDirectory() as folder:
         runs = {}
         for name, make in RUNS.items():
@@ -62,6 +62,8 @@ def _measure(runs: dict[str, str], rounds: int) -> Measured:
     command = [node, SCRIPT, str(rounds), *runs.values()]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"The browser did not run; `make test` unpacks it. {done.stderr[-800:]}")
+        raise RuntimeError(
+            f"The browser did not run; `make test-all` unpacks it. {done.stderr[-800:]}"
+        )
     found = [json.loads(line) for line in done.stdout.splitlines()]
     return {name: [one for one in found if one["run"] == run] for name, run in runs.items()}

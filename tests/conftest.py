@@ -1,8 +1,7 @@
-"""What every test may ask for: the real Node, with the npm packages that the tests run against, and a real
-Redis.
+"""What every test may use: the real Node, with the npm packages that the tests run against, and a real Redis.
 
-All are installed by `make test`. Where one is missing the fixture fails: a test that quietly does
-not run proves nothing.
+All are installed by `make test`. Where one is missing the fixture fails: a test that silently does not run
+proves nothing. Without `--all`, slow tests are not collected; `tests/slow.py` lists them.
 """
 
 from __future__ import annotations
@@ -14,8 +13,40 @@ from pathlib import Path
 
 import pytest
 from tests.redis_server import RedisServer
+from tests.slow import is_left_out, is_repetition
 
 NODE_FOLDER = Path(__file__).parent / "node"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--all`."""
+    parser.addoption("--all", action="store_true", help="run slow tests too (tests/slow.py)")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say that slow tests are missing, where they are."""
+    return None if config.option.all else "slow tests are left out (tests/slow.py); --all runs them"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import slow tests in a quick run."""
+    named = [Path(config.invocation_params.dir, name.split("::")[0]) for name in config.args]
+    return True if not config.option.all and is_left_out(collection_path, named) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what repeats a test for an older client."""
+    if config.option.all or any("::" in name for name in config.args):
+        return
+    repeated = [item for item in items if is_repetition(_parameters(item))]
+    config.hook.pytest_deselected(items=repeated)
+    left = {id(item) for item in repeated}
+    items[:] = [item for item in items if id(item) not in left]
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    called = getattr(item, "callspec", None)
+    return called.params if called is not None else {}
 
 
 @dataclass(frozen=True, slots=True)

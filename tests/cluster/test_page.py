@@ -43,7 +43,7 @@ def test_the_text_goes_on_in_the_browser(
     name: str, node: Node, replicas: Replicas, survivor: Replica
 ) -> None:
     """What the file's own test of that name says; and somebody did die."""
-    assert BROWSER.is_file(), f"{BROWSER} is missing: run the tests through `make test`"
+    assert BROWSER.is_file(), f"{BROWSER} is missing: run the tests through `make test-all`"
     [owner] = replicas.start(delay=SLOW)
     environment = {
         **os.environ,
