@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.registry import protocol
 from adk_prism.proof_text.prose.text_reader import read_proof_text

@@ -13,7 +13,7 @@ from tests.recordings.library import CAPTURES, RECORDINGS, load
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.strangers import MOST, strangers
+from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.runlog.entry import AgentEvent, Entry, RunStarted
 
 IMAGE = {"inlineData": {"mimeType": "image/png", "data": "AAAA", "displayName": "a.png"}}
@@ -364,7 +364,7 @@ def test_an_event_of_a_megabyte_is_read() -> None:
 )
 def test_unknown_fields_are_named(tree: Json, names: set[str]) -> None:
     """So that an operator hears of a newer ADK; nothing else depends on it."""
-    assert strangers(json.dumps(tree).encode()).keys() == names
+    assert unknown_fields(json.dumps(tree).encode()).keys() == names
 
 
 @pytest.mark.parametrize("partial", [None, True], ids=["whole", "partial"])
@@ -392,7 +392,7 @@ def test_the_unknown_fields_of_a_run_are_bounded() -> None:
 def test_no_field_of_a_recording_is_unknown(name: str) -> None:
     """They were all written by the ADK that this version knows."""
     events = [e.record.event for e in load(name) if isinstance(e.record, AgentEvent)]
-    assert [strangers(raw) for raw in events if strangers(raw)] == []
+    assert [unknown_fields(raw) for raw in events if unknown_fields(raw)] == []
 
 
 ENDINGS = [

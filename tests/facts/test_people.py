@@ -20,8 +20,8 @@ from tests.laws.events import (
     text,
 )
 
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.facts.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Continues, Decision, Outcome, to_raw
 

@@ -14,7 +14,7 @@ from tests.laws.logs import plausible_runs, wild_runs
 from tests.recordings.library import CAPTURES, HERE, RECORDINGS, load
 
 from adk_prism.cli.readable import Readable
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import Entry

@@ -14,7 +14,7 @@ from adk_prism.console.panels.conversation import rows
 from adk_prism.console.talk import Talk
 from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.stored import StoredFacts
+from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.share import Page, shared_file
 from adk_prism.projection.ai_sdk.messages import rebuild, settled
 from adk_prism.projection.registry import protocol

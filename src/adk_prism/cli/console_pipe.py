@@ -26,7 +26,7 @@ from adk_prism.console.token import Token
 from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop, Wish
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.stored import StoredFacts
+from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 

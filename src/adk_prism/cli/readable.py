@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Raw, json
 
 from adk_prism.facts import model as fact
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.ending_text import BROKEN, with_reference
-from adk_prism.facts.pending import Pending
 
 SHORT = 200
 """Characters of a value on a line: enough to recognise it, about two lines of a terminal."""

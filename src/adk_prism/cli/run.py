@@ -25,7 +25,7 @@ from adk_prism.cli.readable import Readable
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.stored import StoredFacts
+from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.projection.registry import protocol
 from adk_prism.proof_text.annotator import ProofAnnotator

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from adk_prism.console.talk import Talk
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunStarted, to_raw
 from adk_prism.view.film import Film, fold

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from adk_prism.console.credential import SignIn, sign_in
 from adk_prism.errors import UsageError
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 
 Kind = Literal["approval", "input", "credential", "result"]
 

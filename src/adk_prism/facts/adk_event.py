@@ -2,7 +2,7 @@
 
 Follows google-adk 2.13.0 (`Event`, 35 fields; `EventActions`, 15; genai `Part`, 17), camelCase.
 Everything is optional and unknown keys are passed over, so a newer ADK can still be read;
-`strangers` gives what was passed over. What other writers do differently is taken as it was
+`unknown_fields` gives what was passed over. What other writers do differently is taken as it was
 meant: numbers in quotes, null for what is absent. Values that no fact looks into stay raw JSON.
 """
 

@@ -16,19 +16,11 @@ from msgspec import Raw
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
 from adk_prism.facts.agent_text import AgentText, agent_text
-from adk_prism.facts.call_reader import Batch, CallReader
-from adk_prism.facts.calls import Calls
+from adk_prism.facts.calls.call_reader import Batch, CallReader
+from adk_prism.facts.calls.open_calls import Calls
+from adk_prism.facts.event_actions import finish_of, read_actions, read_error
 from adk_prism.facts.json_value import is_given
-from adk_prism.facts.lanes import (
-    Lane,
-    ModelCall,
-    Place,
-    Remainder,
-    heard_text,
-    lane_of,
-    stored_texts,
-    text_kind,
-)
+from adk_prism.facts.live_turns import NOTHING_SAID, Sign
 from adk_prism.facts.model import (
     BlockKind,
     CallDelegated,
@@ -38,13 +30,21 @@ from adk_prism.facts.model import (
     Unrecognised,
     UserSpoke,
 )
+from adk_prism.facts.model_call import (
+    Lane,
+    ModelCall,
+    Place,
+    Remainder,
+    heard_text,
+    lane_of,
+    stored_texts,
+    text_kind,
+)
 from adk_prism.facts.outcome import Ending
-from adk_prism.facts.settlement import finish_of, settle, tell_error
 from adk_prism.facts.sources import Sources
-from adk_prism.facts.strangers import MOST, strangers
 from adk_prism.facts.strict_json import repair
-from adk_prism.facts.turns import NOTHING_SAID, Sign
-from adk_prism.facts.voices import Voices
+from adk_prism.facts.transcripts import Transcripts
+from adk_prism.facts.unknown_fields import MOST, unknown_fields
 
 USER = "user"
 
@@ -60,10 +60,10 @@ class EventReader:
         """What the last event said of the turn itself."""
         self._calls = CallReader()
         self._sources = Sources()
-        self._voices = Voices()
+        self._transcripts = Transcripts()
         self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
-        self._strangers: set[str] = set()
+        self._unknown_fields: set[str] = set()
         """Unknown fields that were shown."""
 
     @property
@@ -82,9 +82,9 @@ class EventReader:
         return self._calls
 
     @property
-    def voices(self) -> Voices:
+    def transcripts(self) -> Transcripts:
         """What is said aloud."""
-        return self._voices
+        return self._transcripts
 
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
         """Show the results that the client gave; ADK takes them in, but says nothing of them."""
@@ -106,10 +106,10 @@ class EventReader:
             return [Unrecognised("event", _as_json(raw))]
         self.sign = Sign.of(event)
         self.ending.is_partial = bool(event.partial)
-        if unknown := strangers(raw):
+        if unknown := unknown_fields(raw):
             self._report(unknown, out)
         if event.input_transcription is not None:  # whoever the event's author is
-            self._voices.hear(cursor, event.input_transcription, event.partial, out)
+            self._transcripts.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
             self._read_user(cursor, event, out)
             return out
@@ -124,8 +124,12 @@ class EventReader:
         """Show each unknown field once; what a part holds is shown with the part."""
         for name, value in unknown.items():
             where, _, field = name.partition(".")
-            if where != "part" and name not in self._strangers and len(self._strangers) < MOST:
-                self._strangers.add(name)
+            if (
+                where != "part"
+                and name not in self._unknown_fields
+                and len(self._unknown_fields) < MOST
+            ):
+                self._unknown_fields.add(name)
                 held = msgspec.json.encode({field: value})
                 out.append(Unrecognised(f"{where} field", Raw(held)))
 
@@ -171,14 +175,14 @@ class EventReader:
         for call in self._lanes.values():
             if text := call.said():
                 yield AgentText(call.speaker, text, True)
-        yield from self._voices.cut_off_texts()
+        yield from self._transcripts.cut_off_texts()
 
     def close_lanes(self, out: list[Fact]) -> None:
         """End what is still open when the run is over."""
         for call in self._lanes.values():
             call.end_block(out)
         self._lanes.clear()
-        self._voices.close(out)
+        self._transcripts.close(out)
 
     # -------------------------------------------------------------- partial events
 
@@ -196,7 +200,7 @@ class EventReader:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.interrupted:
             self._model_call(cursor, speaker).end_block(out, provisional=True)
-            self._voices.hush(speaker, out)
+            self._transcripts.hush(speaker, out)
             out.append(Interrupted(speaker))
 
     def _stream(self, part: Part, place: Place, call: ModelCall, out: list[Fact]) -> None:
@@ -226,7 +230,7 @@ class EventReader:
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
         call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
-        tell_error(event, speaker, out)
+        read_error(event, speaker, out)
         remainder = Remainder({})
         if call.streamed:
             remainder = call.remainder(_stored(event), out, is_all=_is_all(event, call))
@@ -238,21 +242,21 @@ class EventReader:
             self._end_model_call(call, speaker, out)
         if event.interrupted or event.turn_complete:
             self._end_turn(event, speaker, out)
-        settle(event, speaker, call.name, self._sources, out)
+        read_actions(event, speaker, call.name, self._sources, out)
         self.ending.note(event)
         self.ending.finish = finish_of(event) or self.ending.finish
 
     def _speak(
         self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
     ) -> None:
-        if text := self._voices.speak(cursor, said, event.partial, speaker, out):
+        if text := self._transcripts.speak(cursor, said, event.partial, speaker, out):
             self.text = AgentText(speaker, text, True)
 
     def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
         """End what is said aloud: the speaker was cut off, or the turn is over."""
-        text = self._voices.hush(speaker, out)
+        text = self._transcripts.hush(speaker, out)
         if event.turn_complete:
-            self._voices.complete(out)
+            self._transcripts.complete(out)
         if event.interrupted:
             out.append(Interrupted(speaker))
         elif text:
@@ -291,7 +295,7 @@ class EventReader:
         """Show a call or an answer; tell whether the part was one."""
         if part.function_call is not None:
             call.end_block(out)
-            self._voices.pause(call.speaker, out)
+            self._transcripts.pause(call.speaker, out)
             signature = part.thought_signature or ""
             out.extend(self._calls.request(part.function_call, call, place, signature, batch))
         elif part.function_response is not None:
@@ -334,7 +338,7 @@ class EventReader:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if event.partial:
             return
-        tell_error(event, speaker, out)
+        read_error(event, speaker, out)
         parts = (event.content.parts if event.content is not None else None) or []
         text = "".join(part.text for part in parts if part.text)
         if text:
@@ -343,7 +347,7 @@ class EventReader:
         for index, part in enumerate(parts):
             if part.function_response is not None:
                 self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
-        settle(event, speaker, f"call-{cursor}", self._sources, out)
+        read_actions(event, speaker, f"call-{cursor}", self._sources, out)
 
 
 def _caption(

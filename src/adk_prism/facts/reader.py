@@ -12,11 +12,11 @@ from typing import assert_never
 
 from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.annotator import Annotator
-from adk_prism.facts.attempts import Attempts
-from adk_prism.facts.calls import OpenCall
+from adk_prism.facts.calls.open_calls import OpenCall
 from adk_prism.facts.derived_nodes import DerivedNodes
 from adk_prism.facts.event_reader import EventReader
 from adk_prism.facts.json_value import read_object
+from adk_prism.facts.live_turns import NOTHING_SAID, Sign, Turns
 from adk_prism.facts.model import (
     CallAbandoned,
     CallDelegated,
@@ -30,9 +30,9 @@ from adk_prism.facts.model import (
     RunOver,
     TakenOver,
 )
-from adk_prism.facts.next_delta import next_delta
 from adk_prism.facts.open_nodes import OpenNodes
-from adk_prism.facts.turns import NOTHING_SAID, Sign, Turns
+from adk_prism.facts.retries import Retries
+from adk_prism.facts.text_delta import text_delta
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
@@ -65,7 +65,7 @@ class Reader:
         self._children: dict[str, EventReader] = {}
         """By the node, or the call, that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
-        self._attempts = Attempts()
+        self._retries = Retries()
         self._turns: Turns | None = None
         """Of a live run; any other is one message."""
 
@@ -87,7 +87,7 @@ class Reader:
             case NodeStarted():
                 return self._begin_node(record)
             case NodeEnded():
-                self._attempts.end(record)
+                self._retries.end(record)
                 return self._nodes.feed([_finished(record)])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
@@ -103,11 +103,11 @@ class Reader:
                 assert_never(record)
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
-        grown = next_delta(self._lanes, event)
+        grown = text_delta(self._lanes, event)
         if grown is not None:
             self._events.ending.is_partial = True
             return self._in_turn([grown])
-        facts = self._attempts.feed(self._events.read(cursor, event))
+        facts = self._retries.feed(self._events.read(cursor, event))
         added = self._annotate(cursor, facts, self._events.text)
         return self._in_turn([*self._nodes.feed(facts), *added], self._events.sign)
 
@@ -122,7 +122,7 @@ class Reader:
             return facts
         told = self._turns.feed(facts, sign)
         if any(type(item) is MessageBegan for item in told):
-            self._events.voices.answer()
+            self._events.transcripts.answer()
         return told
 
     def _question(self, record: ApprovalAsked | ApprovalGiven) -> list[Fact]:
@@ -152,7 +152,7 @@ class Reader:
         )
         if record.live:
             self._turns = Turns(record.run, self._events.ending)
-            self._events.voices.joins = True
+            self._events.transcripts.joins = True
             return [began, *self._annotate(cursor, [began])]
         facts: list[Fact] = [
             began,
@@ -203,7 +203,7 @@ class Reader:
     def _go_on(self, record: RunTakenOver) -> list[Fact]:
         """Somebody else goes on: what stopped the run before is not its end."""
         out: list[Fact] = []
-        superseded = self._attempts.superseded(self._events.calls)
+        superseded = self._retries.superseded(self._events.calls)
         self._events.tell_again(out)
         self._events.calls.doubt(record.in_doubt)
         self._events.ending.aborted = False
@@ -212,7 +212,7 @@ class Reader:
         return self._in_turn(self._nodes.feed(out))
 
     def _begin_node(self, record: NodeStarted) -> list[Fact]:
-        self._attempts.begin(record)
+        self._retries.begin(record)
         inferred: list[Fact] = []
         if isinstance(self._nodes, DerivedNodes):
             inferred = self._nodes.end("finished")

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Conflict
-from adk_prism.facts.answer_schema import check_payload, fit_response
-from adk_prism.facts.pending import Pending, PendingApproval, PendingCall
+from adk_prism.facts.calls.answer_schema import check_payload, fit_response
+from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
 from adk_prism.facts.strict_json import repair
 from adk_prism.projection.ai_sdk.projection import UNANSWERED
 from adk_prism.projection.ai_sdk.requests import ToolAnswer, same_json

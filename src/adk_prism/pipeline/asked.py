@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from adk_prism.errors import Conflict
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.pipeline.chats import Chats, Turn, answered_by
 from adk_prism.projection.ai_sdk.requests import Continuation
 

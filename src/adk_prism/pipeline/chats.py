@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 from msgspec import Raw, Struct, structs
 
-from adk_prism.facts.pending import Pending
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted

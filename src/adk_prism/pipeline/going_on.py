@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from adk_prism.facts.pending import Pending, PendingApproval, PendingCall
+from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
 from adk_prism.pipeline.answers import Answers
 from adk_prism.runlog.entry import Continues, Decision, Response
 from adk_prism.source.redaction import answer_json

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Fenced, LogError, PrismError
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.strangers import MOST, strangers
+from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.work import Abandoned, Work
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
@@ -66,7 +66,7 @@ class Recorder:
         self._wish: Literal["none", "stop", "leave", "lost"] = "none"
         self._stopped_by = ""
         """Code of the limit that stopped the run; empty: somebody did."""
-        self._strangers: set[str] = set()
+        self._unknown_fields: set[str] = set()
         self.head: RunStarted | None = past.head if past else None
         """How the run began, once it has."""
         self.ended: RunEnded | None = None
@@ -178,7 +178,7 @@ class Recorder:
         self._reader.feed(Entry(receipt.cursor, 0.0, record))
         if type(record) is AgentEvent:
             if _PARTIAL not in record.event:
-                self._notice_strangers(record.event)
+                self._notice_unknown_fields(record.event)
         elif isinstance(record, RunStarted):
             self.head = record
             self._state = "running"
@@ -248,11 +248,11 @@ class Recorder:
             )
         )
 
-    def _notice_strangers(self, event: bytes) -> None:
+    def _notice_unknown_fields(self, event: bytes) -> None:
         """Tell the operator, once a run, of fields that this version has never heard of."""
-        news = strangers(event).keys() - self._strangers
-        if news and len(self._strangers) < MOST:
-            self._strangers |= news
+        news = unknown_fields(event).keys() - self._unknown_fields
+        if news and len(self._unknown_fields) < MOST:
+            self._unknown_fields |= news
             names = ", ".join(sorted(news))
             self._report(
                 Diagnostic(

@@ -23,7 +23,7 @@ from adk_prism.errors import NotBuilt
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.facts.model import Fact, FileShown, Nested
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.replaced import Replaced
+from adk_prism.facts.replaced_entries import ReplacedEntries
 from adk_prism.pipeline.closeup import Lens, emptied
 from adk_prism.runlog.entry import Entry
 from adk_prism.version import VERSION
@@ -68,7 +68,7 @@ def read_page(folder: Path = PAGE) -> Page:
 
 def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
     """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
-    film, closeups, files, replaced = Film(), _Closeups(), _Files(), Replaced()
+    film, closeups, files, replaced = Film(), _Closeups(), _Files(), ReplacedEntries()
     reader = Reader()
     for entry in entries:
         film.feed(entry)

@@ -1,6 +1,6 @@
 """Tools that fail on what a person gave with an approval.
 
-A payload is checked by its shape before the approval counts (`facts/answer_schema`); the tool may still
+A payload is checked by its shape before the approval counts (`facts/calls/answer_schema`); the tool may still
 find it wrong. ADK (google-adk 2.13) would end the run over the exception, and the approval would be used up
 for nothing. This plugin answers in the tool's place: the model is told that it failed, the operator why. It
 acts only in runs that took such a payload from a person; on ADK's own routes the exception is ADK's.

@@ -4,7 +4,7 @@ Decides what is asked, in which order it enters the log, and what a tool is told
 told only after the call itself is in the log.
 
 Clients know a call by the id that facts give it: ADK's, and with a number when a model uses one again
-(`facts.calls`). Tools know it by ADK's.
+(`facts.calls.open_calls`). Tools know it by ADK's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.tools.base_tool import BaseTool
 from msgspec import Raw, Struct, json
 
-from adk_prism.facts.answer_schema import check_payload, fit_response
+from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, ApprovalGiven, Record
 from adk_prism.source.live.answer_waiter import AnswerWaiter
 from adk_prism.source.live.audio_bypass import AudioBypass

@@ -214,7 +214,7 @@ class LiveSource:
             self._is_speaking = self._is_muted = False
             self._sound.end_turn()
         elif event.get_function_calls():
-            self._is_speaking = False  # who calls has said what came before (`facts.turns`)
+            self._is_speaking = False  # who calls has said what came before (`facts.live_turns`)
         elif event.content is not None or event.output_transcription is not None:
             self._is_speaking = True
 

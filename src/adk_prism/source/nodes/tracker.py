@@ -29,7 +29,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 from msgspec import Raw
 
-from adk_prism.facts.calls import failure
+from adk_prism.facts.calls.failure import failure
 from adk_prism.runlog.entry import NodeStatus
 from adk_prism.source.nodes.kinds import kind_of
 from adk_prism.source.nodes.tree import Node, ObservedRun

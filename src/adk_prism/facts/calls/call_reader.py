@@ -28,9 +28,10 @@ from adk_prism.facts.adk_event import (
     ServerCall,
     ServerResponse,
 )
-from adk_prism.facts.calls import Calls, OpenCall, failure
+from adk_prism.facts.calls.failure import failure
+from adk_prism.facts.calls.open_calls import Calls, OpenCall
+from adk_prism.facts.calls.streamed_calls import StreamedCalls, derived_id
 from adk_prism.facts.json_value import is_given, read_object
-from adk_prism.facts.lanes import ModelCall, Place
 from adk_prism.facts.model import (
     ApprovalDecided,
     ApprovalRequested,
@@ -44,7 +45,7 @@ from adk_prism.facts.model import (
     InputRequested,
     Speaker,
 )
-from adk_prism.facts.streamed_calls import StreamedCalls, derived_id
+from adk_prism.facts.model_call import ModelCall, Place
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")

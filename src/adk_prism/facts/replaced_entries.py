@@ -19,7 +19,7 @@ from adk_prism.facts.model import (
 )
 
 
-class Replaced:
+class ReplacedEntries:
     """The entries of one run that do not count."""
 
     def __init__(self) -> None:

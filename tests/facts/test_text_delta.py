@@ -23,7 +23,7 @@ def _facts(run: Iterable[Entry]) -> list[list[Fact]]:
 def _both(run: Iterable[Entry], monkeypatch: pytest.MonkeyPatch) -> None:
     fast = _facts(run)
     with monkeypatch.context() as patched:
-        patched.setattr(reading, "next_delta", lambda *_: None)
+        patched.setattr(reading, "text_delta", lambda *_: None)
         assert _facts(run) == fast
 
 

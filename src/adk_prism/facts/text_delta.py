@@ -13,8 +13,8 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.facts.lanes import Lane, ModelCall
 from adk_prism.facts.model import BlockGrew
+from adk_prism.facts.model_call import Lane, ModelCall
 from adk_prism.runlog.entry import NOTHING
 
 LONGEST = 1024
@@ -51,7 +51,7 @@ class _Delta(Struct, rename="camel", gc=False):
 _read = msgspec.json.Decoder(_Delta).decode
 
 
-def next_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
+def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
     """Return the growth of a lane's open block, if that is all that the event `raw` says."""
     if len(raw) > LONGEST:
         return None

@@ -21,8 +21,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adk_prism.errors import Unprocessable
+from adk_prism.facts.calls.schema_values import NONE, Json, Validator, coerced, parsed
 from adk_prism.facts.json_value import read_object
-from adk_prism.facts.schema_values import NONE, Json, Validator, coerced, parsed
 from adk_prism.runlog.entry import to_raw
 
 LONGEST_SCHEMA_TEXT = 400

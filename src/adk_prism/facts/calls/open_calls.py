@@ -11,15 +11,9 @@ Whatever is looked up per event has an index: ten thousand open calls cost an ev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
-from adk_prism.facts.json_value import read_value
 from adk_prism.facts.model import Speaker
-from adk_prism.facts.strict_json import repair
-from adk_prism.runlog.entry import NOTHING, Continues, Decision, Outcome
+from adk_prism.runlog.entry import Continues, Decision, Outcome
 
 
 class OpenCall:
@@ -309,58 +303,3 @@ class Calls:
             if all_of_them or call.is_hopeless(outcome):
                 self._drop(call)
                 yield call
-
-
-# --------------------------------------------------------------------------- answers
-
-
-def failure(response: Raw) -> str | None:
-    """Return the error text of a failed tool's response, None for a success.
-
-    A failure is `success: false`, or an `error` that says something, unless the response says that it is a
-    success: by a `result`, by `success: true`, or by its `status`. The text is the error's, or its
-    `message`; where it has no text, the whole response is.
-    """
-    raw = bytes(response)
-    if not _may_tell_of_failure(raw):
-        return None
-    tree = read_value(raw)
-    if not isinstance(tree, dict):
-        return None
-    error = tree.get("error")
-    if tree.get("success") is not False and (not error or _is_success(tree)):
-        return None
-    if isinstance(error, dict):
-        error = error.get("message")
-    return error if isinstance(error, str) and error.strip() else repair(raw).decode()
-
-
-_SUCCESS = frozenset(
-    "success succeeded successful ok okay completed complete done finished".split()
-)
-"""What tools call a `status` that is none of a failure."""
-
-
-def _is_success(tree: dict[str, Any]) -> bool:
-    status = tree.get("status")
-    said = isinstance(status, str) and status.strip().lower() in _SUCCESS
-    return said or "result" in tree or tree.get("success") is True
-
-
-class _Told(Struct, gc=False):
-    """What in an answer may tell of a failure. The rest is passed over, which costs less than a look
-    for the words, and does not mistake those inside a value."""
-
-    error: Raw = NOTHING
-    success: Raw = NOTHING
-
-
-_read_told = msgspec.json.Decoder(_Told).decode
-
-
-def _may_tell_of_failure(raw: bytes) -> bool:
-    try:
-        told = _read_told(raw)
-    except (msgspec.MsgspecError, RecursionError):
-        return True
-    return told.error is not NOTHING or told.success is not NOTHING

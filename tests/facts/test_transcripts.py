@@ -11,7 +11,7 @@ from tests.facts.telling import facts_of, told
 from tests.laws.events import Json, answer, call, entries, event, text
 
 from adk_prism.facts.model import BlockBegan, BlockGrew, InputTranscribed
-from adk_prism.facts.voices import rest_of
+from adk_prism.facts.transcripts import rest_of
 
 PIECES = ("京都の", "天気は", "\uff1f")
 WHOLE = "".join(PIECES)

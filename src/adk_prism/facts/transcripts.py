@@ -24,8 +24,8 @@ from collections.abc import Iterator
 
 from adk_prism.facts.adk_event import Transcription
 from adk_prism.facts.agent_text import AgentText
-from adk_prism.facts.lanes import Lane, ModelCall, lane_of
 from adk_prism.facts.model import Fact, InputTranscribed, Speaker
+from adk_prism.facts.model_call import Lane, ModelCall, lane_of
 
 
 class _Heard:
@@ -84,13 +84,13 @@ class _Voice:
         return "".join(self.pieces)
 
 
-class Voices:
+class Transcripts:
     """The transcripts of one run."""
 
     def __init__(self) -> None:
         self._speaking: dict[Lane, _Voice] = {}
         self._paused: set[Lane] = set()
-        """Voices whose block a call has ended."""
+        """Transcripts whose block a call has ended."""
         self._heard: _Heard | None = None
         self._answered: _Heard | None = None
         """What is being answered, and was not told whole."""

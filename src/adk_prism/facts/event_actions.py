@@ -30,7 +30,7 @@ from adk_prism.runlog.entry import NOTHING
 _EMPTY = (b"", b"{}", b"null")
 
 
-def settle(
+def read_actions(
     event: AdkEvent, speaker: Speaker, model_call: str, sources: Sources, out: list[Fact]
 ) -> None:
     """Add the facts of a non-partial event that are not in its content."""
@@ -44,7 +44,7 @@ def settle(
     _end_model_call(event, speaker, model_call, out)
 
 
-def tell_error(event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
+def read_error(event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
     """Add the error of a non-partial event: before its content, which may be cut by it."""
     if _is_error(event):
         out.append(ErrorRaised(event.error_code or "", event.error_message or "", speaker))

@@ -7,12 +7,12 @@ which is no news.
 
 from __future__ import annotations
 
-from adk_prism.facts.calls import Calls
+from adk_prism.facts.calls.open_calls import Calls
 from adk_prism.facts.model import BlockEnded, Fact, NodeOutput, Speaker
 from adk_prism.runlog.entry import NodeEnded, NodeStarted
 
 
-class Attempts:
+class Retries:
     """Keeps what a later attempt may repeat."""
 
     def __init__(self) -> None:

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Collection
 
 from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, FunctionCall
-from adk_prism.facts.arguments import ArgumentWriter
-from adk_prism.facts.calls import Calls, OpenCall
+from adk_prism.facts.calls.argument_writer import ArgumentWriter
+from adk_prism.facts.calls.open_calls import Calls, OpenCall
 from adk_prism.facts.json_value import is_given
-from adk_prism.facts.lanes import ModelCall, Place
 from adk_prism.facts.model import CallAbandoned, CallInputGrew, Fact
+from adk_prism.facts.model_call import ModelCall, Place
 from adk_prism.facts.strict_json import repair
 
 RESERVED = (CONFIRMATION, CREDENTIAL, INPUT)

@@ -40,16 +40,16 @@ _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_parts = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 
 
-def strangers(event: bytes) -> dict[str, Raw]:
+def unknown_fields(event: bytes) -> dict[str, Raw]:
     """Return the unknown fields of an event, by place and name: `event.x`, `nodeInfo.x`, `part.x`."""
     try:
         _refuse(event)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return dict(_strangers(event))
+        return dict(_unknown_fields(event))
     return {}
 
 
-def _strangers(event: bytes) -> Iterator[tuple[str, Raw]]:
+def _unknown_fields(event: bytes) -> Iterator[tuple[str, Raw]]:
     fields = _keys(event)
     yield from _unknown("event", fields, EVENT_FIELDS)
     yield from _unknown("actions", _keys(fields.get("actions", NOTHING)), ACTION_FIELDS)
