@@ -21,8 +21,8 @@ from google.genai import types
 from tests.redis_server import RedisServer
 
 from adk_prism.diagnostics import ignore
-from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.leases import Leases, LocalLeases
@@ -98,7 +98,7 @@ def _bare() -> Work:
 
 def _recorded(log: RunLog, leases: Leases) -> Work:
     runner = _runner()
-    runs = Runs(log, Gate(leases), ignore, leases)
+    runs = Runs(log, SessionLocks(leases), ignore, leases)
 
     async def work(session: str) -> None:
         await runner.session_service.create_session(

@@ -254,7 +254,7 @@ async def test_a_replica_that_goes_down_alone_serves_to_the_end(
         await one.reaches(run, b"hold")
         watching = asyncio.create_task(one.client.get(f"/api/runs/{run}/stream"))
         async with asyncio.timeout(PATIENCE):
-            while not one.context.follower.viewers():  # noqa: ASYNC110 - nobody tells of it
+            while not one.context.broadcaster.viewers():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0)
         draining = asyncio.create_task(one.context.lifecycle.drain(PATIENCE))
         while not one.context.draining:  # noqa: ASYNC110 - a turn of the loop

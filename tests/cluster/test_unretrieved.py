@@ -70,7 +70,7 @@ async def test_a_redis_that_dies(
             redis.kill()
             await settle(*work(one, run), *work(two, run))
             async with asyncio.timeout(PATIENCE):
-                while two.context.stopping._left:  # noqa: ASYNC110 - what was answered before its end
+                while two.context.canceller._left:  # noqa: ASYNC110 - what was answered before its end
                     await asyncio.sleep(0.05)
 
 

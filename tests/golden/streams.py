@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.recordings.library import RECORDINGS, continues, first_of, load
 
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_view import Shown, message_frames
+from adk_prism.pipeline.message_stream import Shown, message_frames
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.frames import Frame

@@ -19,9 +19,9 @@ from websockets.exceptions import ConnectionClosed
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.context import Context
-from adk_prism.server.draining import PING_INTERVAL
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
+from adk_prism.server.uvicorn_server import PING_INTERVAL
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from tests.view.making import STEP, Log
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import CallAbandoned, CallAnswered, RunOver
 from adk_prism.facts.reader import Reader
-from adk_prism.pipeline.cut import cut_run
+from adk_prism.pipeline.truncated_run import truncate_run
 from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
@@ -73,7 +73,7 @@ def chat() -> Log:
 )
 def test_the_cut_is_after_the_last_whole_event(at: int, kept: list[str], further: str) -> None:
     """A sentence that was being spoken does not count; the last answer leaves nothing to do."""
-    cut = cut_run(chat().entries, at)
+    cut = truncate_run(chat().entries, at)
     assert (ids(cut.entries), cut.further) == (kept, further)
     assert cut.until == (at - 1) * STEP
     outcome = "finished" if further == "nothing" else "cancelled"
@@ -83,7 +83,7 @@ def test_the_cut_is_after_the_last_whole_event(at: int, kept: list[str], further
 @pytest.mark.parametrize("at", [0, -1, 9])
 def test_a_cursor_that_is_not_there(at: int) -> None:
     with pytest.raises(BadPosition, match="1 to 8"):
-        cut_run(chat().entries, at)
+        truncate_run(chat().entries, at)
 
 
 def test_pieces_of_a_sentence_that_another_agent_was_speaking_do_not_count() -> None:
@@ -93,8 +93,8 @@ def test_pieces_of_a_sentence_that_another_agent_was_speaking_do_not_count() -> 
     log.event("b", text="Two", partial=True, id="B", branch="b")
     log.event("a", text="One.", id="A", branch="a")
     log.event("b", text="Two.", id="B", branch="b")
-    assert ids(cut_run(log.entries, 4).entries) == ["RunStarted", "A", "A"]
-    assert ids(cut_run(log.entries, 5).entries) == ["RunStarted", "A", "B", "A", "B"]
+    assert ids(truncate_run(log.entries, 4).entries) == ["RunStarted", "A", "A"]
+    assert ids(truncate_run(log.entries, 5).entries) == ["RunStarted", "A", "B", "A", "B"]
 
 
 @pytest.mark.parametrize("outcome", ["failed", "cancelled"])
@@ -106,8 +106,8 @@ def test_a_run_that_ended_badly_goes_on_before_its_error(outcome: Any) -> None:
     log.event(errorCode="BOOM", id="X")
     log.over(outcome)
     for at in (4, 5):
-        assert ids(cut_run(log.entries, at).entries)[-1] == "X"
-        going_on = cut_run(log.entries, at, new_turn=False)
+        assert ids(truncate_run(log.entries, at).entries)[-1] == "X"
+        going_on = truncate_run(log.entries, at, new_turn=False)
         assert (ids(going_on.entries)[-1], going_on.further) == ("C", "resume")
         assert "X" in going_on.later
 
@@ -118,7 +118,7 @@ def test_a_run_that_failed_at_once_is_started_again() -> None:
     log.event(errorCode="BOOM", id="X")
     log.over("failed")
     for at in (1, 2, 3):
-        cut = cut_run(log.entries, at, new_turn=False)
+        cut = truncate_run(log.entries, at, new_turn=False)
         assert (ids(cut.entries), cut.further) == (["RunStarted"], "again")
 
 
@@ -133,9 +133,9 @@ def test_a_question_to_a_person_is_waited_for() -> None:
         id="P",
     )
     log.over("waiting")
-    assert cut_run(log.entries, asked - 1).further == "resume"
+    assert truncate_run(log.entries, asked - 1).further == "resume"
     for at in range(asked, log.cursor + 1):
-        cut = cut_run(log.entries, at)
+        cut = truncate_run(log.entries, at)
         assert cut.further == "nothing"
         assert cut.closed() == [RunEnded(outcome="waiting")]
 
@@ -149,7 +149,7 @@ def test_a_call_that_the_client_runs_is_waited_for(answered: bool) -> None:
         log.event(parts=[ANSWER], id="C")
         log.event(text="Done.", id="D")
     log.over("finished" if answered else "waiting")
-    assert cut_run(log.entries, at).further == ("resume" if answered else "nothing")
+    assert truncate_run(log.entries, at).further == ("resume" if answered else "nothing")
 
 
 def test_runs_that_are_no_turns_leave_nothing_to_do() -> None:
@@ -158,7 +158,7 @@ def test_runs_that_are_no_turns_leave_nothing_to_do() -> None:
     first = log.entries[0]
     for kind in ("state", "rewind"):
         head = structs.replace(first.record, kind=kind)
-        assert cut_run([Entry(1, first.time, head)], 1).further == "nothing"
+        assert truncate_run([Entry(1, first.time, head)], 1).further == "nothing"
 
 
 def test_nodes_that_were_running_end_with_the_cut() -> None:
@@ -170,7 +170,7 @@ def test_nodes_that_were_running_end_with_the_cut() -> None:
     log.end("a")
     log.event("root", text="So.", id="B")
     log.over()
-    cut = cut_run(log.entries, 4)
+    cut = truncate_run(log.entries, 4)
     *ends, over = cut.closed()
     assert [end.node for end in ends if isinstance(end, NodeEnded)] == ["a", "root"]
     assert over == RunEnded(outcome="cancelled")
@@ -182,7 +182,7 @@ def test_nodes_that_were_running_end_with_the_cut() -> None:
 
 def test_the_past_ends_when_the_new_begins() -> None:
     """Durations stay; a timeline has no gap of days."""
-    cut = cut_run(chat().entries, 5, new_turn=False)
+    cut = truncate_run(chat().entries, 5, new_turn=False)
     past = cut.continued(1000.0)
     assert past[-1].time == 1000.0
     assert [round(1000.0 - entry.time, 6) for entry in past] == [2.0, 1.5, 1.0, 0.5, 0.0, 0.0]
@@ -193,7 +193,9 @@ def test_the_state_at_the_cut() -> None:
     log = Log("Hi", k=1)
     log.event(delta={"k": 2}, id="A")
     log.event(delta={"k": 3}, id="B")
-    assert {key: bytes(raw) for key, raw in cut_run(log.entries, 2).state().items()} == {"k": b"2"}
+    assert {key: bytes(raw) for key, raw in truncate_run(log.entries, 2).state().items()} == {
+        "k": b"2"
+    }
 
 
 # ------------------------------------------------------------------ the seam

@@ -37,8 +37,8 @@ from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.projection.ai_sdk.requests import Continuation, ToolAnswer
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
@@ -90,10 +90,10 @@ class RecordingStage(Stage):
         self._apps = Apps.of_runners({app.name: self.runner})
         self._origin = Origin(app=app.name, user=USER, session=SESSION)
         leases = LocalLeases()
-        gate = Gate(leases)
-        self._runs = Runs(self._log, gate, ignore, leases)
+        locks = SessionLocks(leases)
+        self._runs = Runs(self._log, locks, ignore, leases)
         self._takeovers = Takeovers(self._log, self._apps, self._runs, leases, ignore, "retry")
-        self._talk = Conversations(self._apps, self._runs, gate, Chats(self._log), ignore)
+        self._talk = Conversations(self._apps, self._runs, locks, Chats(self._log), ignore)
         self._numbers = count(1)
 
     async def run(

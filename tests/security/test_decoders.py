@@ -21,15 +21,15 @@ from adk_prism.projection.ai_sdk.requests import read_request as read_chat
 from adk_prism.projection.studio.requests import read_request as read_studio
 from adk_prism.runlog.entry import parse_position, run_of_position
 from adk_prism.server.chat_socket import frames as chat_frames
-from adk_prism.server.guards.address import (
+from adk_prism.server.guards.host_parsing import (
     origin_of_url,
     parse_authority,
     parse_network,
     parse_origin,
 )
-from adk_prism.server.guards.names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.guards.name_rules import check_app, check_artifact, check_session, check_user
 from adk_prism.server.guards.strict_body import parse_body
-from adk_prism.server.identity.method import bearer
+from adk_prism.server.identity.credentials import bearer
 from adk_prism.server.identity.tickets import place_of, place_of_url
 from adk_prism.server.live import frames as live_frames
 from adk_prism.source.secrets import Secrets

@@ -19,7 +19,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.runlog.from_url import open_log
-from adk_prism.server import page
+from adk_prism.server import web_page
 from adk_prism.source.secrets import REDACTED, Secrets, secret_values
 
 CANARY = "canary-7f3a9c51d2e84b60"
@@ -78,7 +78,7 @@ async def leaving(stage: Stage, run: str) -> dict[str, str]:
     }
     last = (await stage.client.get(f"/api/runs/{run}")).json()["cursor"]
     paths |= {f"entry {n}": f"/api/runs/{run}/entries/{n}" for n in range(1, last + 1)}
-    if page.built():
+    if web_page.built():
         paths["share"] = f"/api/runs/{run}/share"
     found = {name: (await stage.client.get(path)).text for name, path in paths.items()}
     entries = [e.record for e in await stage.entries(run)]

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.server import page
+from adk_prism.server import web_page
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 
@@ -44,7 +44,7 @@ Client = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 @pytest.fixture
 def unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Serve as from a checkout in which the web page was not built."""
-    monkeypatch.setattr(page, "BUILT", tmp_path)
+    monkeypatch.setattr(web_page, "BUILT", tmp_path)
 
 
 @pytest.fixture

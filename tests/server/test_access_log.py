@@ -20,8 +20,12 @@ from websockets.asyncio.client import connect
 
 from adk_prism.models import say
 from adk_prism.server.identity.caller import SCOPE_KEY, Principal
-from adk_prism.server.operating.access_log import access_log
-from adk_prism.server.operating.calls import Call, Calls, Observe
+from adk_prism.server.observability.access_log import access_log
+from adk_prism.server.observability.request_tracking import (
+    RequestTracker,
+    TrackedRequest,
+    TrackRequests,
+)
 from adk_prism.server.settings import LogFormat
 
 Json = dict[str, Any]
@@ -141,7 +145,7 @@ async def test_nothing_can_write_a_second_line(form: LogFormat) -> None:
     async def nothing(*_: Any) -> Any:
         return {"type": "http.disconnect"}
 
-    observe = Observe(app, Calls([access_log(form, stream)]))
+    observe = TrackRequests(app, RequestTracker([access_log(form, stream)]))
     scope: Scope = {"type": "http", "method": "GET\r\nX", "path": "/\r\n", "headers": []}
     scope["client"] = ("::1\n", 1)
     await observe(scope, nothing, nothing)
@@ -155,7 +159,7 @@ async def test_nothing_can_write_a_second_line(form: LogFormat) -> None:
 def test_a_text_line_reads_well() -> None:
     """For a person at a terminal."""
     stream = io.StringIO()
-    call = Call({"type": "http", "method": "GET", "headers": []}, "abc")
+    call = TrackedRequest({"type": "http", "method": "GET", "headers": []}, "abc")
     call.status, call.sent = 200, 12
     access_log("text", stream)(call)
     words = stream.getvalue().split()

@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import LogError
 from adk_prism.models import say
-from adk_prism.server.operating.diagnostics_sink import sink
+from adk_prism.server.observability.diagnostics_sink import sink
 from adk_prism.server.prism import Prism
 from adk_prism.server.settings import Settings
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.server.operating.diagnostics_sink import QUIET, route_logging, sink
+from adk_prism.server.observability.diagnostics_sink import QUIET, route_logging, sink
 from adk_prism.server.settings import LogLevel
 
 FULL = Diagnostic(

@@ -27,7 +27,7 @@ from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.error_texts import LONGEST_TEXT, MOST_TEXTS, ErrorTexts
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
-from adk_prism.server.operating.operations import error_rule
+from adk_prism.server.observability.observability import error_rule
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")
@@ -245,7 +245,7 @@ async def test_two_who_watch_one_run_see_their_own_text() -> None:
         asyncio.TaskGroup() as tasks,
     ):
         started = tasks.create_task(client.post("/api/chat/app", json=CHAT))
-        follower = server.context.follower
+        follower = server.context.broadcaster
         await until(lambda: follower.viewers()["ai-sdk"] == 1)
         [run] = await server.context.log.list()
         path = f"/api/runs/{run.run}/stream?as=ai-sdk"

@@ -13,8 +13,8 @@ from tests.server.staged import SESSION, agent, staging
 from tests.source.scripted import Scripted, call
 from tests.view.test_document import grown
 
-from adk_prism.pipeline import closeup
-from adk_prism.pipeline.closeup import Closeups, Lens
+from adk_prism.pipeline import entry_detail
+from adk_prism.pipeline.entry_detail import EntryDetailReader, EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
@@ -137,27 +137,29 @@ async def test_an_entry_is_seen_with_its_facts_and_frames() -> None:
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_every_entry_can_be_seen_closely(name: str) -> None:
     """Whatever it holds, what is written is JSON of a bounded size."""
-    lens = Lens()
+    lens = EntryDetailReader()
     for entry in load(name):
         assert msgspec.json.decode(lens.feed(entry))["cursor"] == entry.cursor
 
 
 async def test_what_is_kept_of_closeups_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was let go is read again."""
-    monkeypatch.setattr(closeup, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(entry_detail, "KEPT_BYTES", 10_000)
     log = MemoryLog()
     await log.open()
-    for number in range(closeup.KEPT_RUNS + 1):
+    for number in range(entry_detail.KEPT_RUNS + 1):
         run = RunId(f"run-{number}")
         records = [entry.record for entry in load("long")[1:]]
         await log.append(run, [RunStarted(run=run, origin=ORIGIN), *records])
-    closeups, last = Closeups(log), len(load("long"))
-    whole = {cursor: await Closeups(log).of(RunId("run-0"), cursor) for cursor in (1, 2, last)}
+    entry_details, last = EntryDetails(log), len(load("long"))
+    whole = {cursor: await EntryDetails(log).of(RunId("run-0"), cursor) for cursor in (1, 2, last)}
     for cursor in (last, 2, 1, last):
-        assert await closeups.of(RunId("run-0"), cursor) == whole[cursor]
-    for number in range(1, closeup.KEPT_RUNS + 1):
-        await closeups.of(RunId(f"run-{number}"), last)
-    assert closeups.runs == [f"run-{number}" for number in range(1, closeup.KEPT_RUNS + 1)]
+        assert await entry_details.of(RunId("run-0"), cursor) == whole[cursor]
+    for number in range(1, entry_detail.KEPT_RUNS + 1):
+        await entry_details.of(RunId(f"run-{number}"), last)
+    assert entry_details.runs == [
+        f"run-{number}" for number in range(1, entry_detail.KEPT_RUNS + 1)
+    ]
 
 
 async def test_a_run_is_shared_as_one_file() -> None:

@@ -15,7 +15,7 @@ from tests.source.scripted import Scripted
 from adk_prism.errors import LogError
 from adk_prism.models import say
 from adk_prism.server.prism import Prism
-from adk_prism.server.problem_form import wants_text
+from adk_prism.server.problem_format import wants_text
 from adk_prism.server.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]")

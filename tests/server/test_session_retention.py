@@ -34,7 +34,7 @@ class Looks:
         guard = RetentionGuard(max_age, lambda: time.time() + self.steady, lambda: self.steady)
         context = stage.context
         self._look = SessionRetention(
-            context.apps, context.gate, context.log, max_age, context.report, guard
+            context.apps, context.locks, context.log, max_age, context.report, guard
         )
 
     async def after(self, seconds: float) -> None:
@@ -58,7 +58,7 @@ async def test_a_session_that_nobody_uses_goes_with_all_of_it(tmp_path: Path) ->
         await artifacts.save_artifact(**where, filename="user:mine", artifact=part)
         looks = Looks(stage, DAY)
         await looks.after(2 * DAY)
-        async with stage.context.gate.quiet(ORIGIN):
+        async with stage.context.locks.held(ORIGIN):
             await looks.after(600)
         assert (await stage.client.get(f"/api/runs/{run}")).status_code == 200
         await looks.after(600)

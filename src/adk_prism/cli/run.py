@@ -141,11 +141,11 @@ async def _conversations(
     # Importing ADK takes seconds; what was typed is checked before that.
     from adk_prism.pipeline.chats import Chats
     from adk_prism.pipeline.conversation import Conversations, Start
-    from adk_prism.pipeline.gate import Gate
     from adk_prism.pipeline.redacted_log import RedactedLog
     from adk_prism.pipeline.runs import Runs
+    from adk_prism.pipeline.session_locks import SessionLocks
+    from adk_prism.server.configured_secrets import secrets_of
     from adk_prism.server.data_folder import open_data_folder
-    from adk_prism.server.secrecy import secrets_of
     from adk_prism.source.apps import Apps
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
@@ -159,8 +159,8 @@ async def _conversations(
     apps = Apps.of_folder(folder, services, report=tell)
     if apps.find(args.app) is None:
         raise UsageError(f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}.")
-    gate = Gate()
-    conversations = Conversations(apps, Runs(log, gate, tell), gate, Chats(log), tell)
+    locks = SessionLocks()
+    conversations = Conversations(apps, Runs(log, locks, tell), locks, Chats(log), tell)
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:

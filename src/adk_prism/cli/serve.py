@@ -1,7 +1,7 @@
 """`adk-prism serve`: the application on a port of this machine, until it is told to stop.
 
 Decides how the process starts: whatever can fail is tried before a request is taken, and told in
-one line. `server.draining` decides how it ends.
+one line. `server.uvicorn_server` decides how it ends.
 """
 
 from __future__ import annotations
@@ -73,20 +73,20 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
     # Importing ADK takes seconds; a port that is taken is told before that.
     from adk_prism.server.app import build_app
-    from adk_prism.server.operating.diagnostics_sink import route_logging, sink
-    from adk_prism.server.operating.operations import open_operations
-    from adk_prism.server.secrecy import secrets_of
+    from adk_prism.server.configured_secrets import secrets_of
+    from adk_prism.server.observability.diagnostics_sink import route_logging, sink
+    from adk_prism.server.observability.observability import open_observability
 
     report, secrets = sink(settings.log_format), secrets_of(settings)
     route_logging(secrets.telling(report), settings.log_level)
-    operations = open_operations(settings, secrets, report, listens=True)
-    app = build_app(settings.agents_dir, settings, operations)
-    run_server(_serve(app, listeners, announces), operations.report, _loop_factory())
+    observability = open_observability(settings, secrets, report, listens=True)
+    app = build_app(settings.agents_dir, settings, observability)
+    run_server(_serve(app, listeners, announces), observability.report, _loop_factory())
     return 0
 
 
 async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bool) -> None:
-    from adk_prism.server.draining import serve
+    from adk_prism.server.uvicorn_server import serve
     from adk_prism.source.tool_work import NotingExecutor
 
     context = app.state.context

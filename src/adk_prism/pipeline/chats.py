@@ -58,7 +58,7 @@ class Turn(Struct, frozen=True):
         return self.live and not self.last.head.live
 
 
-class History(Struct, frozen=True):
+class ChatHistory(Struct, frozen=True):
     """A chat: what is in it, and what was taken back."""
 
     turns: list[Turn]
@@ -79,14 +79,14 @@ class Chats:
         """Return the live turns of a chat, oldest first."""
         return fold_turns(await self._runs(origin))
 
-    async def history(self, origin: Origin) -> History:
+    async def history(self, origin: Origin) -> ChatHistory:
         """Return the live turns of a chat, and those that were taken back."""
         runs = await self._runs(origin)
         turns = fold_turns(runs)
         live = {turn.message for turn in turns}
         began = [Turn(run.head.run, [run]) for run in runs if _is_turn(run.head)]
         gone = [turn for turn in began if turn.message not in live]
-        return History(turns, [turn for turn in gone if turn.first.head.continues is None])
+        return ChatHistory(turns, [turn for turn in gone if turn.first.head.continues is None])
 
     async def _runs(self, origin: Origin) -> list[ChatRun]:
         summaries = await self._log.list(app=origin.app, user=origin.user, session=origin.session)

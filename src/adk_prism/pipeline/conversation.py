@@ -16,15 +16,19 @@ from msgspec import Raw, Struct
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
-from adk_prism.pipeline import answers as matching
-from adk_prism.pipeline import going_on
-from adk_prism.pipeline.asked import Asked, asked_by_adk, asked_by_chat
-from adk_prism.pipeline.chats import Chats, History, Turn, first_recorded
-from adk_prism.pipeline.deeds import Action, Deed, Note, forget
-from adk_prism.pipeline.gate import Gate, Policy
-from adk_prism.pipeline.lineage import kept_turns, taken_ids
-from adk_prism.pipeline.prepared import Held, Prepared
+from adk_prism.pipeline import answer_matching as matching
+from adk_prism.pipeline import continuation
+from adk_prism.pipeline.answered_message import (
+    AnsweredMessage,
+    find_answered_by_adk,
+    find_answered_by_chat,
+)
+from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit, no_audit
+from adk_prism.pipeline.branch_point import kept_turns, taken_ids
+from adk_prism.pipeline.chats import ChatHistory, Chats, Turn, first_recorded
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import Policy, SessionLocks
+from adk_prism.pipeline.source_wrappers import HeldAnswers, PreparedSource
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate
 from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
@@ -58,11 +62,11 @@ class Conversations:
         self,
         apps: Apps,
         runs: Runs,
-        gate: Gate,
+        locks: SessionLocks,
         chats: Chats,
         report: Report,
-        deciding: Gate | None = None,
-        note: Note = forget,
+        deciding: SessionLocks | None = None,
+        note: WriteAudit = no_audit,
     ) -> None:
         """`deciding` keeps those apart who decide about one session, in all processes that serve it.
 
@@ -70,25 +74,25 @@ class Conversations:
         """
         self._apps = apps
         self._runs = runs
-        self._gate = gate
+        self._locks = locks
         self._chats = chats
         self._report = report
-        self._deciding = deciding or Gate()
+        self._deciding = deciding or SessionLocks()
         self._note = note
 
     def _alone(self, start: Start) -> AbstractAsyncContextManager[None]:
-        if start.policy == "refuse" and self._gate.busy(start.origin):
+        if start.policy == "refuse" and self._locks.is_held(start.origin):
             raise Conflict(
                 "This session is busy with a run. Wait for its end, stop it, or use another session."
             )
-        return self._deciding.quiet(start.origin)
+        return self._deciding.held(start.origin)
 
     # -------------------------------------------------------------- a chat's messages
 
     async def submit(self, start: Start, message: NewMessage) -> RunId:
         """Say something; a message whose id the chat knows takes that one's place.
 
-        What the chat has after the message before it is taken back first (`lineage`).
+        What the chat has after the message before it is taken back first (`branch_point`).
         """
         async with self._alone(start):
             await self._apps.sessions(start.origin.app).ensure(start.origin)
@@ -145,7 +149,7 @@ class Conversations:
             answers = matching.match_responses(pending, said, ())
         if not answers.outputs and not answers.decisions:
             return None
-        answers = going_on.signed(answers, start.by)
+        answers = continuation.signed(answers, start.by)
         if answers.decisions and not matching.is_complete(pending, answers):
             raise Conflict("That message asks for more than this; answer all of it in one message.")
         invocation = turns[-1].last.summary.invocation
@@ -158,14 +162,14 @@ class Conversations:
                 message_id=message.message_id,
                 extras=message.extras,
                 typed=read_content(message.content),
-                answers=going_on.call_answers(pending, answers),
-                decisions=going_on.approval_answers(answers),
-                answered=going_on.responses(pending, answers, typed=typed),
+                answers=continuation.call_answers(pending, answers),
+                decisions=continuation.approval_answers(answers),
+                answered=continuation.responses(pending, answers, typed=typed),
             )
             return self._source(start, request)
 
         run = await self._runs.start(start.origin, start.policy, make, start.run)
-        await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
+        await self._note_decisions(start.origin, run, continuation.decided(pending, answers))
         return run
 
     # -------------------------------------------------------------- taking back
@@ -207,7 +211,9 @@ class Conversations:
 
         replaces = first_recorded(void) or turn.message
         run = await self._say(start, message, replaces=replaces, rewound=rewound, before=rewind)
-        deed = Deed(action="message taken back", origin=start.origin, run=run, about=turn.message)
+        deed = AuditedAction(
+            action="message taken back", origin=start.origin, run=run, about=turn.message
+        )
         await self._note(deed)
         return run
 
@@ -216,22 +222,24 @@ class Conversations:
     async def answer(self, start: Start, given: Continuation) -> RunId:
         """Go on with a message whose questions are answered. Raise `Conflict` for any other answer."""
         while True:
-            async with self._deciding.quiet(start.origin):
+            async with self._deciding.held(start.origin):
                 turns = await self._chats.turns(start.origin)
-                asked = await asked_by_chat(self._chats, turns, given)
-                answers = going_on.signed(_matched(asked, given), start.by)
-                if not (asked.is_late and self._gate.busy(start.origin)):
+                asked = await find_answered_by_chat(self._chats, turns, given)
+                answers = continuation.signed(_matched(asked, given), start.by)
+                if not (asked.is_late and self._locks.is_held(start.origin)):
                     return await self._go_on(start, asked, answers)
             # A late result waits for the run that is on, and keeps nobody from interrupting that.
-            async with self._gate.quiet(start.origin):
+            async with self._locks.held(start.origin):
                 pass
 
-    async def _go_on(self, start: Start, asked: Asked, answers: matching.Answers) -> RunId:
+    async def _go_on(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> RunId:
         pending = asked.pending
         whole = matching.with_held(pending, answers)
         if not asked.is_late and not matching.is_complete(pending, whole):
             run = await self._hold(start, asked, answers)
-            await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
+            await self._note_decisions(start.origin, run, continuation.decided(pending, answers))
             return run
 
         def make(run: RunId) -> EventSource:
@@ -240,14 +248,14 @@ class Conversations:
                 start,
                 run,
                 invocation=asked.turn.last.summary.invocation,
-                continues=going_on.continues(message, pending, whole, late=asked.is_late),
-                answers=going_on.call_answers(pending, whole),
-                decisions=going_on.approval_answers(whole),
+                continues=continuation.continues(message, pending, whole, late=asked.is_late),
+                answers=continuation.call_answers(pending, whole),
+                decisions=continuation.approval_answers(whole),
             )
             return self._source(start, request)
 
         run = await self._runs.start(start.origin, "wait", make, start.run)
-        await self._note_decisions(start.origin, run, going_on.decided(pending, answers))
+        await self._note_decisions(start.origin, run, continuation.decided(pending, answers))
         return run
 
     async def _note_decisions(
@@ -255,15 +263,17 @@ class Conversations:
     ) -> None:
         for approved, about in decided:
             action: Action = "approval given" if approved else "approval denied"
-            await self._note(Deed(action=action, origin=origin, run=run, about=about))
+            await self._note(AuditedAction(action=action, origin=origin, run=run, about=about))
 
-    async def _hold(self, start: Start, asked: Asked, answers: matching.Answers) -> RunId:
+    async def _hold(
+        self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
+    ) -> RunId:
         """Keep answers until the rest of their batch is there: ADK would go on without it."""
-        kept = going_on.continues(asked.turn.message, asked.pending, answers)
+        kept = continuation.continues(asked.turn.message, asked.pending, answers)
 
         def make(run: RunId) -> EventSource:
-            held = Held(run, start.origin, asked.turn.last.summary.invocation, kept)
-            return Prepared(held, digest=start.digest)
+            held = HeldAnswers(run, start.origin, asked.turn.last.summary.invocation, kept)
+            return PreparedSource(held, digest=start.digest)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -300,20 +310,22 @@ class Conversations:
         """Return what a request goes on with, its own answers and those that were held before; and what
         it decides."""
         turns = await self._chats.turns(start.origin)
-        asked = await asked_by_adk(
+        asked = await find_answered_by_adk(
             self._chats, turns, lambda pending: matching.asks_for(pending, given)
         )
         pending = asked.pending
-        answers = going_on.signed(matching.match_adk(pending, given), start.by)
+        answers = continuation.signed(matching.match_adk(pending, given), start.by)
         held = matching.held(pending)
         whole = matching.with_held(pending, answers)
         about = {
-            "continues": going_on.continues(asked.turn.message, pending, whole, late=asked.is_late),
+            "continues": continuation.continues(
+                asked.turn.message, pending, whole, late=asked.is_late
+            ),
             "fitted": {k: v for k, v in answers.outputs.items() if k in pending.requests},
-            "answers": going_on.call_answers(pending, held),
-            "decisions": going_on.approval_answers(held),
+            "answers": continuation.call_answers(pending, held),
+            "decisions": continuation.approval_answers(held),
         }
-        return about, going_on.decided(pending, answers)
+        return about, continuation.decided(pending, answers)
 
     async def update_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""
@@ -323,7 +335,7 @@ class Conversations:
             agents = self._apps.agents(start.origin.app)
             request = self._request(start, run)
             source = StateUpdateSource(runner, request, agents=agents, report=self._report)
-            return Prepared(source, digest=start.digest)
+            return PreparedSource(source, digest=start.digest)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -361,12 +373,12 @@ class Conversations:
     ) -> EventSource:
         source = self.source(request)
         if before is not None:
-            return Prepared(source, before=before, digest=start.digest)
+            return PreparedSource(source, before=before, digest=start.digest)
         # Most runs need no preparation: a step less for each of their events.
-        return Prepared(source, digest=start.digest) if start.digest else source
+        return PreparedSource(source, digest=start.digest) if start.digest else source
 
 
-def _find(history: History, message_id: str) -> int:
+def _find(history: ChatHistory, message_id: str) -> int:
     """Return which turn a message belongs to; the last one, if none is named."""
     if not message_id and history.turns:
         return len(history.turns) - 1
@@ -378,7 +390,7 @@ def _find(history: History, message_id: str) -> int:
     raise NotFound("There is no such message in this chat.")
 
 
-def _matched(asked: Asked, given: Continuation) -> matching.Answers:
+def _matched(asked: AnsweredMessage, given: Continuation) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
         raise Conflict("That message is still being written; answer when it has ended.")

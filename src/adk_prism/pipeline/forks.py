@@ -25,11 +25,11 @@ from msgspec import Raw, Struct, structs
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.cut import Further
-from adk_prism.pipeline.gate import Gate
-from adk_prism.pipeline.history import Histories, History, as_copy
-from adk_prism.pipeline.prepared import GoingOn, Prepared
+from adk_prism.pipeline.fork_history import ForkHistories, ForkHistory, as_copy
 from adk_prism.pipeline.runs import Runs, new_run
+from adk_prism.pipeline.session_locks import SessionLocks
+from adk_prism.pipeline.source_wrappers import ContinuedSource, PreparedSource
+from adk_prism.pipeline.truncated_run import HowToContinue
 from adk_prism.projection.ai_sdk.requests import NewMessage
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunId, is_absent
@@ -45,7 +45,7 @@ from adk_prism.source.untrusted import restored
 _SHARED = ("user:", "app:")
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ForkRequest(Struct, frozen=True, kw_only=True):
     """What a client wants."""
 
     run: RunId
@@ -75,14 +75,14 @@ class Forked(Struct, frozen=True, kw_only=True):
 class _Fork(Struct, frozen=True):
     """A fork on its way."""
 
-    history: History
+    history: ForkHistory
     start: Start
     run: RunId
     message: Raw
     ids: Mapping[str, str]
 
     @property
-    def goes_on(self) -> Literal["turn"] | Further:
+    def goes_on(self) -> Literal["turn"] | HowToContinue:
         return self.history.cut.further if is_absent(self.message) else "turn"
 
 
@@ -94,20 +94,20 @@ class Forks:
         log: RunLog,
         apps: Apps,
         runs: Runs,
-        gate: Gate,
-        histories: Histories,
+        locks: SessionLocks,
+        histories: ForkHistories,
         conversations: Conversations,
         report: Report,
     ) -> None:
         self._log = log
         self._apps = apps
         self._runs = runs
-        self._gate = gate
+        self._locks = locks
         self._histories = histories
         self._conversations = conversations
         self._report = report
 
-    async def fork(self, wish: Wish, run: RunId | None = None, digest: str = "") -> Forked:
+    async def fork(self, wish: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
         """Make a fork and start its run.
 
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
@@ -122,7 +122,7 @@ class Forks:
         target = fork.start.origin
         if wish.session:
             await self._check_free(target)
-        async with self._gate.quiet(target):
+        async with self._locks.held(target):
             missing = await self._build(fork)
         try:
             differing = await self._differing(history, target)
@@ -139,7 +139,7 @@ class Forks:
             withheld=history.withheld,
         )
 
-    def _planned(self, wish: Wish, history: History, run: RunId, digest: str) -> _Fork:
+    def _planned(self, wish: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
         target = structs.replace(history.origin, session=wish.session or str(uuid4()))
         start = Start(
             origin=target,
@@ -159,7 +159,7 @@ class Forks:
         if runs or await self._apps.sessions(target.app).exists(target):
             raise Conflict(f"The session {target.session[:60]!r} exists already.")
 
-    async def _differing(self, history: History, target: Origin) -> list[str]:
+    async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
         recorded = history.recorded if history.untrusted else history.cut.state()
         now = state_json(await self._apps.sessions(target.app).state(target))
@@ -193,7 +193,7 @@ class Forks:
             raise
         return missing
 
-    async def _cuttings(self, history: History, past: Past, said: bool) -> Cuttings:
+    async def _cuttings(self, history: ForkHistory, past: Past, said: bool) -> Cuttings:
         """Return the history: from the session if it is there, else from the log."""
         sessions = self._apps.sessions(history.origin.app)
         if not history.untrusted and await sessions.exists(history.origin):
@@ -272,7 +272,7 @@ class Forks:
         )
 
         def make(_: RunId) -> EventSource:
-            return Prepared(self._conversations.source(request), digest=fork.start.digest)
+            return PreparedSource(self._conversations.source(request), digest=fork.start.digest)
 
         await self._runs.start(fork.start.origin, "wait", make, fork.run)
 
@@ -287,7 +287,7 @@ class Forks:
         )
 
         def make(_: RunId) -> EventSource:
-            return GoingOn(self._conversations.source(request), past)
+            return ContinuedSource(self._conversations.source(request), past)
 
         await self._runs.start(target, "wait", make, fork.run)
 

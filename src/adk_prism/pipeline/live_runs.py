@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict
-from adk_prism.pipeline.gate import Gate, Policy
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
@@ -108,7 +108,7 @@ class LiveRuns:
         self._busy = busy
         self._lines: dict[Origin, LiveRun] = {}
         self._left: dict[RunId, LiveRun] = {}
-        self._joining = Gate()
+        self._joining = SessionLocks()
         self._watching: set[asyncio.Task[None]] = set()
 
     def is_running(self, origin: Origin) -> bool:
@@ -124,7 +124,7 @@ class LiveRuns:
         Raise `Conflict` where another client is on it and the operator lets it stay, `Draining` while
         going down, and whatever kept the run from beginning.
         """
-        async with self._joining.quiet(origin):
+        async with self._joining.held(origin):
             line = self._lines.get(origin)
             if line is not None and line.source.is_over:
                 await self._runs.wait(line.run)

@@ -18,7 +18,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Fenced, LogError, PrismError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
-from adk_prism.pipeline.work import Abandoned, Work
+from adk_prism.pipeline.agent_task import Abandoned, AgentTask
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
 from adk_prism.runlog.leases import OWNED, Lease
@@ -61,7 +61,7 @@ class Recorder:
         self._reader = past.reader if past else Reader()
         self._lease = Lease(run)
         self._state: State = "running" if past else "before"
-        self._work: Work[RunEnded] | None = None
+        self._work: AgentTask[RunEnded] | None = None
         self._contained = Containment()
         self._wish: Literal["none", "stop", "leave", "lost"] = "none"
         self._stopped_by = ""
@@ -128,7 +128,7 @@ class Recorder:
         OWNED.set(self._lease)
         CONTAINED.set(self._contained)
         contain(asyncio.get_running_loop())
-        self._work = Work(self._drain(), f"run {self._run}")
+        self._work = AgentTask(self._drain(), f"run {self._run}")
         result = await self._work.wait()
         if self.abandoned is not None:
             if self._state == "running":

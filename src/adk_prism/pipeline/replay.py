@@ -1,6 +1,6 @@
 """A run at hand as the bytes of a protocol: whole, or from a position on.
 
-What `follow` does with a log, for entries that are simply given. Holds one entry at a time, so a run may
+What `broadcast` does with a log, for entries that are simply given. Holds one entry at a time, so a run may
 be of any length.
 """
 

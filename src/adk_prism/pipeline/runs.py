@@ -16,10 +16,10 @@ from typing import Protocol
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
-from adk_prism.pipeline.gate import LOOK, Gate, Policy
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, Recorder
 from adk_prism.pipeline.run_span import run_span
+from adk_prism.pipeline.session_locks import LOOK, Policy, SessionLocks
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
@@ -91,14 +91,14 @@ class Runs:
     def __init__(
         self,
         log: RunLog,
-        gate: Gate,
+        locks: SessionLocks,
         report: Report,
         leases: Leases | None = None,
         quota: Quota | None = None,
         watch: Watch | None = None,
     ) -> None:
         self._log = log
-        self._gate = gate
+        self._locks = locks
         self._report = report
         self._leases: Leases = leases or LocalLeases()
         self._quota = quota or Quota(RunLimits())
@@ -124,11 +124,11 @@ class Runs:
         run = run or new_run()
         active = _Active(origin, Recorder(self._log, run, make(run), self._report))
         async with self._quota.entering(origin):
-            await self._gate.enter(origin, policy, active.stop)
+            await self._locks.acquire(origin, policy, active.stop)
             try:
                 lease = await self._leases.begin(run)
             except BaseException:
-                await self._gate.leave(origin)
+                await self._locks.release(origin)
                 raise
         self._keep(run, active, lease)
         await asyncio.shield(active.recorder.started)
@@ -140,7 +140,7 @@ class Runs:
         owner = _Adopted()
         if self._draining or run in self._active:
             return False
-        if not await self._gate.try_enter(origin, owner.stop):
+        if not await self._locks.try_acquire(origin, owner.stop):
             return False
         lease: Lease | None = None
         try:
@@ -151,10 +151,10 @@ class Runs:
         except BaseException:
             if lease is not None:
                 await self._leases.release(lease)
-            await self._gate.leave(origin)
+            await self._locks.release(origin)
             raise
         if lease is None:
-            await self._gate.leave(origin)
+            await self._locks.release(origin)
             return False
         owner.take(active)
         async with self._quota.entering(origin, must=True):
@@ -186,7 +186,7 @@ class Runs:
             try:
                 await self._leases.release(lease)
             finally:
-                await self._gate.leave(origin)
+                await self._locks.release(origin)
 
     def _keep_abandoned(self, recorder: Recorder) -> None:
         """Keep a task that still runs: asyncio itself does not."""
@@ -278,7 +278,7 @@ class Runs:
 
     def of_session(self, origin: Origin) -> bool:
         """Tell whether a run is active on a session."""
-        return self._gate.busy(origin)
+        return self._locks.is_held(origin)
 
     def refuse_new(self) -> None:
         """Start no more runs, and take none over."""

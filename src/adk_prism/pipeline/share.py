@@ -24,7 +24,7 @@ from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.facts.model import Fact, FileShown, Nested
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.replaced_entries import ReplacedEntries
-from adk_prism.pipeline.closeup import Lens, emptied
+from adk_prism.pipeline.entry_detail import EntryDetailReader, emptied
 from adk_prism.runlog.entry import Entry
 from adk_prism.version import VERSION
 from adk_prism.view.document import encode
@@ -68,31 +68,31 @@ def read_page(folder: Path = PAGE) -> Page:
 
 def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
     """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
-    film, closeups, files, replaced = Film(), _Closeups(), _Files(), ReplacedEntries()
+    film, entry_details, files, replaced = Film(), _EntryDetails(), _Files(), ReplacedEntries()
     reader = Reader()
     for entry in entries:
         film.feed(entry)
-        closeups.feed(entry)
+        entry_details.feed(entry)
         facts = reader.feed(entry)
         files.feed(entry.cursor, facts)
         replaced.feed(entry.cursor, facts)
-    closeups.leave_out(replaced.cursors)
+    entry_details.leave_out(replaced.cursors)
     data = {
         "writer": VERSION,
         "film": Raw(encode(film)),
-        "entries": closeups.kept,
+        "entries": entry_details.kept,
         "files": files.kept,
         "graph": Raw(graph),
     }
     return _document(_title(film), page, _data_block(data))
 
 
-class _Closeups:
+class _EntryDetails:
     """The first entries of a run, as far as there is room."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Raw] = {}
-        self._lens = Lens()
+        self._lens = EntryDetailReader()
         self._room = CLOSEUPS
 
     def feed(self, entry: Entry) -> None:

@@ -25,9 +25,9 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, NotFound, PrismError, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.reader import Reader
-from adk_prism.pipeline.cut import node_ends
 from adk_prism.pipeline.record import OWNER_LOST, Past
 from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.truncated_run import node_ends
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import (

@@ -25,23 +25,23 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Report
-from adk_prism.server import home, page
+from adk_prism.server import index_page, web_page
+from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.data_folder import open_data_folder
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
 from adk_prism.server.guards.chat_body import CHAT_PATH
-from adk_prism.server.guards.guard import Guard
+from adk_prism.server.guards.host_and_origin import Guard
 from adk_prism.server.identity.callback import Authenticate
-from adk_prism.server.identity.identify import Identify
+from adk_prism.server.identity.identify_middleware import IdentifyMiddleware
 from adk_prism.server.lifecycle import Lifecycle, StartOnce
-from adk_prism.server.limits.limit import Limit
-from adk_prism.server.operating.calls import Observe
-from adk_prism.server.operating.operations import Operations, open_operations
-from adk_prism.server.operating.trace import Trace
-from adk_prism.server.parts import make_context
-from adk_prism.server.problem_form import RESPONSES
+from adk_prism.server.limits.limit_middleware import LimitMiddleware
+from adk_prism.server.observability.observability import Observability, open_observability
+from adk_prism.server.observability.request_tracking import TrackRequests
+from adk_prism.server.observability.tracing import Trace
+from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.problems import ProblemEdge, add_problems
-from adk_prism.server.resume_address import ResumeAddress
+from adk_prism.server.resume_url import ResumeAddress
 from adk_prism.server.routes import (
     adk_artifacts,
     adk_live,
@@ -50,6 +50,7 @@ from adk_prism.server.routes import (
     audit,
     catalogue,
     chat,
+    chat_socket,
     film,
     forks,
     live,
@@ -60,14 +61,13 @@ from adk_prism.server.routes import (
     run,
     runs,
     share_links,
-    socket,
     studio,
     tickets,
     views,
 )
-from adk_prism.server.secrecy import secrets_of
 from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.wiring import make_context
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
@@ -75,8 +75,8 @@ from adk_prism.version import VERSION
 Routes = Callable[[Context], APIRouter]
 
 ROUTERS: Sequence[Routes] = (
-    home.routes,
-    page.routes,
+    index_page.routes,
+    web_page.routes,
     catalogue.routes,
     adk_meta.routes,
     ready.routes,
@@ -84,7 +84,7 @@ ROUTERS: Sequence[Routes] = (
     adk_artifacts.routes,
     run.routes,
     chat.routes,
-    socket.routes,
+    chat_socket.routes,
     live.routes,
     adk_live.routes,
     runs.routes,
@@ -115,14 +115,14 @@ def create_app(
     known. Raise `UsageError` for a folder, file or URI that cannot be.
     """
     settings = settings or read_settings({}, os.environ, Path.cwd())
-    operations = open_operations(settings, secrets_of(settings), report)
-    return build_app(agents_dir, settings, operations, authenticate)
+    observability = open_observability(settings, secrets_of(settings), report)
+    return build_app(agents_dir, settings, observability, authenticate)
 
 
 def build_app(
     agents_dir: str | Path | None,
     settings: Settings,
-    operations: Operations,
+    observability: Observability,
     authenticate: Authenticate | None = None,
 ) -> FastAPI:
     """Return an application as `create_app` does, with an operator's side of its own."""
@@ -130,10 +130,10 @@ def build_app(
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
-    data = open_data_folder(settings, operations.report)
+    data = open_data_folder(settings, observability.report)
     services = open_services(uris, data_dir=data, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=operations.report)
-    lifecycle = Lifecycle(operations.report)
+    apps = Apps.of_folder(folder, services, report=observability.report)
+    lifecycle = Lifecycle(observability.report)
 
     @asynccontextmanager
     async def served_apps() -> AsyncIterator[None]:
@@ -146,7 +146,9 @@ def build_app(
             await close_services(services)
 
     lifecycle.hold(served_apps)
-    return assemble(make_context(settings, apps, lifecycle, operations, authenticate=authenticate))
+    return assemble(
+        make_context(settings, apps, lifecycle, observability, authenticate=authenticate)
+    )
 
 
 def assemble(context: Context) -> FastAPI:
@@ -173,13 +175,13 @@ def assemble(context: Context) -> FastAPI:
     limits = settings.limits(known=context.identity.required)
     if any(limits):
         refused, shared = context.metrics.refused, context.shared_limits
-        app.add_middleware(Limit, limits=limits, refused=refused, shared=shared)
-    app.add_middleware(Identify, identity=context.identity, links=context.links)
+        app.add_middleware(LimitMiddleware, limits=limits, refused=refused, shared=shared)
+    app.add_middleware(IdentifyMiddleware, identity=context.identity, links=context.links)
     app.add_middleware(ProblemEdge, report=context.report, errors=context.errors)
-    listens = context.operations.listens
+    listens = context.observability.listens
     app.add_middleware(Guard, settings=settings, report=context.report, listens=listens)
     app.add_middleware(Trace)
-    app.add_middleware(Observe, calls=context.operations.calls)
+    app.add_middleware(TrackRequests, calls=context.observability.calls)
     app.add_middleware(ResumeAddress)
     return app
 

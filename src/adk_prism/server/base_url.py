@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
-from adk_prism.server.guards.forwarded import TrustedProxies, page_scheme, written
+from adk_prism.server.guards.forwarded_headers import TrustedProxies, page_scheme, written
 from adk_prism.server.settings import Settings
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adk_prism.diagnostics import Report
+from adk_prism.pipeline.broadcast import Broadcaster
+from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.closeup import Closeups
 from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
-from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.forks import Forks
-from adk_prism.pipeline.gate import Gate
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
-from adk_prism.pipeline.stopping import Stopping
+from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.error_texts import ErrorTexts
@@ -29,12 +29,12 @@ from adk_prism.server.identity.identity import Identity
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.limits.shared import SharedLimits
-from adk_prism.server.operating.audit.trail import Trail
-from adk_prism.server.operating.metrics.metrics import Metrics
-from adk_prism.server.operating.operations import Operations
+from adk_prism.server.limits.shared_limits import SharedLimits
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.server.observability.metrics.metrics import Metrics
+from adk_prism.server.observability.observability import Observability
+from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.settings import Settings
-from adk_prism.server.sockets import Sockets
 from adk_prism.source.apps import Apps
 
 
@@ -45,21 +45,21 @@ class Context:
     settings: Settings
     apps: Apps
     log: RunLog
-    gate: Gate
+    locks: SessionLocks
     runs: Runs
-    stopping: Stopping
-    follower: Follower
+    canceller: Canceller
+    broadcaster: Broadcaster
     chats: Chats
     conversations: Conversations
     live: LiveRuns
     rewinds: Rewinds
     forks: Forks
     films: Films
-    closeups: Closeups
+    entry_details: EntryDetails
     uploads: Uploads
     idempotency: Idempotency
     files: RunFiles
-    operations: Operations
+    observability: Observability
     lifecycle: Lifecycle
     sockets: Sockets
     identity: Identity
@@ -70,22 +70,22 @@ class Context:
     @property
     def report(self) -> Report:
         """Tells the operator."""
-        return self.operations.report
+        return self.observability.report
 
     @property
     def metrics(self) -> Metrics:
         """The server's numbers."""
-        return self.operations.metrics
+        return self.observability.metrics
 
     @property
     def errors(self) -> ErrorTexts:
         """The full texts of errors, for who may see them."""
-        return self.operations.errors
+        return self.observability.errors
 
     @property
-    def audit(self) -> Trail:
+    def audit(self) -> AuditLog:
         """Who did what."""
-        return self.operations.audit
+        return self.observability.audit
 
     @property
     def draining(self) -> bool:

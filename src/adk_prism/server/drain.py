@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 
+from adk_prism.pipeline.broadcast import Broadcaster
 from adk_prism.pipeline.films import Films
-from adk_prism.pipeline.follow import Follower
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.leases import Leases
-from adk_prism.server.sockets import Sockets
+from adk_prism.server.open_sockets import Sockets
 
 LAST_FRAMES = 1.0
 """Seconds in which viewers may take the end of a run that was stopped; less of a short grace period."""
@@ -33,14 +33,14 @@ class Drain:
         leases: Leases,
         runs: Runs,
         live: LiveRuns,
-        follower: Follower,
+        broadcaster: Broadcaster,
         films: Films,
         sockets: Sockets,
     ) -> None:
         self._leases = leases
         self._runs = runs
         self._live = live
-        self._follower = follower
+        self._broadcaster = broadcaster
         self._films = films
         self._sockets = sockets
 
@@ -64,9 +64,9 @@ class Drain:
         """Wait for viewers of runs that have ended: they are owed the end."""
         left = until - asyncio.get_running_loop().time()
         seconds = max(left, min(LAST_FRAMES, patience * LAST_FRAMES_SHARE))
-        await asyncio.gather(self._follower.finished(seconds), self._sockets.finished(seconds))
+        await asyncio.gather(self._broadcaster.finished(seconds), self._sockets.finished(seconds))
 
     def _cut(self) -> None:
-        self._follower.leave_all()
+        self._broadcaster.leave_all()
         self._films.leave_all()
         self._sockets.close_all()

@@ -19,7 +19,11 @@ from starlette.types import Scope
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.projection.contract import Complete, ProtocolSpec, completing
-from adk_prism.server.guards.local import is_forwarded, is_forwarded_from_elsewhere, is_local
+from adk_prism.server.guards.local_requests import (
+    is_forwarded,
+    is_forwarded_from_elsewhere,
+    is_local,
+)
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
 
 ErrorRule = Literal["reference", "unforwarded", "full"]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 from adk_prism.errors import NotFound, Unprocessable, UsageError
-from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
 
@@ -24,10 +24,10 @@ Begin = Callable[[RunId | None, str], Awaitable[RunId]]
 class Idempotency:
     """Keys of one server."""
 
-    def __init__(self, log: RunLog, keys: Gate | None = None) -> None:
+    def __init__(self, log: RunLog, keys: SessionLocks | None = None) -> None:
         """`keys` keeps requests with one key apart, in all processes that share the log."""
         self._log = log
-        self._keys = keys or Gate()
+        self._keys = keys or SessionLocks()
 
     async def once(
         self, key: str, scope: str, body: bytes, begin: Begin, *, digest: str = ""
@@ -43,7 +43,7 @@ class Idempotency:
         named = hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest()
         run = RunId(f"run-{named[:32]}")
         digest = digest or hashlib.sha256(body).hexdigest()
-        async with self._keys.quiet(Origin(app="", user="", session=run)):
+        async with self._keys.held(Origin(app="", user="", session=run)):
             known = await self._digest(run)
             if known is None:
                 return await begin(run, digest)

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining
-from adk_prism.server.operating.calls import CALL
+from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
@@ -110,9 +110,9 @@ class StartOnce:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan" and not self._lifecycle.draining:
             # What is started here goes on for ever, and is no part of this call.
-            token = CALL.set(None)
+            token = CURRENT_REQUEST.set(None)
             try:
                 await self._lifecycle.start()
             finally:
-                CALL.reset(token)
+                CURRENT_REQUEST.reset(token)
         await self._app(scope, receive, send)

@@ -21,14 +21,14 @@ from google.adk.runners import Runner
 from adk_prism.diagnostics import Report
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.app import assemble, lifespan_of
+from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.data_folder import close_data_folder
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
-from adk_prism.server.operating.operations import open_operations
-from adk_prism.server.parts import make_context
-from adk_prism.server.secrecy import secrets_of
+from adk_prism.server.observability.observability import open_observability
 from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.wiring import make_context
 from adk_prism.source.apps import Apps
 
 
@@ -49,13 +49,13 @@ class Prism:
         `authenticate` says who calls, e.g. from the host's own cookie; then everybody has to be known.
         """
         settings = settings or read_settings({}, os.environ, Path.cwd())
-        operations = open_operations(settings, secrets_of(settings), report)
+        observability = open_observability(settings, secrets_of(settings), report)
         if log is None:
-            close_data_folder(Path(settings.data_dir), operations.report)
-        lifecycle = Lifecycle(operations.report)
-        apps = Apps.of_runners(runners, report=operations.report)
+            close_data_folder(Path(settings.data_dir), observability.report)
+        lifecycle = Lifecycle(observability.report)
+        apps = Apps.of_runners(runners, report=observability.report)
         self.context = make_context(
-            settings, apps, lifecycle, operations, log, authenticate=authenticate
+            settings, apps, lifecycle, observability, log, authenticate=authenticate
         )
         self._app = assemble(self.context)
         self._lifespan = lifespan_of(lifecycle)

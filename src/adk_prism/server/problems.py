@@ -30,8 +30,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import Draining, NotBuilt, PrismError, TooMany, Unauthorized
 from adk_prism.server.error_texts import ErrorTexts
-from adk_prism.server.operating.calls import CALL
-from adk_prism.server.problem_form import MEDIA_TYPE, TEXT_TYPE, wants_text
+from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
+from adk_prism.server.problem_format import MEDIA_TYPE, TEXT_TYPE, wants_text
 from adk_prism.source.error_text import message_of
 
 TYPE_HEADER: Final = "x-prism-problem"
@@ -191,7 +191,7 @@ def respond(problem: Problem, scope: Scope, headers: Mapping[str, str] | None = 
     sent = {TYPE_HEADER: problem.type.removeprefix(TYPE_PREFIX), **(headers or {})}
     if problem.correlation:
         sent[REFERENCE_HEADER] = problem.correlation
-    if (call := CALL.get()) is not None:
+    if (call := CURRENT_REQUEST.get()) is not None:
         problem = structs.replace(problem, request=call.id)
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         sent.setdefault("retry-after", RETRY_AFTER)

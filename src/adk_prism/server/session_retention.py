@@ -12,11 +12,11 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.session import Session
 
 from adk_prism.diagnostics import Report
-from adk_prism.pipeline.gate import Gate
+from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
 from adk_prism.runlog.retention_guard import RetentionGuard
-from adk_prism.server.guards.names import USER_SCOPE
+from adk_prism.server.guards.name_rules import USER_SCOPE
 from adk_prism.server.housekeeping import Announcer
 from adk_prism.source.apps import Apps
 from adk_prism.source.session_cache import storage_of
@@ -32,14 +32,14 @@ class SessionRetention:
     def __init__(
         self,
         apps: Apps,
-        gate: Gate,
+        locks: SessionLocks,
         log: RunLog,
         max_age: float,
         report: Report,
         guard: RetentionGuard | None = None,
     ) -> None:
         self._apps = apps
-        self._gate = gate
+        self._locks = locks
         self._log = log
         self._guard = guard or RetentionGuard(max_age)
         self._announcer = Announcer("sessions", self._guard.share, report)
@@ -68,7 +68,7 @@ class SessionRetention:
     async def _remove(self, session: Session, limit: float) -> bool:
         """Remove a session unless it is in use, or was used since it was listed."""
         origin = Origin(app=session.app_name, user=session.user_id, session=session.id)
-        if not await self._gate.try_enter(origin, _stop_nothing):
+        if not await self._locks.try_acquire(origin, _stop_nothing):
             return False
         try:
             now = await self._apps.session_service(origin.app).get_session(
@@ -83,7 +83,7 @@ class SessionRetention:
             await self._apps.sessions(origin.app).delete(origin)
             await self._log.delete_session(origin)
         finally:
-            await self._gate.leave(origin)
+            await self._locks.release(origin)
         return True
 
     async def _remove_artifacts(self, origin: Origin) -> None:

@@ -18,8 +18,8 @@ from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.from_url import SHARED_LOGS
 from adk_prism.runlog.leases import DEFAULT_TTL
-from adk_prism.server.files.places import AllowedPlaces
-from adk_prism.server.guards.address import (
+from adk_prism.server.files.gcs_locations import AllowedLocations
+from adk_prism.server.guards.host_parsing import (
     is_loopback,
     origin_of_url,
     parse_authority,
@@ -500,7 +500,7 @@ class Settings:
             return f"Root path {self.root_path!r} should begin with / and not end with it."
         if self.public_url and origin_of_url(self.public_url) is None:
             return f"Public URL {self.public_url!r} is not an http or https URL."
-        AllowedPlaces(self.files_from)
+        AllowedLocations(self.files_from)
         emulator = origin_of_url(self.files_emulator)
         if self.files_emulator and (emulator is None or not is_loopback(emulator.host)):
             return (

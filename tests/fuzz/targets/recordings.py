@@ -13,7 +13,7 @@ from tests.fuzz.target import Target, split
 
 from adk_prism.errors import SourceError
 from adk_prism.facts.reader import Reader
-from adk_prism.pipeline.closeup import Lens
+from adk_prism.pipeline.entry_detail import EntryDetailReader
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import RunStarted
@@ -45,7 +45,7 @@ def _read_recording(data: bytes) -> None:
     how, rest = split(data, 4)
     lines = [rest] if how == 0 else [_line(piece) for piece in rest.split(b"\n")[:6]]
     projections = [(spec := protocol(name), spec.make()) for name in ("adk", "ai-sdk", "studio")]
-    film, reader, lens = Film(), Reader(), Lens()
+    film, reader, lens = Film(), Reader(), EntryDetailReader()
     for entry in read_upload(io.BytesIO(b"\n".join(lines) + b"\n")):
         film.feed(entry)
         if isinstance(entry.record, RunStarted):

@@ -8,15 +8,15 @@ from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import parse_position, run_of_position
-from adk_prism.server.files.places import AllowedPlaces, place_of
-from adk_prism.server.files.presentation import Presentation, plain_type
-from adk_prism.server.guards.address import (
+from adk_prism.server.files.file_headers import Presentation, plain_type
+from adk_prism.server.files.gcs_locations import AllowedLocations, place_of
+from adk_prism.server.guards.host_parsing import (
     origin_of_url,
     parse_authority,
     parse_network,
     parse_origin,
 )
-from adk_prism.server.guards.names import check_app, check_artifact, check_session, check_user
+from adk_prism.server.guards.name_rules import check_app, check_artifact, check_session, check_user
 from adk_prism.server.identity.tickets import place_of_url
 
 _TEXTS: Sequence[Callable[[str], object]] = (
@@ -33,7 +33,7 @@ _TEXTS: Sequence[Callable[[str], object]] = (
     parse_network,
     lambda text: place_of_url(text, "/p"),
     place_of,
-    lambda text: AllowedPlaces((text,)),
+    lambda text: AllowedLocations((text,)),
     lambda text: (
         Presentation(plain_type(text), text).headers()["content-disposition"].encode("latin-1")
     ),

@@ -34,7 +34,7 @@ from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStart
 from adk_prism.server.files import cloud_storage
 from adk_prism.server.files.access_token import DefaultCredentials
 from adk_prism.server.files.cloud_storage import CloudStorage
-from adk_prism.server.files.places import AllowedPlaces, Place
+from adk_prism.server.files.gcs_locations import AllowedLocations, GcsLocation
 from adk_prism.server.settings import Settings
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
@@ -405,7 +405,7 @@ async def test_the_servers_own_account_reads(
     storage = CloudStorage(DefaultCredentials(), 10**6, store.url)
     async with storage.opened():
         for _ in range(2):
-            async with storage.fetch(Place("pictures", "public/a.png")) as found:
+            async with storage.fetch(GcsLocation("pictures", "public/a.png")) as found:
                 assert b"".join([chunk async for chunk in found.chunks]) == PNG
     keys = [key for key, _ in store.asked]
     assert keys == ["/token", "pictures/public/a.png", "pictures/public/a.png"]
@@ -458,5 +458,5 @@ def test_an_emulator_is_on_this_machine() -> None:
 
 
 def test_a_whole_bucket_may_be_a_place() -> None:
-    assert AllowedPlaces(("gs://pictures", "gs://other/"))
-    assert not AllowedPlaces(())
+    assert AllowedLocations(("gs://pictures", "gs://other/"))
+    assert not AllowedLocations(())

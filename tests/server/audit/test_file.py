@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from adk_prism.server.operating.audit.file import LinesFile
+from adk_prism.server.observability.audit.rotating_file import RotatingFile
 
 EACH = 100
 
 
-def lines_file(folder: Path, largest: int = 10**6, kept: int = 3) -> LinesFile:
-    return LinesFile(folder / "audit.jsonl", largest=largest, kept=kept)
+def lines_file(folder: Path, largest: int = 10**6, kept: int = 3) -> RotatingFile:
+    return RotatingFile(folder / "audit.jsonl", largest=largest, kept=kept)
 
 
-def lines(file: LinesFile) -> list[bytes]:
+def lines(file: RotatingFile) -> list[bytes]:
     """Return the lines, the oldest first."""
     return [line for line in file.newest_first() if line][::-1]
 

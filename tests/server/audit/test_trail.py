@@ -21,10 +21,10 @@ from tests.server.staged import APP, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import LogError
-from adk_prism.pipeline.deeds import Deed
+from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.runlog.entry import Origin, RunStarted
-from adk_prism.server.operating.audit.file import LinesFile
-from adk_prism.server.operating.audit.trail import Trail, open_trail
+from adk_prism.server.observability.audit.audit_log import AuditLog, open_audit_log
+from adk_prism.server.observability.audit.rotating_file import RotatingFile
 
 Json = dict[str, Any]
 pytestmark = [
@@ -240,11 +240,13 @@ async def test_the_trail_survives_and_can_be_searched(tmp_path: Path) -> None:
 async def test_a_deed_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The operator gets all of it; a file that cannot be made keeps the server from starting."""
     with pytest.raises(LogError, match="audit trail"):
-        open_trail("/proc/nowhere/audit.jsonl", print)
+        open_audit_log("/proc/nowhere/audit.jsonl", print)
     told: list[Any] = []
-    file = LinesFile(tmp_path / "gone" / "audit.jsonl", largest=1000, kept=1)
+    file = RotatingFile(tmp_path / "gone" / "audit.jsonl", largest=1000, kept=1)
     origin = Origin(app="app", user="ann\ud800", session="s")
-    await Trail(file, told.append).note(Deed(action="link made", origin=origin, about="x" * 999))
+    await AuditLog(file, told.append).note(
+        AuditedAction(action="link made", origin=origin, about="x" * 999)
+    )
     (diagnostic,) = told
     assert diagnostic.kind == "audit failed"
     assert '"link made"' in diagnostic.detail

@@ -16,7 +16,7 @@ from tests.server.staged import APP, agent, staging
 from tests.source.scripted import Scripted
 
 from adk_prism.errors import NoIdentity, TooMany, Unauthorized, UsageError
-from adk_prism.server.guards.forwarded import TrustedProxies
+from adk_prism.server.guards.forwarded_headers import TrustedProxies
 from adk_prism.server.identity import Principal
 from adk_prism.server.identity.callback import Callback, load
 from adk_prism.server.identity.proxy_header import PEER_KEY, ProxyHeader
@@ -238,7 +238,7 @@ async def test_a_page_that_was_not_built_names_no_app_to_strangers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plain page lists the apps for those who are known."""
-    monkeypatch.setattr("adk_prism.server.page.built", lambda: False)
+    monkeypatch.setattr("adk_prism.server.web_page.built", lambda: False)
     tokens = str(write(tmp_path, {"one": "ann"}))
     async with staging(agent(Scripted()), tokens=tokens) as stage:
         listed = f"<li><code>{APP}</code></li>"

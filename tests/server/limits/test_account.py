@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import TooMany
-from adk_prism.server.limits.account import BURST, Accounts
-from adk_prism.server.limits.bucket import Bucket
 from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
+from adk_prism.server.limits.caller_usage import BURST, UsageByCaller
+from adk_prism.server.limits.token_bucket import TokenBucket
 from adk_prism.server.settings import Settings
 
 
@@ -18,13 +18,13 @@ class Clock:
         return self.now
 
 
-def accounts(clock: Clock, kept: int = 100, **limits: int) -> Accounts:
-    return Accounts(CallerLimits(**limits), clock, lambda _: None, kept)
+def accounts(clock: Clock, kept: int = 100, **limits: int) -> UsageByCaller:
+    return UsageByCaller(CallerLimits(**limits), clock, lambda _: None, kept)
 
 
 def test_a_bucket_fills_with_time_and_remembers_debt() -> None:
     """Ten a second, ten at once; what was taken beyond is waited for."""
-    bucket = Bucket(10, 10, 0.0)
+    bucket = TokenBucket(10, 10, 0.0)
     bucket.take(25, 0.0)
     assert bucket.wait(0, 0.0) == pytest.approx(1.5)
     assert bucket.wait(1, 1.5) == pytest.approx(0.1)

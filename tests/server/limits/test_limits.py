@@ -24,8 +24,8 @@ from websockets.exceptions import InvalidStatus
 
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.app import create_app
-from adk_prism.server.limits.account import BURST
-from adk_prism.server.limits.limit import Limit
+from adk_prism.server.limits.caller_usage import BURST
+from adk_prism.server.limits.limit_middleware import LimitMiddleware
 from adk_prism.server.settings import Settings
 
 JSON = {"accept": "application/json"}
@@ -221,4 +221,4 @@ async def test_orphans_end_and_leave_nothing(tmp_path: Path) -> None:
 def test_without_limits_nothing_stands_in_the_way() -> None:
     """A developer's server has no such layer at all."""
     app = create_app(None, Settings(log="memory:", sessions="memory://", artifacts="memory://"))
-    assert Limit not in [middleware.cls for middleware in app.user_middleware]
+    assert LimitMiddleware not in [middleware.cls for middleware in app.user_middleware]

@@ -20,7 +20,7 @@ from adk_prism.errors import LogError
 from adk_prism.runlog.redis import usage_counters
 from adk_prism.runlog.redis.usage_counters import RedisUsageCounters
 from adk_prism.runlog.usage_counters import LimitCheck, Member, UsageLimits
-from adk_prism.server.limits.shared import ALONE, BOUND
+from adk_prism.server.limits.shared_limits import ALONE, BOUND
 
 
 @pytest.fixture(params=["alone", "cluster"])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from adk_prism.server.operating.metrics.family import (
+from adk_prism.server.observability.metrics.family import (
     MOST_SERIES,
     OTHER,
     Counter,

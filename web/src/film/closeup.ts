@@ -1,4 +1,4 @@
-/** One entry seen closely, as the server writes it (`pipeline/closeup.py`). */
+/** One entry seen closely, as the server writes it (`pipeline/entry_detail.py`). */
 import { useEffect, useState } from 'react';
 import { path } from '../app/base';
 import { explain } from '../app/problem';

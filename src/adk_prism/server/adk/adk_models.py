@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from adk_prism.server.guards.names import ArtifactName, SessionId
+from adk_prism.server.guards.name_rules import ArtifactName, SessionId
 
 _MOST_EVENTS = 10_000
 """Events a new session may be given: a very long conversation, and still one quick request."""

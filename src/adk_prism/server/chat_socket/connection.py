@@ -17,10 +17,10 @@ from starlette.websockets import WebSocket
 
 from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
+from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.conversation import Start
-from adk_prism.pipeline.deeds import Deed
-from adk_prism.pipeline.message_view import Shown, running, scope_of, told
-from adk_prism.pipeline.placed_frames import Placed, placed_frames
+from adk_prism.pipeline.message_stream import Shown, running, scope_of, told
+from adk_prism.pipeline.positioned_frames import PositionedFrame, positioned_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import read_request
 from adk_prism.projection.contract import ProtocolSpec
@@ -31,12 +31,12 @@ from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.client_state import check_state
 from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
-from adk_prism.server.files.resent import with_own_files
-from adk_prism.server.guards.names import check_session, check_user
+from adk_prism.server.files.resent_files import with_own_files
+from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.rate_limit import MessageRateLimit
 from adk_prism.server.live.send_queue import SendQueue
-from adk_prism.server.operating.calls import called_by
+from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.routes.chat import act
 from adk_prism.source.error_text import message_of
 
@@ -193,7 +193,7 @@ class ChatConnection:
         finally:
             if request.is_aborted:
                 summary = await self._context.runs.cancel(run)
-                deed = Deed(action="run cancelled", origin=summary.origin, run=run)
+                deed = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
                 await self._context.audit.note(deed)
 
     async def _resume(self, frame: Resume, request: _OpenRequest) -> None:
@@ -243,23 +243,23 @@ class ChatConnection:
         turns = await self._context.chats.turns(self._origin(user, frame.id))
         return running(turns)
 
-    def _of_run(self, run: RunId) -> AsyncGenerator[Placed, None]:
+    def _of_run(self, run: RunId) -> AsyncGenerator[PositionedFrame, None]:
         spec = protocol("ai-sdk", self._dialect, self._files)
-        return placed_frames(self._context.log, run, self._completing(spec))
+        return positioned_frames(self._context.log, run, self._completing(spec))
 
     def _completing(self, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
         return self._context.errors.spec(self._socket.scope, spec)
 
-    async def _of_turn(self, place: Shown) -> AsyncGenerator[Placed, None]:
+    async def _of_turn(self, place: Shown) -> AsyncGenerator[PositionedFrame, None]:
         place = told(place)
         for index, run in enumerate(place.turn.runs):
             spec = protocol("ai-sdk", self._dialect, self._files, scope_of(place, index))
-            showing = placed_frames(self._context.log, run.summary.run, self._completing(spec))
+            showing = positioned_frames(self._context.log, run.summary.run, self._completing(spec))
             async with aclosing(showing):
                 async for placed in showing:
                     yield placed
 
-    async def _show(self, name: str, showing: AsyncGenerator[Placed, None]) -> None:
+    async def _show(self, name: str, showing: AsyncGenerator[PositionedFrame, None]) -> None:
         await self._out.put(frames.started(name))
         sequence = 0
         async with aclosing(showing):

@@ -15,8 +15,8 @@ from google.genai import types
 
 from adk_prism.errors import Forbidden, NotFound, SourceError, UsageError
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.files.held import HeldBytes, Saved
-from adk_prism.server.guards.names import USER_SCOPE, check_artifact
+from adk_prism.server.files.embedded_files import HeldBytes, Saved
+from adk_prism.server.guards.name_rules import USER_SCOPE, check_artifact
 from adk_prism.source.apps import Apps
 
 SCHEME = "artifact://"

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from adk_prism.errors import NotFound, SourceError, TooLarge, TooMany, UsageError
 from adk_prism.server.files.access_token import AccessToken
-from adk_prism.server.files.places import Place
+from adk_prism.server.files.gcs_locations import GcsLocation
 
 HOST = "https://storage.googleapis.com"
 
@@ -70,7 +70,7 @@ class CloudStorage:
         self._client = None
 
     @asynccontextmanager
-    async def fetch(self, place: Place, wanted: str = "") -> AsyncIterator[Fetched]:
+    async def fetch(self, place: GcsLocation, wanted: str = "") -> AsyncIterator[Fetched]:
         """Give an object, or the range of it that a `Range` header asks for.
 
         Raise `NotFound` for one that is not there, `TooLarge` over the limit, `UsageError` for a range

@@ -23,9 +23,9 @@ from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
-from adk_prism.server.files.held import HeldBytes, Reference, Saved, held_file
-from adk_prism.server.files.places import AllowedPlaces, Place, place_of
-from adk_prism.server.files.presentation import A_WHILE, FOR_EVER, Presentation, plain_type
+from adk_prism.server.files.embedded_files import HeldBytes, Reference, Saved, held_file
+from adk_prism.server.files.file_headers import A_WHILE, FOR_EVER, Presentation, plain_type
+from adk_prism.server.files.gcs_locations import AllowedLocations, GcsLocation, place_of
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 
@@ -39,7 +39,7 @@ class RunFiles:
         self._chats = chats
         self._apps = apps
         self._limit = settings.files_limit
-        self._allowed = AllowedPlaces(settings.files_from)
+        self._allowed = AllowedLocations(settings.files_from)
         self._storage = _storage(settings) if self._allowed else None
 
     def opened(self) -> AbstractAsyncContextManager[object]:
@@ -133,7 +133,9 @@ def _whole(file: HeldBytes, max_age: int) -> Response:
 class _Fetched(Response):
     """A file handed on from its store. What the store refuses is raised before the first byte."""
 
-    def __init__(self, storage: CloudStorage, place: Place, file: Reference, wanted: str) -> None:
+    def __init__(
+        self, storage: CloudStorage, place: GcsLocation, file: Reference, wanted: str
+    ) -> None:
         super().__init__()
         self._storage = storage
         self._place = place

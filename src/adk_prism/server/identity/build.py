@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from adk_prism.errors import UsageError
-from adk_prism.server.guards.forwarded import TrustedProxies
+from adk_prism.server.guards.forwarded_headers import TrustedProxies
 from adk_prism.server.identity.callback import Authenticate, Callback, load
+from adk_prism.server.identity.credentials import Method
 from adk_prism.server.identity.identity import Identity
-from adk_prism.server.identity.method import Method
 from adk_prism.server.identity.proxy_header import ProxyHeader
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice

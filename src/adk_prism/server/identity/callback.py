@@ -17,7 +17,7 @@ from pathlib import Path
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import UsageError
-from adk_prism.server.guards.names import check_user
+from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
 
 Said = Principal | str | None

@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from adk_prism.errors import NotFound, Unauthorized
 from adk_prism.server.identity.caller import Anyone, Caller, Guest, Principal
-from adk_prism.server.identity.method import Method
+from adk_prism.server.identity.credentials import Method
 from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice, place_of
 

@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 from adk_prism.errors import NotFound
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import RunId
-from adk_prism.server.guards.names import UserId
+from adk_prism.server.guards.name_rules import UserId
 from adk_prism.server.identity.caller import (
     DEFAULT_USER,
     Anyone,

@@ -10,9 +10,9 @@ from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adk_prism.errors import PrismError, Unauthorized
-from adk_prism.server.guards.forwarded import TrustedProxies
-from adk_prism.server.guards.local import PEER_KEY
-from adk_prism.server.guards.names import check_user
+from adk_prism.server.guards.forwarded_headers import TrustedProxies
+from adk_prism.server.guards.local_requests import PEER_KEY
+from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
 
 

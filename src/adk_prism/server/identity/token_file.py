@@ -19,9 +19,9 @@ import msgspec
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import NoIdentity, PrismError, UsageError
-from adk_prism.server.guards.names import check_user
+from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.method import LONGEST, bearer
+from adk_prism.server.identity.credentials import LONGEST, bearer
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the file's time."""

@@ -17,10 +17,10 @@ from msgspec import Struct
 from starlette.requests import HTTPConnection
 
 from adk_prism.errors import PrismError, Unauthorized
-from adk_prism.server.guards.names import check_user
+from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
+from adk_prism.server.identity.credentials import bearer
 from adk_prism.server.identity.key_set import ProviderKeys
-from adk_prism.server.identity.method import bearer
 
 LEEWAY = 60
 """Seconds by which the provider's clock and ours may differ."""

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from adk_prism.server.guards.forwarded import TrustedProxies
+from adk_prism.server.guards.forwarded_headers import TrustedProxies
 
 MOST_WAITING = 64
 """Of one address. A browser opens six to a server; behind a shared address there are dozens of browsers, but

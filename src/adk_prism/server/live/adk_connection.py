@@ -39,7 +39,7 @@ from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
 from adk_prism.server.live.connection import BUSY, MAX_ERRORS, ConnectRequest, LiveConnection
-from adk_prism.server.operating.calls import called_by
+from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult

@@ -34,16 +34,16 @@ from adk_prism.errors import (
     Unprocessable,
     UsageError,
 )
-from adk_prism.pipeline.deeds import Action, Deed, Note
+from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit
 from adk_prism.pipeline.live_runs import DisconnectReason, LiveRun, LiveRuns
-from adk_prism.pipeline.placed_frames import check_position, placed_frames
+from adk_prism.pipeline.positioned_frames import check_position, positioned_frames
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate, read_request
 from adk_prism.projection.contract import Complete, completing
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
-from adk_prism.server.guards.names import LONGEST_NAME, check_session
+from adk_prism.server.guards.name_rules import LONGEST_NAME, check_session
 from adk_prism.server.live.frames import (
     Approval,
     AudioChunk,
@@ -59,7 +59,7 @@ from adk_prism.server.live.frames import (
 )
 from adk_prism.server.live.rate_limit import MessageRateLimit
 from adk_prism.server.live.send_queue import SendQueue
-from adk_prism.server.operating.calls import called_by
+from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
@@ -101,7 +101,12 @@ class LiveConnection:
     """One socket's conversation."""
 
     def __init__(
-        self, socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: Note
+        self,
+        socket: WebSocket,
+        request: ConnectRequest,
+        live: LiveRuns,
+        log: RunLog,
+        note: WriteAudit,
     ) -> None:
         self._socket = socket
         self._note = note
@@ -241,7 +246,7 @@ class LiveConnection:
     async def _tell_all(self, line: LiveRun, after: Position) -> None:
         spec = protocol("ai-sdk", self._request.dialect, self._request.files)
         spec = completing(spec, self._request.complete)
-        async with aclosing(placed_frames(self._log, line.run, spec, after)) as frames:
+        async with aclosing(positioned_frames(self._log, line.run, spec, after)) as frames:
             async for position, payload in frames:
                 self._position = position
                 # The client has heard the sound already, and the terminator is for streams that end.
@@ -322,7 +327,9 @@ class LiveConnection:
     async def _decide(self, line: LiveRun, approval: str, decision: ApprovalDecision) -> None:
         line.source.decide(approval, decision)
         action: Action = "approval given" if decision.approved else "approval denied"
-        await self._note(Deed(action=action, origin=line.origin, run=line.run, about=approval))
+        await self._note(
+            AuditedAction(action=action, origin=line.origin, run=line.run, about=approval)
+        )
 
     async def _hear(self, pcm: bytes) -> None:
         if not self._is_on:
@@ -378,7 +385,7 @@ def _chunk(position: Position, chunk: bytes) -> str:
 
 
 async def serve_live(
-    socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: Note
+    socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: WriteAudit
 ) -> None:
     """Accept a socket and serve it."""
     await socket.accept()

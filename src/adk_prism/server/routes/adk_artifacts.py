@@ -21,12 +21,12 @@ from msgspec import Struct
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import NotFound, UsageError
-from adk_prism.pipeline.deeds import Deed
+from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.adk_models import SaveArtifact, UpdateMemory
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import USER_SCOPE, AppName, ArtifactName
-from adk_prism.server.guards.origins import PathOrigin
+from adk_prism.server.guards.name_rules import USER_SCOPE, AppName, ArtifactName
+from adk_prism.server.guards.session_path import PathOrigin
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
 
@@ -139,7 +139,7 @@ class _ArtifactRoutes:
         """Delete every version of an artifact; one that is not there is no error."""
         with _refusals():
             await self._service(place.origin).delete_artifact(**place.keys())
-        deed = Deed(action="artifact deleted", origin=place.origin, about=place.name)
+        deed = AuditedAction(action="artifact deleted", origin=place.origin, about=place.name)
         await self._context.audit.note(deed)
 
     async def add_to_memory(

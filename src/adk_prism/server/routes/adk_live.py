@@ -13,7 +13,7 @@ from msgspec import structs
 
 from adk_prism.errors import Unprocessable
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import check_app, check_session, check_user
+from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
 from adk_prism.server.live.adk_connection import serve_adk_live
 from adk_prism.server.live.connection import ConnectRequest

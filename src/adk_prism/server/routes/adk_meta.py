@@ -18,7 +18,7 @@ from adk_prism.errors import AppFailed, UsageError
 from adk_prism.server.adk.adk_models import AppInfo, AppList, Health, Version
 from adk_prism.server.adk.app_info import describe_app, root_of
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import AppName
+from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.version import VERSION
 

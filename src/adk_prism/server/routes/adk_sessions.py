@@ -20,14 +20,14 @@ from fastapi import APIRouter, Body, Response
 from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
-from adk_prism.pipeline.deeds import Deed
+from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.adk_models import CreateSession, RewindSession, UpdateSession
 from adk_prism.server.adk.seeded_events import check_events
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import AppName
-from adk_prism.server.guards.origins import PathOrigin
+from adk_prism.server.guards.name_rules import AppName
+from adk_prism.server.guards.session_path import PathOrigin
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
 from adk_prism.server.routes.run import RUN_HEADER
@@ -96,25 +96,25 @@ class _SessionRoutes:
         await check_state(self._context, origin.app, request.state_delta)
         sessions = self._context.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
-        async with self._context.gate.quiet(origin):
+        async with self._context.locks.held(origin):
             await sessions.append_state(origin, request.state_delta)
             return _json(_session_json(await sessions.get(origin)))
 
     async def delete_session(self, origin: PathOrigin) -> None:
         """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
         sessions = self._context.apps.sessions(origin.app)
-        await self._context.gate.stop(origin)
-        async with self._context.gate.quiet(origin):
+        await self._context.locks.stop(origin)
+        async with self._context.locks.held(origin):
             await sessions.delete(origin)
             await self._context.log.delete_session(origin)
-        await self._context.audit.note(Deed(action="session deleted", origin=origin))
+        await self._context.audit.note(AuditedAction(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
         """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
         self._context.lifecycle.check_open()
         run = await self._context.rewinds.rewind(origin, request.invocation_id)
         about = request.invocation_id
-        deed = Deed(action="session rewound", origin=origin, run=run, about=about)
+        deed = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
         await self._context.audit.note(deed)
         session = await self._context.apps.sessions(origin.app).get(origin)
         return _json(_session_json(session), {RUN_HEADER: run})

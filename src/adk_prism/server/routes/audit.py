@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 from adk_prism.errors import NotFound
 from adk_prism.server.context import Context
 from adk_prism.server.identity.parameters import Administrator
-from adk_prism.server.operating.audit.trail import Account
+from adk_prism.server.observability.audit.audit_log import AuditLine
 
 MOST = 1000
 """Deeds in one answer."""
@@ -35,7 +35,7 @@ def routes(context: Context) -> APIRouter:
         wishes = {"action": action, "by": by, "user": user, "run": run}
         asked = {name: value for name, value in wishes.items() if value}
 
-        def wanted(account: Account) -> bool:
+        def wanted(account: AuditLine) -> bool:
             is_earlier = not before or account.time < before
             return is_earlier and all(getattr(account, n) == v for n, v in asked.items())
 

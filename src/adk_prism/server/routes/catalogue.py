@@ -31,7 +31,7 @@ from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.adk.app_info import folder_of, root_of
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import AppName
+from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.app_folder import Found

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
+from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.broadcast import StreamKey
 from adk_prism.pipeline.conversation import Conversations, Start
-from adk_prism.pipeline.deeds import Deed
-from adk_prism.pipeline.follow import Stream
 from adk_prism.pipeline.live_messages import live_messages
-from adk_prism.pipeline.message_view import message_frames, open_message, running, shown
+from adk_prism.pipeline.message_stream import message_frames, open_message, running, shown
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.dialects import kept
 from adk_prism.projection.ai_sdk.error_text import completed
@@ -35,14 +35,14 @@ from adk_prism.server.client_state import check_state
 from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
-from adk_prism.server.files.resent import with_own_files
+from adk_prism.server.files.resent_files import with_own_files
 from adk_prism.server.guards.chat_body import ChatRoute
-from adk_prism.server.guards.names import AppName, SessionId, check_session, check_user
+from adk_prism.server.guards.name_rules import AppName, SessionId, check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.operating.calls import called_by
-from adk_prism.server.problem_form import CHAT_PATH, CHAT_RESPONSES
+from adk_prism.server.observability.request_tracking import called_by
+from adk_prism.server.problem_format import CHAT_PATH, CHAT_RESPONSES
 from adk_prism.server.routes.run import RUN_HEADER, Key
 
 Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
@@ -131,7 +131,7 @@ class _ChatRoutes:
         errors = self._context.errors
         spec = errors.spec(request.scope, protocol("ai-sdk", dialect, files))
         variant = (dialect, files.base, *errors.variant(request.scope))
-        view = await self._context.follower.open(Stream(run, "ai-sdk", variant), spec)
+        view = await self._context.broadcaster.open(StreamKey(run, "ai-sdk", variant), spec)
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def resume(
@@ -152,7 +152,7 @@ class _ChatRoutes:
             return Response(status_code=204)
         files = FileLinks(base_url(request, self._context.settings))
         complete = self._context.errors.completion(request.scope)
-        view = await open_message(self._context.follower, place, dialect, files, complete)
+        view = await open_message(self._context.broadcaster, place, dialect, files, complete)
         headers = {RUN_HEADER: place.turn.last.summary.run}
         return EventStream(view, protocol("ai-sdk", dialect), self._context, headers)
 
@@ -196,7 +196,7 @@ class _ChatRoutes:
         """
         self._context.apps.check(app_name)
         origin = Origin(app=app_name, user=user, session=chat_id)
-        stopped = await self._context.stopping.stop(origin)
+        stopped = await self._context.canceller.stop(origin)
         if stopped.found:
-            await self._context.audit.note(Deed(action="run cancelled", origin=origin))
+            await self._context.audit.note(AuditedAction(action="run cancelled", origin=origin))
         return {"stopped": stopped.found, **stopped.shown()}

@@ -67,7 +67,7 @@ class _FilmRoutes:
 
     async def entry(self, request: Request, run: Run, cursor: int) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
-        body = await self._context.closeups.of(run, cursor)
+        body = await self._context.entry_details.of(run, cursor)
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)

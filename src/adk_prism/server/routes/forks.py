@@ -13,12 +13,12 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from adk_prism.pipeline.deeds import Deed
-from adk_prism.pipeline.forks import Forked, Wish
+from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.forks import Forked, ForkRequest
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import SessionId
+from adk_prism.server.guards.name_rules import SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.routes.run import RUN_HEADER, Key
@@ -61,7 +61,7 @@ class _ForkRoutes:
         delta = asked.state_delta or {}
         await self._context.apps.load(app)
         await check_state(self._context, app, delta)
-        wish = Wish(
+        wish = ForkRequest(
             run=run,
             at=asked.at,
             message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
@@ -79,7 +79,7 @@ class _ForkRoutes:
         new = await self._context.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
-            deed = Deed(action="run forked", origin=origin, run=run, about=forked.run)
+            deed = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
             await self._context.audit.note(deed)
         return await self._answer(new, made)
 

@@ -12,7 +12,7 @@ from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import AppName, check_session
+from adk_prism.server.guards.name_rules import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
 from adk_prism.server.live.connection import ConnectRequest, serve_live
 

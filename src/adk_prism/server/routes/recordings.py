@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from adk_prism.errors import PrismError
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.context import Context
-from adk_prism.server.guards.names import check_app, check_user
+from adk_prism.server.guards.name_rules import check_app, check_user
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
 from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.routes.runs import shown_run

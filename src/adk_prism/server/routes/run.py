@@ -16,17 +16,17 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from adk_prism.errors import NotFound, Unprocessable
+from adk_prism.pipeline.broadcast import StreamKey
 from adk_prism.pipeline.conversation import Start
-from adk_prism.pipeline.follow import Stream
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import NOTHING, Origin, RunId, to_raw
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
-from adk_prism.server.guards.names import check_app, check_session, check_user
+from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Caller, acting_user, caller_of
-from adk_prism.server.operating.calls import called_by
+from adk_prism.server.observability.request_tracking import called_by
 
 RUN_HEADER = "x-prism-run"
 Key = Annotated[str, Header(alias="Idempotency-Key")]
@@ -64,7 +64,7 @@ class _RunRoutes:
     async def run(self, request: Request, asked: RunAgent, key: Key = "") -> Response:
         """Run the agent and return all of its events."""
         run = await self._begin(request, asked, key, streaming=False)
-        view = await self._context.follower.open(Stream(run, "adk"), self._spec)
+        view = await self._context.broadcaster.open(StreamKey(run, "adk"), self._spec)
         async for _ in view.chunks():
             pass
         payload = self._context.errors.spec(request.scope, self._spec).payload
@@ -86,8 +86,8 @@ class _RunRoutes:
         run = await self._begin(request, asked, key, streaming=asked.streaming)
         errors = self._context.errors
         spec = errors.spec(request.scope, self._spec)
-        stream = Stream(run, "adk", errors.variant(request.scope))
-        view = await self._context.follower.open(stream, spec)
+        stream = StreamKey(run, "adk", errors.variant(request.scope))
+        view = await self._context.broadcaster.open(stream, spec)
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def _begin(

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from adk_prism.errors import BadPosition
-from adk_prism.pipeline.deeds import Deed
-from adk_prism.pipeline.follow import Stream
+from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.broadcast import StreamKey
 from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.registry import protocol
 from adk_prism.runlog.contract import RunSummary
@@ -67,8 +67,8 @@ class _RunsRoutes:
         errors = self._context.errors
         spec = errors.spec(request.scope, protocol(as_, dialect, files))
         variant = (dialect, files.base, *errors.variant(request.scope))
-        stream = Stream(run, as_, variant, named=spec.named)
-        view = await self._context.follower.open(stream, spec, _after(run, after, last_event_id))
+        stream = StreamKey(run, as_, variant, named=spec.named)
+        view = await self._context.broadcaster.open(stream, spec, _after(run, after, last_event_id))
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def cancel(self, run: Run) -> dict[str, Any]:
@@ -77,9 +77,9 @@ class _RunsRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which; `outcome` is null while the run is not over.
         """
-        summary, stopped = await self._context.stopping.cancel(run)
+        summary, stopped = await self._context.canceller.cancel(run)
         if stopped.found:
-            deed = Deed(action="run cancelled", origin=summary.origin, run=run)
+            deed = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
             await self._context.audit.note(deed)
         return {**shown_run(summary), **stopped.shown()}
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
 
 from adk_prism.errors import Forbidden, NotFound
-from adk_prism.pipeline.deeds import Action, Deed
+from adk_prism.pipeline.audit_actions import Action, AuditedAction
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
@@ -69,7 +69,7 @@ class _LinkRoutes:
 
     async def _note(self, action: Action, run: RunId, link: str) -> None:
         origin = (await self._context.log.summary(run)).origin
-        deed = Deed(action=action, origin=origin, run=run, about=link)
+        deed = AuditedAction(action=action, origin=origin, run=run, about=link)
         await self._context.audit.note(deed)
 
     async def _owner(self, request: Request, run: RunId) -> Principal:

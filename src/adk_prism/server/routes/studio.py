@@ -17,8 +17,8 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from adk_prism.errors import BadPosition, UsageError
+from adk_prism.pipeline.broadcast import StreamKey
 from adk_prism.pipeline.conversation import Start
-from adk_prism.pipeline.follow import Stream
 from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, ToolAnswer
 from adk_prism.projection.registry import protocol
 from adk_prism.projection.studio.requests import StudioRequest, read_request
@@ -36,11 +36,11 @@ from adk_prism.runlog.entry import (
 from adk_prism.server.context import Context
 from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.cross_site import refuse_cross_site
-from adk_prism.server.guards.names import AppName, check_session, check_user
+from adk_prism.server.guards.name_rules import AppName, check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import check_run
-from adk_prism.server.operating.calls import called_by
+from adk_prism.server.observability.request_tracking import called_by
 from adk_prism.server.routes.run import RUN_HEADER, Key
 
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
@@ -118,8 +118,8 @@ class _StudioRoutes:
     async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
         errors = self._context.errors
         spec = errors.spec(request.scope, self._spec)
-        stream = Stream(run, "studio", errors.variant(request.scope), named=spec.named)
-        view = await self._context.follower.open(stream, spec, after)
+        stream = StreamKey(run, "studio", errors.variant(request.scope), named=spec.named)
+        view = await self._context.broadcaster.open(stream, spec, after)
         if view.nothing_left:
             return Response(status_code=204)
         return EventStream(view, spec, self._context, {RUN_HEADER: run})

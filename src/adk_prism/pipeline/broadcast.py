@@ -1,0 +1,390 @@
+"""A run as bytes for any number of viewers: encoded once, cut and gone on with anywhere.
+
+While a run is live, one task reads its log, projects it and keeps the encoded bytes of the last entries;
+all viewers of the same stream take them from there. What lies before that window a viewer projects for
+itself from the log, at its own pace: late comers, slow readers, and readers of runs that are over. So
+nothing here grows with a slow viewer, and nothing ever delays a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from typing import Any
+
+from msgspec import Struct
+
+from adk_prism.errors import BadPosition
+from adk_prism.projection.contract import ProtocolSpec
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import BEGINNING, Entry, Position, RunId
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.transport.sse_encoder import KEEP_ALIVE, encode
+
+WINDOW = 1024 * 1024
+"""Bytes kept of one live stream. A viewer further behind reads the log, so this is a question of speed
+only: a second of a very fast run."""
+BATCH = 64 * 1024
+"""Bytes a viewer is given at once while it catches up: few writes, and a bound on what a stopped
+reader holds."""
+
+
+class StreamKey(Struct, frozen=True):
+    """Which stream of a run is meant; equal ones are encoded once."""
+
+    run: RunId
+    protocol: str
+    variant: tuple[str, ...] = ()
+    """What else decides the bytes: dialect, address of files, place in a message."""
+    named: bool = False
+    """Positions name the run, since the client's stream holds several."""
+
+    @property
+    def prefix(self) -> str:
+        """What positions begin with."""
+        return self.run if self.named else ""
+
+
+class _Chunk(Struct, frozen=True, gc=False):
+    cursor: int
+    data: bytes
+
+
+class _Broadcast:
+    """The encoded end of one live run, shared by its viewers."""
+
+    def __init__(self, log: RunLog, stream: StreamKey, spec: ProtocolSpec[Any]) -> None:
+        self._log = log
+        self._stream = stream
+        self._spec = spec
+        self._chunks: deque[_Chunk] = deque()
+        self._size = 0
+        self._waiters: list[asyncio.Future[None]] = []
+        self.viewers = 0
+        self.last = 0
+        """Cursor of the newest encoded entry."""
+        self.over = False
+        self.error: BaseException | None = None
+        self._task = asyncio.create_task(self._pump(), name=f"broadcast {stream.run}")
+
+    @property
+    def first(self) -> int:
+        """Cursor of the oldest entry that is still kept."""
+        return self._chunks[0].cursor if self._chunks else self.last + 1
+
+    async def _pump(self) -> None:
+        try:
+            projection = self._spec.make()
+            async with aclosing(self._log.read(self._stream.run, follow=True)) as batches:
+                async for batch in batches:
+                    for entry in batch:
+                        self._add(entry, projection.feed(entry))
+                    self._wake()
+                    # Many viewers take long to serve: let the run get ahead, so that they are
+                    # served several entries at once. Loop turns, not a timer: an idle loop waits for
+                    # nothing.
+                    for _ in range(self.viewers // 4):
+                        await asyncio.sleep(0)
+        except Exception as error:  # told to every viewer, which ends its stream with it
+            self.error = error
+        finally:
+            self.over = True
+            self._wake()
+
+    def _add(self, entry: Entry, frames: Any) -> None:
+        payloads = [self._spec.payload(frame) for frame in frames]
+        data = encode(self._stream.prefix, entry.cursor, payloads)
+        self._chunks.append(_Chunk(entry.cursor, data))
+        self._size += len(data)
+        self.last = entry.cursor
+        while self._size > WINDOW and len(self._chunks) > 1:
+            self._size -= len(self._chunks.popleft().data)
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def wait(self) -> asyncio.Future[None]:
+        """Return a future for the next news; each viewer has its own, so leaving disturbs nobody."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def since(self, cursor: int) -> bytes:
+        """Return everything after `cursor`, which is not before the window."""
+        count = self.last - cursor
+        if count == 1:
+            return self._chunks[-1].data
+        start = len(self._chunks) - count
+        return b"".join(self._chunks[i].data for i in range(start, len(self._chunks)))
+
+    def close(self) -> None:
+        """Stop encoding: nobody watches."""
+        self._task.cancel()
+
+
+class _OwnReader:
+    """A viewer's own reading of the log. Each entry is projected once, however often it is needed."""
+
+    def __init__(self, log: RunLog, stream: StreamKey, spec: ProtocolSpec[Any]) -> None:
+        self._log = log
+        self._stream = stream
+        self._spec = spec
+        self._projection = spec.make()
+        self._fed = 0
+        self.rest = b""
+        """What is left of an entry that the viewer has seen in part."""
+
+    async def skip_to(self, after: Position) -> None:
+        """Read up to a position inside an entry. Raise `BadPosition` where that entry has no such frame."""
+        async with aclosing(self._log.read(self._stream.run)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    frames = self._projection.feed(entry)
+                    self._fed = entry.cursor
+                    if entry.cursor == after.cursor:
+                        self.rest = self._encode(entry, frames, after)
+                        return
+
+    def _encode(self, entry: Entry, frames: Sequence[Any], after: Position) -> bytes:
+        seen = after.part or 0
+        if seen > len(frames):
+            raise BadPosition(
+                f"Position {after} is not in this stream: entry {after.cursor} has {len(frames)} frames."
+            )
+        payloads = [self._spec.payload(frame) for frame in frames[seen:]]
+        return encode(self._stream.prefix, entry.cursor, payloads, seen + 1)
+
+    async def advance(self, cursor: int) -> AsyncGenerator[tuple[int, bytes], None]:
+        """Yield the bytes of all committed entries after `cursor`, with the cursor they reach."""
+        pieces, size = [self.rest], len(self.rest)
+        self.rest = b""
+        async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    frames = self._projection.feed(entry)
+                    self._fed = entry.cursor
+                    if entry.cursor <= cursor:
+                        continue
+                    cursor = entry.cursor
+                    payloads = [self._spec.payload(frame) for frame in frames]
+                    pieces.append(encode(self._stream.prefix, cursor, payloads))
+                    size += len(pieces[-1])
+                    if size >= BATCH:
+                        yield cursor, b"".join(pieces)
+                        pieces, size = [], 0
+        yield cursor, b"".join(pieces)
+
+
+class Broadcaster:
+    """Serves runs to viewers."""
+
+    def __init__(self, log: RunLog, keep_alive: float = 15.0) -> None:
+        self.log = log
+        self.keep_alive = keep_alive
+        """Seconds of silence after which a viewer is sent a comment."""
+        self._broadcasts: dict[StreamKey, _Broadcast] = {}
+        self._views: set[Viewer] = set()
+        """Those that watch a run that goes on."""
+        self._open: set[Viewer] = set()
+        """Those that are being sent something, of runs that are over too."""
+        self._closed = Notifier()
+
+    async def open(
+        self, stream: StreamKey, spec: ProtocolSpec[Any], after: Position = BEGINNING
+    ) -> Viewer:
+        """Return a view that goes on after a position.
+
+        Raise `NotFound` or `Gone` for the run, `BadPosition` for a position its stream does not have: all
+        before the first byte is sent.
+        """
+        summary = await self.log.summary(stream.run)
+        if after.cursor > summary.cursor:
+            raise BadPosition(
+                f"Position {after} is past the end of the run, which has {summary.cursor} entries."
+            )
+        own = _OwnReader(self.log, stream, spec)
+        if after.part is not None and after.cursor:
+            await own.skip_to(after)
+        live = summary.outcome is None
+        nothing_left = not live and after.cursor == summary.cursor and not own.rest
+        return Viewer(self, stream, spec, after, own, live=live, nothing_left=nothing_left)
+
+    def join(self, view: Viewer, stream: StreamKey, spec: ProtocolSpec[Any]) -> _Broadcast:
+        """Attach a viewer to the shared stream; it is made for the first one."""
+        self._views.add(view)
+        broadcast = self._broadcasts.get(stream)
+        if broadcast is None or broadcast.over:
+            broadcast = self._broadcasts[stream] = _Broadcast(self.log, stream, spec)
+        broadcast.viewers += 1
+        return broadcast
+
+    def part(self, view: Viewer, stream: StreamKey, broadcast: _Broadcast) -> None:
+        """Detach a viewer; after the last one nothing is encoded any more."""
+        self._views.discard(view)
+        broadcast.viewers -= 1
+        if not broadcast.viewers:
+            if self._broadcasts.get(stream) is broadcast:
+                del self._broadcasts[stream]
+            broadcast.close()
+
+    def viewers(self) -> Counter[str]:
+        """Return how many look at runs that go on, by protocol."""
+        return Counter(stream.protocol for stream, _ in self._watched())
+
+    def lag(self) -> dict[str, int]:
+        """Return how many entries the viewer who is furthest behind has not been given, by protocol."""
+        found: dict[str, int] = {}
+        for stream, view in self._watched():
+            behind = self._broadcasts[stream].last - view.cursor
+            found[stream.protocol] = max(found.get(stream.protocol, 0), behind)
+        return found
+
+    def _watched(self) -> Iterator[tuple[StreamKey, Viewer]]:
+        return ((v.stream, v) for v in self._views if v.stream in self._broadcasts)
+
+    @contextmanager
+    def sending(self, view: Viewer) -> Iterator[None]:
+        """Note a view while it is being sent."""
+        self._open.add(view)
+        try:
+            yield
+        finally:
+            self._open.discard(view)
+            self._closed.notify()
+
+    def leave_all(self) -> None:
+        """End every view where it is: the server goes down, the clients come back."""
+        for view in list(self._open):
+            view.leave()
+
+    async def finished(self, seconds: float) -> None:
+        """Wait until every view has been sent to its end, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._open:
+                    await self._closed.wait()
+
+
+class Viewer:
+    """One viewer's reading of one run."""
+
+    def __init__(
+        self,
+        broadcaster: Broadcaster,
+        stream: StreamKey,
+        spec: ProtocolSpec[Any],
+        after: Position,
+        own: _OwnReader,
+        *,
+        live: bool,
+        nothing_left: bool,
+    ) -> None:
+        self._broadcaster = broadcaster
+        self.stream = stream
+        self._spec = spec
+        self._after = after
+        self.cursor = after.cursor
+        """Of the last entry that the viewer was given, while the run goes on."""
+        self._own = own
+        self._live = live
+        self.nothing_left = nothing_left
+        """The run is over, and the viewer has seen its end."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._quiet = True
+        """Nothing has been sent since the last tick."""
+        self._was_stirred = False
+        self.left = False
+        """Somebody ended the view before the run was over."""
+
+    def leave(self) -> None:
+        """End the view from outside."""
+        self.left = True
+        self._stir()
+
+    def _stir(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield bytes until the run is over or the viewer leaves. Raise `LogError` when the log fails."""
+        chunks = self._joined() if self._live else self._past()
+        with self._broadcaster.sending(self):
+            async with aclosing(chunks):
+                async for data in chunks:
+                    yield data
+
+    async def _past(self) -> AsyncGenerator[bytes, None]:
+        """Yield a run that is over."""
+        async with aclosing(self._own.advance(self._after.cursor)) as pieces:
+            async for _, data in pieces:
+                if data:
+                    yield data
+                if self.left:
+                    return
+
+    async def _joined(self) -> AsyncGenerator[bytes, None]:
+        """Yield a run that goes on."""
+        broadcast = self._broadcaster.join(self, self.stream, self._spec)
+        clock = _KeepAlive(self._broadcaster.keep_alive, self._tick)
+        try:
+            async with aclosing(self._follow(broadcast)) as chunks:
+                async for data in chunks:
+                    self._quiet = False
+                    yield data
+        finally:
+            clock.stop()
+            self._broadcaster.part(self, self.stream, broadcast)
+
+    async def _follow(self, broadcast: _Broadcast) -> AsyncGenerator[bytes, None]:
+        in_part = self._after.part is not None
+        while not self.left:
+            if in_part or self.cursor + 1 < broadcast.first:
+                in_part = False
+                async for reached, data in self._own.advance(self.cursor):
+                    self.cursor = reached
+                    if data:
+                        yield data
+            elif broadcast.last > self.cursor:
+                data = broadcast.since(self.cursor)
+                self.cursor = broadcast.last
+                if data:
+                    yield data
+            elif broadcast.over:
+                if broadcast.error is not None:
+                    raise broadcast.error
+                return
+            else:
+                self._waiter = broadcast.wait()
+                await self._waiter
+                if self._was_stirred and broadcast.last == self.cursor:
+                    self._was_stirred = False
+                    yield KEEP_ALIVE
+
+    def _tick(self) -> None:
+        """Break a silence: the viewer wakes, finds nothing, and sends a comment."""
+        if self._quiet:
+            self._was_stirred = True
+            self._stir()
+        self._quiet = True
+
+
+class _KeepAlive:
+    """One timer per viewer, which costs nothing per event."""
+
+    def __init__(self, interval: float, tick: Callable[[], None]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._interval = interval
+        self._tick = tick
+        self._timer = self._loop.call_later(interval, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = self._loop.call_later(self._interval, self._fire)
+        self._tick()
+
+    def stop(self) -> None:
+        self._timer.cancel()

@@ -1,0 +1,229 @@
+"""The runs that a conversation was at a cursor of one of them, and their copies in another session.
+
+A fork is a conversation of its own: its history is in the log under its own name, so that a page shows
+it, an approval in it can be answered, and it can be forked again, whatever becomes of the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+
+from msgspec import Raw, Struct, structs
+
+from adk_prism.facts.adk_event import read_event
+from adk_prism.pipeline.chats import ChatRun, Chats, fold_turns
+from adk_prism.pipeline.runs import new_run
+from adk_prism.pipeline.truncated_run import TruncatedRun, close_truncated, truncate_run
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, RunStarted
+from adk_prism.source.fork import Past
+from adk_prism.source.rebuilding import Chapter
+from adk_prism.source.sessions import SHARED
+from adk_prism.source.untrusted import RefusedKeys, clean_head
+
+StateRule = Callable[[str, Iterable[str]], Collection[str]]
+"""App and state keys → those of them that a client may not write."""
+
+BATCH = 512
+"""Entries that are copied at once."""
+
+
+class ForkHistory(Struct, frozen=True):
+    """A conversation up to a cursor."""
+
+    origin: Origin
+    before: Sequence[ChatRun]
+    """The live runs before the one that is cut, oldest first."""
+    cut: TruncatedRun
+    next: float
+    """When the run after it began; infinity if there is none."""
+    continued: frozenset[str] = frozenset()
+    """Those of the runs before it that a later run of the same message goes on with."""
+    untrusted: bool = False
+    """Whether this server did not see all of it happen: it goes on with a new message only."""
+    withheld: Sequence[str] = ()
+    """Keys of the session's state that no client may write, and that an untrusted history does not set."""
+    recorded: Mapping[str, Raw] = {}
+    """The state at the cut, all scopes, as the log tells it."""
+
+    def new_ids(self, cut: RunId | None) -> dict[str, str]:
+        """Return an id for the copy of each run; the one that is cut may have one already."""
+        ids: dict[str, str] = {run.summary.run: new_run() for run in self.before}
+        return ids | {self.cut.head.run: cut or new_run()}
+
+    @property
+    def is_upload(self) -> bool:
+        """Whether it is a recording, and no conversation of this server."""
+        return self.cut.head.uploaded
+
+
+class ForkHistories:
+    """Reads histories from the log, and writes their copies to it."""
+
+    def __init__(self, log: RunLog, chats: Chats, refused: StateRule) -> None:
+        """`refused` tells the state keys that clients of an app may not write; the app is loaded."""
+        self._log = log
+        self._chats = chats
+        self._refused = refused
+
+    async def of(self, run: RunId, at: int, *, new_turn: bool) -> ForkHistory:
+        """Read the conversation at a cursor. Raise `NotFound`, `Gone` or `BadPosition`."""
+        origin = (await self._log.summary(run)).origin
+        entries = [entry async for entry in self._chats.entries(run)]
+        first = entries[0].record
+        if isinstance(first, RunStarted) and first.uploaded:
+            cut = truncate_run(entries, at)
+            return self._distrusted(ForkHistory(origin, [], cut, float("inf")))
+        runs = await self._log.list(app=origin.app, user=origin.user, session=origin.session)
+        index = [known.run for known in runs].index(run)
+        heads = [ChatRun(each, await self._chats.head(each.run)) for each in runs[: index + 1]]
+        untrusted = any(each.head.untrusted for each in heads)
+        turns = fold_turns(heads)
+        history = ForkHistory(
+            origin,
+            [each for turn in turns for each in turn.runs if each.summary.run != run],
+            truncate_run(entries, at, new_turn=new_turn or untrusted),
+            await self._started(runs[index + 1 :]),
+            frozenset(each.summary.run for turn in turns for each in turn.runs[:-1]),
+        )
+        return self._distrusted(history) if untrusted else history
+
+    def _distrusted(self, history: ForkHistory) -> ForkHistory:
+        """Return a history that this server did not see happen as it may go on."""
+        recorded = history.cut.state()
+        withheld = [k for k in self._rule(history)(recorded) if not k.startswith(SHARED)]
+        return structs.replace(
+            history,
+            cut=close_truncated(history.cut, self._rule(history)),
+            untrusted=True,
+            withheld=sorted(withheld),
+            recorded=recorded,
+        )
+
+    def _rule(self, history: ForkHistory) -> RefusedKeys:
+        return partial(self._refused, history.origin.app)
+
+    async def _started(self, later: Sequence[RunSummary]) -> float:
+        """Return when the next run of this server's own began."""
+        for summary in later:
+            async for entry in self._chats.entries(summary.run):
+                if isinstance(entry.record, RunStarted) and not entry.record.uploaded:
+                    return entry.time
+                break
+        return float("inf")
+
+    async def past(self, history: ForkHistory, *, said: bool) -> Past:
+        """Return where the session is cut, as far as the log tells.
+
+        `said`: what the user said at the beginning of the cut run is part of it.
+        """
+        cut = history.cut
+        places: dict[str, int] = {}
+        for run in history.before:
+            async for entry in self._chats.entries(run.summary.run):
+                _place(entry, places)
+        for entry in cut.entries:
+            _place(entry, places)
+        started = cut.entries[0].time
+        return Past(
+            invocation=cut.head.invocation,
+            places=places,
+            later=cut.later,
+            started=started,
+            until=cut.until if said else started,
+            said_before=history.next if said else started,
+            state=cut.head.state,
+        )
+
+    async def chapters(self, history: ForkHistory, *, said: bool) -> list[Chapter]:
+        """Return all that was said, for a session that is not there (any more)."""
+        chapters = []
+        for run in history.before:
+            entries = [entry async for entry in self._chats.entries(run.summary.run)]
+            whole = truncate_run(entries, len(entries))
+            if history.untrusted:
+                whole = close_truncated(whole, self._rule(history))
+            chapters.append(Chapter(whole.head, entries[0].time, whole.whole))
+        cut = history.cut
+        return [*chapters, Chapter(cut.head, cut.entries[0].time, cut.whole, said)]
+
+    async def copy(
+        self, history: ForkHistory, origin: Origin, ids: Mapping[str, str], *, with_cut: bool
+    ) -> None:
+        """Copy the runs to another session, under new ids; `with_cut`, also what is left of the last."""
+        for run in history.before:
+            name = run.summary.run
+            if history.untrusted and name not in history.continued:
+                await self._copy_closed(history, name, origin, ids)
+            else:
+                await self._copy_run(history, name, origin, ids)
+        if with_cut:
+            await self._copy_cut(history.cut, origin, ids)
+
+    async def _copy_closed(
+        self, history: ForkHistory, run: RunId, origin: Origin, ids: Mapping[str, str]
+    ) -> None:
+        entries = [entry async for entry in self._chats.entries(run)]
+        cut = close_truncated(truncate_run(entries, len(entries)), self._rule(history))
+        await self._copy_cut(cut, origin, ids)
+
+    async def _copy_run(
+        self, history: ForkHistory, run: RunId, origin: Origin, ids: Mapping[str, str]
+    ) -> None:
+        copy = RunId(ids[run])
+        batch: list[Entry] = []
+        async for entry in self._chats.entries(run):
+            head = entry.record
+            if isinstance(head, RunStarted):
+                if history.untrusted:
+                    head = clean_head(head, self._rule(history))
+                entry = Entry(1, entry.time, as_copy(head, origin, ids))
+            batch.append(entry)
+            if len(batch) == BATCH:
+                await self._append(copy, batch)
+                batch = []
+        await self._append(copy, batch)
+        await self._log.commit(copy)
+
+    async def _copy_cut(self, cut: TruncatedRun, origin: Origin, ids: Mapping[str, str]) -> None:
+        copy = RunId(ids[cut.head.run])
+        first, *rest = cut.entries
+        ends = [Entry(0, cut.until, record) for record in cut.closed()]
+        await self._append(
+            copy, [Entry(1, first.time, as_copy(cut.head, origin, ids)), *rest, *ends]
+        )
+        await self._log.commit(copy)
+
+    async def _append(self, run: RunId, entries: Sequence[Entry]) -> None:
+        records = [entry.record for entry in entries]
+        await self._log.append(run, records, times=[entry.time for entry in entries])
+
+
+def as_copy(head: RunStarted, origin: Origin, ids: Mapping[str, str]) -> RunStarted:
+    """Return a run's first record as it is in another session, where runs have these ids."""
+    continues = head.continues
+    if continues is not None:
+        message = ids.get(continues.message)
+        continues = structs.replace(continues, message=message) if message else None
+    return structs.replace(
+        head,
+        run=ids[head.run],
+        origin=origin,
+        continues=continues,
+        replaces="",
+        rewound=[],
+        extras={} if head.untrusted else head.extras,
+        client_tools=[] if head.untrusted else head.client_tools,
+        digest="",
+        uploaded=False,
+        foreign=head.untrusted,
+    )
+
+
+def _place(entry: Entry, places: dict[str, int]) -> None:
+    """Note an event's place in the log, if it is one that ADK keeps."""
+    if isinstance(entry.record, AgentEvent):
+        event = read_event(entry.record.event)
+        if not event.partial:
+            places[event.id] = len(places)

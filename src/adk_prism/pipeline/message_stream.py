@@ -1,0 +1,144 @@
+"""A whole message as one stream: the runs it spans, joined, for a client that comes back to a chat.
+
+One `start`, the last run's `finish`, one terminator. What earlier runs asked and later ones answered is
+told as the dialect can tell it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+
+from msgspec import Struct, structs
+
+from adk_prism.pipeline.broadcast import Broadcaster, StreamKey, Viewer
+from adk_prism.pipeline.chats import Chats, Turn, answered_by, answered_later, decided_later
+from adk_prism.projection.ai_sdk.dialects import Dialect
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk.frames import Frame
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
+from adk_prism.projection.ai_sdk.scope import Scope
+from adk_prism.projection.contract import Complete, completing
+from adk_prism.projection.registry import protocol
+from adk_prism.runlog.entry import Response
+
+
+class Shown(Struct, frozen=True):
+    """A turn of a chat, and what the conversation went on with."""
+
+    turn: Turn
+    is_left: bool = False
+    """The conversation has gone on: what the message still asks has expired."""
+    is_resumed: bool = False
+    """A later message went on with its invocation, as the answer to a question does."""
+    elsewhere: Mapping[str, Response] = {}
+    """What later messages answered, by the id of the request or approval."""
+
+
+def shown(turns: Sequence[Turn]) -> list[Shown]:
+    """Return the turns of a chat, each with what those after it say of it."""
+    found: list[Shown] = []
+    later: set[str] = set()
+    elsewhere: dict[str, Response] = {}
+    for turn in reversed(turns):
+        resumed = any(run.summary.invocation in later for run in turn.runs)
+        found.append(Shown(turn, bool(found), resumed, elsewhere))
+        later.add(turn.first.summary.invocation)
+        if answered := answered_by([turn]):
+            elsewhere = {**answered, **elsewhere}
+    return found[::-1]
+
+
+def running(turns: Sequence[Turn]) -> Shown | None:
+    """Find the turn that goes on; an earlier one, where a late answer is being taken."""
+    return next((place for place in shown(turns) if place.turn.resumable), None)
+
+
+def told(place: Shown) -> Shown:
+    """Return a turn without the runs that say nothing: those that only kept answers for a later one.
+
+    What was kept when the conversation went on was passed on to nobody.
+    """
+    turn = place.turn
+    held = [run.head.continues is not None and run.head.continues.held for run in turn.runs]
+    passed = max(index for index, is_held in enumerate(held) if not is_held)
+    kept = [
+        run for i, run in enumerate(turn.runs) if not held[i] or (i >= passed and not place.is_left)
+    ]
+    return structs.replace(place, turn=structs.replace(turn, runs=kept))
+
+
+def scope_of(place: Shown, index: int) -> Scope:
+    """Return which part of a turn's replay its run at `index` is."""
+    turn = place.turn
+    last = len(turn.runs) - 1
+    return Scope(
+        opens=index == 0,
+        closes=index == last,
+        replayed=last > 0,
+        decided=decided_later(turn, index),
+        answered=answered_later(turn, index),
+        left=place.is_left,
+        resumed=place.is_resumed,
+        elsewhere=place.elsewhere,
+    )
+
+
+async def open_message(
+    broadcaster: Broadcaster,
+    place: Shown,
+    dialect: str,
+    files: FileLinks,
+    complete: Complete | None = None,
+) -> MessageStream:
+    """Return a view of a turn from its beginning, with its error texts completed."""
+    place = told(place)
+    runs = place.turn.runs
+    views = []
+    for index, run in enumerate(runs):
+        spec = completing(protocol("ai-sdk", dialect, files, scope_of(place, index)), complete)
+        part = f"{index} of {len(runs)}"
+        told_as = ("completed",) if complete else ()
+        variant = (dialect, files.base, part, str(place.is_left), *told_as)
+        stream = StreamKey(run.summary.run, "ai-sdk", variant, named=True)
+        views.append(await broadcaster.open(stream, spec))
+    return MessageStream(views)
+
+
+async def message_frames(
+    chats: Chats, place: Shown, speaks: Dialect, files: FileLinks
+) -> list[Frame]:
+    """Return the frames of a turn that is over, as one message."""
+    place = told(place)
+    frames: list[Frame] = []
+    for index, run in enumerate(place.turn.runs):
+        projection = AiSdkProjection(speaks, files, scope_of(place, index))
+        async for entry in chats.entries(run.summary.run):
+            frames.extend(projection.feed(entry))
+    return frames
+
+
+class MessageStream:
+    """The views of a message's runs, one after the other."""
+
+    def __init__(self, views: list[Viewer]) -> None:
+        self._views = views
+
+    @property
+    def left(self) -> bool:
+        """Somebody ended the view before the message was over."""
+        return any(view.left for view in self._views)
+
+    def leave(self) -> None:
+        """End the view from outside."""
+        for view in self._views:
+            view.leave()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yield the message's bytes."""
+        for view in self._views:
+            async with aclosing(view.chunks()) as chunks:
+                async for data in chunks:
+                    yield data
+            if view.left:
+                return

@@ -1,0 +1,192 @@
+"""One run per session at a time: who may work on a session now, and what a second comer gets.
+
+ADK's persistent session services fail a run when anyone else writes to its session, and the in-memory one
+lets two runs interleave. So every run, state change, rewind and deletion holds its session here first:
+among those of this process by a lock, and among all processes that share a log by a lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from adk_prism.errors import Conflict
+from adk_prism.runlog.entry import Origin
+from adk_prism.runlog.leases import Lease, Leases, LocalLeases
+
+Policy = Literal["interrupt", "refuse", "wait"]
+"""A second message while a run is active: stops that run, is refused, or waits for its end."""
+
+Settle = Callable[[Origin, bool], Awaitable[bool]]
+"""Sees to the runs that a dead process left open in a session that is held now, and ends them if told to.
+Tells whether the session is free."""
+
+LOOK = 1.0
+"""Seconds after which who waits for another process looks and asks again: words between processes can be
+lost."""
+
+_BUSY = "This session is busy with a run. Wait for its end, stop it, or use another session."
+
+
+class _Slot:
+    """One session that somebody holds or waits for."""
+
+    __slots__ = ("hold", "impatient", "interest", "lock", "stop")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.hold: Lease | None = None
+        """The right among processes, of whoever has the lock."""
+        self.stop: Callable[[], None] | None = None
+        self.impatient = 0
+        """Waiters that interrupt whoever holds the session, also one that came before them."""
+        self.interest = 0
+        """Holders and waiters; at zero the slot is forgotten, so idle sessions cost nothing."""
+
+
+class SessionLocks:
+    """All sessions of one process."""
+
+    def __init__(self, leases: Leases | None = None, kind: str = "session") -> None:
+        """`kind` tells the leases of one locks from those of another."""
+        self._leases: Leases = leases or LocalLeases()
+        self._kind = kind
+        self._slots: dict[str, _Slot] = {}
+        self._leases.listen("stop", self._hear_stop)
+        self.settle: Settle | None = None
+
+    def _name(self, origin: Origin) -> str:
+        return "\0".join((self._kind, origin.app, origin.user, origin.session))
+
+    async def acquire(self, origin: Origin, policy: Policy, stop: Callable[[], None]) -> None:
+        """Hold a session for a run that `stop` stops. Raise `Conflict` where policy refuses.
+
+        Every `acquire` is followed by one `release`.
+        """
+        slot = self._slots.setdefault(self._name(origin), _Slot())
+        refuses = policy == "refuse"
+        if refuses and slot.lock.locked():
+            raise Conflict(_BUSY)
+        impatient = policy == "interrupt"
+        if impatient and slot.stop is not None:
+            slot.stop()
+        slot.impatient += impatient
+        try:
+            await self._acquire(origin, slot, refuses=refuses)
+        finally:
+            slot.impatient -= impatient
+        slot.stop = stop
+        if slot.impatient:
+            stop()
+
+    async def try_acquire(self, origin: Origin, stop: Callable[[], None]) -> bool:
+        """Hold a session for a run if nobody does now; tell whether it was possible."""
+        name = self._name(origin)
+        if name in self._slots:
+            return False
+        slot = self._slots[name] = _Slot()
+        slot.interest += 1
+        try:
+            await slot.lock.acquire()
+            slot.hold = await self._leases.hold(name)
+        finally:
+            if slot.hold is None:
+                self._let_go(name, slot)
+        slot.stop = stop
+        return slot.hold is not None
+
+    async def release(self, origin: Origin) -> None:
+        """Let go of a session."""
+        name = self._name(origin)
+        slot = self._slots[name]
+        slot.stop = None
+        hold, slot.hold = slot.hold, None
+        try:
+            if hold is not None:
+                await self._leases.release(hold)
+        finally:
+            self._let_go(name, slot)
+
+    @asynccontextmanager
+    async def held(self, origin: Origin) -> AsyncIterator[None]:
+        """Hold a session while no run is active on it, after the one that is."""
+        slot = self._slots.setdefault(self._name(origin), _Slot())
+        await self._acquire(origin, slot)
+        try:
+            yield
+        finally:
+            await self.release(origin)
+
+    async def stop(self, origin: Origin) -> bool:
+        """Stop the active run, if there is one, and wait for its end; tell whether there was one."""
+        name = self._name(origin)
+        slot = self._slots.get(name)
+        if slot is None:
+            if not await self._leases.is_held(name):
+                return False
+            slot = self._slots.setdefault(name, _Slot())
+        if slot.stop is not None:
+            slot.stop()
+        await self._acquire(origin, slot, stops=True)
+        await self.release(origin)
+        return True
+
+    def is_held(self, origin: Origin) -> bool:
+        """Tell whether anyone in this process holds the session."""
+        slot = self._slots.get(self._name(origin))
+        return slot is not None and slot.lock.locked()
+
+    async def _acquire(
+        self, origin: Origin, slot: _Slot, *, refuses: bool = False, stops: bool = False
+    ) -> None:
+        slot.interest += 1
+        try:
+            await slot.lock.acquire()
+        except BaseException:
+            self._lose_interest(self._name(origin), slot)
+            raise
+        try:
+            slot.hold = await self._hold(origin, slot, refuses, stops)
+        except BaseException:
+            self._let_go(self._name(origin), slot)
+            raise
+
+    async def _hold(self, origin: Origin, slot: _Slot, refuses: bool, stops: bool) -> Lease:
+        """Take the session among all processes. Raise `Conflict` if it is not to be had at once."""
+        name = self._name(origin)
+        while True:
+            hold = await self._leases.hold(name)
+            if hold is not None:
+                if await self._is_free(origin, hold, ends=stops or bool(slot.impatient)):
+                    return hold
+                await self._leases.release(hold)
+            if refuses:
+                raise Conflict(_BUSY)
+            if stops or slot.impatient:
+                await self._leases.say("stop", name)
+            await self._leases.freed(name, LOOK)
+
+    async def _is_free(self, origin: Origin, hold: Lease, *, ends: bool) -> bool:
+        if self.settle is None or not self._leases.is_shared:
+            return True
+        try:
+            return await self.settle(origin, ends)
+        except BaseException:
+            await self._leases.release(hold)
+            raise
+
+    def _hear_stop(self, name: str) -> None:
+        slot = self._slots.get(name)
+        if slot is not None and slot.stop is not None:
+            slot.stop()
+
+    def _let_go(self, name: str, slot: _Slot) -> None:
+        slot.lock.release()
+        self._lose_interest(name, slot)
+
+    def _lose_interest(self, name: str, slot: _Slot) -> None:
+        slot.interest -= 1
+        if not slot.interest:
+            del self._slots[name]

@@ -1,0 +1,175 @@
+"""Who may call: the Host and Origin of every request, and the CORS answers for those who may.
+
+Who a caller is, `identity` finds out further in. Before that, and where there is no identity, a web page
+open in somebody's browser is the caller to fear. A page that rebinds its DNS name to this machine is
+caught by its Host: what arrives over loopback must name this machine or a configured host, on every
+method. A page of another origin is caught by its Origin, on HTTP and on WebSocket handshakes, before
+anything is read. Callers that send no Origin are not browsers' scripts and pass.
+
+Cross-origin callers that are listed get CORS headers for themselves, never `*`. With `--dev` pages of this
+machine are listed, whatever their port, for requests that come in over loopback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adk_prism.diagnostics import Report, ignore
+from adk_prism.errors import PrismError
+from adk_prism.server.guards.forwarded_headers import TrustedProxies, page_scheme
+from adk_prism.server.guards.host_parsing import (
+    DEFAULT_PORTS,
+    WebOrigin,
+    is_loopback,
+    origin_of_url,
+    parse_authority,
+    parse_origin,
+)
+from adk_prism.server.guards.origin_refusals import Refusals, Spelling
+from adk_prism.server.problems import refuse
+from adk_prism.server.settings import Settings
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+EXPOSED = b"x-prism-run, x-request-id, x-prism-problem, x-prism-reference, retry-after, content-disposition"
+"""Response headers that a script of an allowed origin may read."""
+
+METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"
+
+PREFLIGHT_AGE = b"600"
+"""Seconds a browser may remember a preflight: Chromium keeps none longer than two hours."""
+
+
+class Guard:
+    """Refuses requests by Host and Origin; adds CORS headers for the origins that are allowed."""
+
+    def __init__(
+        self, app: ASGIApp, settings: Settings, report: Report = ignore, *, listens: bool = True
+    ) -> None:
+        """`listens`: whoever runs the server did so with options, and not from a program of theirs."""
+        self._app = app
+        self._dev = settings.dev
+        self._proxies = TrustedProxies(settings.trusted_proxy)
+        self._refusals = Refusals(Spelling(listens=listens), report)
+        public = origin_of_url(settings.public_url)
+        allowed = [parse_origin(text) for text in settings.allow_origin]
+        self._origins = frozenset(origin for origin in (*allowed, public) if origin)
+        hosts = [parse_authority(text) for text in settings.allow_host]
+        self._hosts = frozenset(host.host for host in (*hosts, public) if host)
+        self._hosts_listed = bool(settings.allow_host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._check_host(scope) or self._check_origin(scope)
+        if refusal is not None:
+            await refuse(refusal, scope, receive, send)
+            return
+        origin = _only(scope["headers"], b"origin")
+        if origin is None or scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        elif _is_preflight(scope):
+            await _answer_preflight(origin, scope, send)
+        else:
+            await self._app(scope, receive, _with_cors(origin, send))
+
+    def _check_host(self, scope: Scope) -> PrismError | None:
+        if not (self._hosts_listed or _over_loopback(scope)):
+            return None
+        values = _values(scope["headers"], b"host")
+        if not values:
+            return None  # HTTP/1.0: no browser.
+        authority = parse_authority(values[0]) if len(values) == 1 else None
+        if authority and (is_loopback(authority.host) or authority.host in self._hosts):
+            return None
+        return self._refusals.of_host(_shown(values))
+
+    def _check_origin(self, scope: Scope) -> PrismError | None:
+        values = _values(scope["headers"], b"origin")
+        if not values:
+            return None
+        origin = parse_origin(values[0]) if len(values) == 1 else None
+        if origin and self._is_allowed(origin, scope):
+            return None
+        return self._refusals.of_origin(_shown(values), origin, scope)
+
+    def _is_allowed(self, origin: WebOrigin, scope: Scope) -> bool:
+        return (
+            origin in self._origins
+            or origin in (_own_origin(scope), self._proxies.origin(scope))
+            or (self._dev and is_loopback(origin.host) and _over_loopback(scope))
+        )
+
+
+def _over_loopback(scope: Scope) -> bool:
+    """Tell whether the request came in at a loopback address, whoever bound it."""
+    server = scope.get("server")
+    return server is not None and is_loopback(str(server[0]))
+
+
+def _own_origin(scope: Scope) -> WebOrigin | None:
+    host = _only(scope["headers"], b"host")
+    scheme = page_scheme(scope)
+    authority = parse_authority(host.decode("latin-1")) if host is not None else None
+    if authority is None or scheme not in DEFAULT_PORTS:
+        return None
+    return WebOrigin(scheme, authority.host, authority.port or DEFAULT_PORTS[scheme])
+
+
+# --------------------------------------------------------------------------- CORS
+
+
+def _is_preflight(scope: Scope) -> bool:
+    wanted = _only(scope["headers"], b"access-control-request-method")
+    return scope["method"] == "OPTIONS" and wanted is not None
+
+
+async def _answer_preflight(origin: bytes, scope: Scope, send: Send) -> None:
+    headers = [
+        *_cors_headers(origin),
+        (b"access-control-allow-methods", METHODS),
+        (b"access-control-max-age", PREFLIGHT_AGE),
+        (b"content-length", b"0"),
+    ]
+    asked = _only(scope["headers"], b"access-control-request-headers")
+    if asked is not None:
+        headers.append((b"access-control-allow-headers", asked))
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _with_cors(origin: bytes, send: Send) -> Send:
+    async def send_with_cors(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [*message.get("headers", ()), *_cors_headers(origin)]
+            message = {**message, "headers": headers}
+        await send(message)
+
+    return send_with_cors
+
+
+def _cors_headers(origin: bytes) -> Sequence[tuple[bytes, bytes]]:
+    return (
+        (b"access-control-allow-origin", origin),
+        (b"access-control-allow-credentials", b"true"),
+        (b"access-control-expose-headers", EXPOSED),
+        (b"vary", b"origin"),
+    )
+
+
+# --------------------------------------------------------------------------- headers
+
+
+def _values(headers: Headers, name: bytes) -> list[str]:
+    return [value.decode("latin-1").strip() for key, value in headers if key == name]
+
+
+def _only(headers: Headers, name: bytes) -> bytes | None:
+    return next((value for key, value in headers if key == name), None)
+
+
+def _shown(values: Sequence[str]) -> str:
+    return ascii(", ".join(values))[:80]

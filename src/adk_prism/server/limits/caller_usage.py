@@ -1,0 +1,135 @@
+"""What one caller has open and has used, and the most that it may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, NoReturn
+
+from adk_prism.errors import TooMany
+from adk_prism.pipeline.quota import Refused
+from adk_prism.runlog.usage_counters import LimitCheck, UsageLimits
+from adk_prism.server.limits.caller_limits import CallerLimits
+from adk_prism.server.limits.token_bucket import TokenBucket
+
+BURST = 2
+"""Seconds' worth of requests that may come at once: a page that opens asks for many things."""
+
+AGAIN = 5.0
+"""Seconds after which to try again where nobody can know when something ends."""
+
+KEPT = 10_000
+"""Accounts that are remembered at least; beyond, those that use nothing are forgotten."""
+
+Kind = Literal["http", "websocket"]
+
+
+def allowed(limits: CallerLimits, kind: Kind) -> UsageLimits:
+    """Return what one caller may have of requests or sockets."""
+    most = {"http": limits.requests, "websocket": limits.sockets}[kind]
+    burst = limits.rate * BURST
+    return UsageLimits(open=most, rate=limits.rate, burst=burst, bytes=limits.bytes)
+
+
+def too_many(verdict: LimitCheck, limits: CallerLimits, kind: Kind, refused: Refused) -> TooMany:
+    """Return what a caller is told who has or uses too much, and count it."""
+    limit, most, what = {
+        "http": ("requests", limits.requests, "requests and streams"),
+        "websocket": ("sockets", limits.sockets, "sockets"),
+    }[kind]
+    texts = {
+        "open": f"You have {most} {what} open; close one first.",
+        "bytes": f"You may send and be sent {limits.bytes} bytes a second.",
+        "rate": f"You may ask {limits.rate} times a second.",
+    }
+    refused(limit if verdict.exceeded == "open" else verdict.exceeded)
+    return TooMany(texts[verdict.exceeded], verdict.seconds or AGAIN)
+
+
+class CallerUsage:
+    """One caller's."""
+
+    __slots__ = ("_bytes", "_limits", "_open", "_rate", "_refused")
+
+    def __init__(self, limits: CallerLimits, now: float, refused: Refused) -> None:
+        self._limits = limits
+        self._refused = refused
+        self._open: dict[Kind, int] = {"http": 0, "websocket": 0}
+        self._rate = TokenBucket(limits.rate, limits.rate * BURST, now) if limits.rate else None
+        self._bytes = TokenBucket(limits.bytes, limits.bytes, now) if limits.bytes else None
+
+    @contextmanager
+    def open(self, kind: Kind, now: float) -> Iterator[None]:
+        """Hold a request or socket. Raise `TooMany` if it is one too many, or came too soon."""
+        self._check(kind, now)
+        self._open[kind] += 1
+        try:
+            yield
+        finally:
+            self._open[kind] -= 1
+
+    def _check(self, kind: Kind, now: float) -> None:
+        most = allowed(self._limits, kind).open
+        if most and self._open[kind] >= most:
+            self._refuse(LimitCheck("open"), kind)
+        if self._bytes is not None and (delay := self._bytes.wait(0, now)):
+            self._refuse(LimitCheck("bytes", delay), kind)
+        if self._rate is None:
+            return
+        if delay := self._rate.wait(1, now):
+            self._refuse(LimitCheck("rate", delay), kind)
+        self._rate.take(1, now)
+
+    def _refuse(self, verdict: LimitCheck, kind: Kind) -> NoReturn:
+        raise too_many(verdict, self._limits, kind, self._refused)
+
+    def use(self, amount: int, now: float) -> float:
+        """Count bytes; return for how many seconds the next ones should wait."""
+        if self._bytes is None or not amount:
+            return 0.0
+        self._bytes.take(amount, now)
+        return self._bytes.wait(0, now)
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether there is nothing to remember."""
+        buckets = (bucket for bucket in (self._rate, self._bytes) if bucket is not None)
+        return not any(self._open.values()) and all(bucket.is_full(now) for bucket in buckets)
+
+
+class UsageByCaller:
+    """Every caller's, as long as there is something to remember."""
+
+    def __init__(
+        self,
+        limits: CallerLimits,
+        clock: Callable[[], float],
+        refused: Refused,
+        kept: int = KEPT,
+    ) -> None:
+        self._limits = limits
+        self._refused = refused
+        self._clock = clock
+        self._kept = kept
+        self._accounts: dict[str, CallerUsage] = {}
+        self._next_look = kept
+
+    def of(self, name: str) -> CallerUsage:
+        """Return a caller's account."""
+        account = self._accounts.get(name)
+        if account is None:
+            self._forget()
+            account = self._accounts[name] = CallerUsage(self._limits, self._clock(), self._refused)
+        return account
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def _forget(self) -> None:
+        """Drop what is idle, whenever there are twice as many as were left the last time."""
+        if len(self._accounts) < self._next_look:
+            return
+        now = self._clock()
+        idle = [name for name, account in self._accounts.items() if account.is_idle(now)]
+        for name in idle:
+            del self._accounts[name]
+        self._next_look = max(self._kept, 2 * len(self._accounts))

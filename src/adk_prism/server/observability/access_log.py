@@ -1,0 +1,71 @@
+"""One line for each request and socket, when it is over.
+
+Says who asked for what and what became of it, by names that cannot hold a secret: the route's template and
+not the path, no query, no header, no body. Tickets, tokens and share links are therefore never in it, and
+nothing that a caller sends can end a line or command a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from adk_prism.server.observability.one_line import one_line
+from adk_prism.server.observability.request_tracking import Ended, TrackedRequest
+from adk_prism.server.settings import LogFormat
+
+KIND = "request"
+"""What the line is in JSON, beside the kinds of diagnostics."""
+
+
+def access_log(form: LogFormat, stream: TextIO | None = None) -> Ended:
+    """Return what writes the line of a call."""
+    render = _as_json if form == "json" else _as_text
+
+    def write(call: TrackedRequest) -> None:
+        # Looked up late: whoever replaces sys.stderr means its next line, too.
+        print(render(call), file=stream or sys.stderr, flush=True)
+
+    return write
+
+
+def _fields(call: TrackedRequest) -> dict[str, Any]:
+    fields = {
+        "request": call.id,
+        "method": call.method,
+        "route": call.route,
+        "status": call.status,
+        "seconds": round(call.seconds, 6),
+        "sent": call.sent,
+        "received": call.received,
+        "user": call.user,
+        "run": call.run,
+        "address": call.address,
+    }
+    told = {name: value for name, value in fields.items() if value != ""}
+    return told | {"cut": True} if call.is_cut else told
+
+
+def _as_json(call: TrackedRequest) -> str:
+    # ASCII: a user's name may hold what would command a terminal, or half a surrogate pair.
+    return json.dumps({"time": _now().isoformat(), "kind": KIND, **_fields(call)})
+
+
+def _as_text(call: TrackedRequest) -> str:
+    fields = _fields(call)
+    words = [
+        f"{_now():%H:%M:%S}",
+        fields.pop("method"),
+        fields.pop("route", "-"),
+        str(fields.pop("status", "-")),
+        f"{fields.pop('seconds'):.3f}s",
+        f"{fields.pop('sent')}B",
+        *(f"{name}={value}" for name, value in fields.items() if value),
+    ]
+    return one_line(" ".join(words))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,106 @@
+"""Where diagnostics go: lines on stderr, for a person or for a machine.
+
+Decides how a diagnostic looks and which log records are worth a line. The apps' own loggers write from
+`--log-level` up, as under `adk web`; libraries from warnings up, and with `debug` ADK from there. The access
+log is ours (`--access-log`), so uvicorn's stays off. ADK's notes that a feature is experimental are left
+out, since they are about our code, not about the operator's. OpenTelemetry is left as the host set it up.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import warnings
+from datetime import UTC, datetime
+from typing import TextIO
+
+import msgspec
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.server.observability.one_line import one_line
+from adk_prism.server.settings import LogFormat, LogLevel
+
+_DELIBERATE = "ASGI callable returned without completing response."
+"""What uvicorn says of a stream that we cut on purpose, so that its client comes back."""
+
+_FIELDS = ("correlation", "request", "app", "run")
+
+
+def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
+    """Return a report that writes each diagnostic as one line (text: its cause below it)."""
+    render = _as_json if form == "json" else _as_text
+
+    def report(diagnostic: Diagnostic) -> None:
+        # Looked up late: whoever replaces sys.stderr means its next line, too.
+        print(render(diagnostic), file=stream or sys.stderr, flush=True)
+
+    return report
+
+
+_ADK = ("google_adk", "google_genai", "google.adk", "google.genai")
+
+_LIBRARIES = (
+    *("uvicorn", "websockets", "asyncio", "httpx", "httpcore", "urllib3", "aiohttp", "requests"),
+    *("google", "grpc", "opentelemetry", "authlib", "mcp", "LiteLLM", "openai", "anthropic"),
+    *("sqlalchemy", "aiosqlite", "asyncpg", "redis", "fastapi", "markdown_it", "multipart"),
+)
+"""Loggers, with all below them, that are nobody's app: what they say below a warning is about themselves,
+often several lines for a request."""
+
+QUIET = (*_LIBRARIES, *_ADK)
+
+
+def route_logging(report: Report, level: LogLevel = "info") -> None:
+    """Make diagnostics of this process's log records: of libraries from warnings, of others from `level`."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.basicConfig(level=number, handlers=[_Bridge(report)], force=True)
+    for name in QUIET:
+        is_wanted = level == "debug" and name in _ADK
+        logging.getLogger(name).setLevel(number if is_wanted else max(number, logging.WARNING))
+    logging.captureWarnings(True)
+    warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
+
+
+class _Bridge(logging.Handler):
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self._report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg == _DELIBERATE:
+            return
+        error = record.exc_info[1] if record.exc_info else None
+        self._report(
+            Diagnostic(
+                kind=record.levelname.lower(),
+                detail=f"{record.name}: {_message(record)}",
+                cause=cause_of(error) if error else "",
+            )
+        )
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return what a record says; one whose arguments do not fit its text, an app's mistake, as it came."""
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):
+        return f"{record.msg} {record.args}"
+
+
+def _as_text(diagnostic: Diagnostic) -> str:
+    words = [diagnostic.kind]
+    words += [f"{name}={value}" for name in _FIELDS if (value := getattr(diagnostic, name))]
+    line = " ".join(words) + (f": {diagnostic.detail}" if diagnostic.detail else "")
+    cause = "".join(f"\n    {one_line(row)}" for row in diagnostic.cause.splitlines())
+    return f"{_now():%H:%M:%S} {one_line(line)}{cause}"
+
+
+def _as_json(diagnostic: Diagnostic) -> str:
+    fields = {"time": _now().isoformat(), **msgspec.to_builtins(diagnostic)}
+    # Not msgspec: a text may hold half a surrogate pair, which only an ASCII writer can write.
+    return json.dumps(fields)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,69 @@
+"""What the operator has of one server: what it is told, what is counted, and what is written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.server.error_texts import ErrorRule, ErrorTexts
+from adk_prism.server.observability.access_log import access_log
+from adk_prism.server.observability.audit.audit_log import AuditLog, open_audit_log
+from adk_prism.server.observability.diagnostics_sink import sink
+from adk_prism.server.observability.metrics.metrics import Metrics
+from adk_prism.server.observability.request_tracking import Ended, RequestTracker, in_call
+from adk_prism.server.settings import Settings
+from adk_prism.source.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Observability:
+    """The operator's side of a server."""
+
+    report: Report
+    """Tells the operator: without secrets, counted, with the request that it is about."""
+    metrics: Metrics
+    audit: AuditLog
+    calls: RequestTracker
+    errors: ErrorTexts
+    """What the operator was told of errors, for who may see it."""
+    listens: bool = False
+    """This process was started as a server (`adk-prism serve`): its options say who can reach it."""
+
+
+def open_observability(
+    settings: Settings, secrets: Secrets, report: Report | None, *, listens: bool = False
+) -> Observability:
+    """Return the operator's side. Raise `LogError` for an audit trail that cannot be written."""
+    metrics, errors = Metrics(), ErrorTexts(error_rule(settings, listens=listens))
+    tell = report or sink(settings.log_format)
+
+    def tell_and_keep(diagnostic: Diagnostic) -> None:
+        errors.keep(diagnostic)
+        tell(diagnostic)
+
+    told = in_call(metrics.counting(secrets.telling(tell_and_keep)))
+    ended: list[Ended] = [metrics.call_ended]
+    if settings.access_log:
+        ended.append(access_log(settings.log_format))
+    trail = open_audit_log(settings.audit, told)
+    return Observability(told, metrics, trail, RequestTracker(ended), errors, listens)
+
+
+def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:
+    """Return who is shown full texts of errors.
+
+    Unless the operator says, those on this machine, if nothing says that others call: the server itself
+    listens on a loopback address, and there is no identity, no other name, no page of another origin and no
+    proxy. A program that the server is part of may listen anywhere: there, nobody.
+    """
+    if settings.errors:
+        return settings.errors
+    others = (
+        settings.has_identity
+        or settings.public_url
+        or settings.allow_origin
+        or settings.allow_host
+        or settings.root_path
+        or settings.trusted_proxy
+    )
+    return "unforwarded" if listens and settings.is_loopback and not others else "reference"

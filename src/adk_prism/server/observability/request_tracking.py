@@ -1,0 +1,227 @@
+"""Every request and socket as an operator sees it: what it was, whose, what became of it, how long it took.
+
+`TrackRequests` is the outermost layer, so that what is refused further in is seen, too. It gives each
+request an id: the client's own `X-Request-ID` if that is a plain word, else a new one. The id is in the
+answer's header, in every problem, and in whatever is reported while the request is answered or the run
+goes on that it started.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any, Final
+
+from msgspec import structs
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
+
+REQUEST_HEADER: Final = b"x-request-id"
+_RUN_HEADER: Final = b"x-prism-run"
+
+_PLAIN = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:=/+@-]{0,127}")
+"""What may be taken for an id: UUIDs, ULIDs, hexadecimal, a load balancer's `Root=1-…`. Nothing that could
+end a line or a quotation."""
+
+
+class TrackedRequest:
+    """One request or socket."""
+
+    __slots__ = (
+        "_began",
+        "_scope",
+        "first_byte",
+        "id",
+        "is_cut",
+        "received",
+        "run",
+        "sent",
+        "status",
+    )
+
+    def __init__(self, scope: Scope, id: str) -> None:
+        self._scope = scope
+        self._began = perf_counter()
+        self.id = id
+        self.status = 0
+        """Of the answer; of a socket, the handshake's. 0: there was none."""
+        self.first_byte: float | None = None
+        """Seconds until the answer began."""
+        self.is_cut = False
+        """It began to be answered, and the answer has no end."""
+        self.sent = 0
+        self.received = 0
+        """Bytes of bodies and frames."""
+        self.run = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken."""
+        return perf_counter() - self._began
+
+    @property
+    def method(self) -> str:
+        """`GET` and the like; `WS` for a socket. A word of the caller's own invention is not repeated."""
+        method: str = self._scope.get("method", "WS")
+        return method if method in _METHODS else "OTHER"
+
+    @property
+    def route(self) -> str:
+        """The template of its path; empty for what was refused before it had one, or has none."""
+        route: Any = self._scope.get("route")
+        return str(getattr(route, "path", ""))
+
+    @property
+    def user(self) -> str:
+        """Who called, where that is known."""
+        return name_of(self._scope.get(SCOPE_KEY))
+
+    @property
+    def address(self) -> str:
+        """Where from."""
+        client = self._scope.get("client")
+        return str(client[0]) if client else ""
+
+    def answered(self, message: Message, status: int) -> None:
+        """Note the beginning of an answer."""
+        self.status = status
+        self.first_byte = self.seconds
+        self.run = self.run or self._run_of(message)
+
+    def _run_of(self, message: Message) -> str:
+        for name, value in message.get("headers", ()):
+            if name == _RUN_HEADER:
+                return bytes(value).decode("latin-1")
+        # The route has checked it, unless it was refused: then there is no such run for this caller.
+        parameters: dict[str, Any] = self._scope.get("path_params") or {}
+        return str(parameters.get("run", "")) if self.status < 400 else ""
+
+
+_METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS WS".split())
+
+CURRENT_REQUEST: ContextVar[TrackedRequest | None] = ContextVar("adk_prism_call", default=None)
+"""The call that is being answered: also in the run that it started."""
+
+Ended = Callable[[TrackedRequest], None]
+"""Is told of a call that is over."""
+
+
+def name_of(caller: Caller | None) -> str:
+    """Return what a caller is called in records of what was done."""
+    match caller:
+        case Principal():
+            return caller.user
+        case Guest():
+            return f"link {caller.link}"
+        case Anyone() | None:
+            return ""
+
+
+def called_by() -> str:
+    """Return who makes the call that is being answered, where that is known."""
+    call = CURRENT_REQUEST.get()
+    return call.user if call is not None else ""
+
+
+def in_call(report: Report) -> Report:
+    """Return a report that says in which call something happened."""
+
+    def told(diagnostic: Diagnostic) -> None:
+        call = CURRENT_REQUEST.get()
+        if call is not None and not diagnostic.request:
+            diagnostic = structs.replace(diagnostic, request=call.id)
+        report(diagnostic)
+
+    return told
+
+
+class RequestTracker:
+    """The calls of one server: those that are being answered, and who is told of those that were."""
+
+    def __init__(self, ended: Sequence[Ended] = ()) -> None:
+        self._ended = ended
+        self.open: set[TrackedRequest] = set()
+
+    @contextmanager
+    def following(self, call: TrackedRequest) -> Iterator[None]:
+        """Have a call be the one that is answered in the block; tell of it afterwards."""
+        token = CURRENT_REQUEST.set(call)
+        self.open.add(call)
+        try:
+            yield
+        finally:
+            self.open.discard(call)
+            CURRENT_REQUEST.reset(token)
+            for tell in self._ended:
+                tell(call)
+
+
+class TrackRequests:
+    """Gives every call its id, and follows it."""
+
+    def __init__(self, app: ASGIApp, calls: RequestTracker) -> None:
+        self._app = app
+        self._calls = calls
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        call = TrackedRequest(scope, _id_of(scope))
+        with self._calls.following(call):
+            await self._app(scope, _receiving(call, receive), _sending(call, send))
+
+
+def _id_of(scope: Scope) -> str:
+    given = [value for name, value in scope["headers"] if name == REQUEST_HEADER]
+    if len(given) == 1 and _PLAIN.fullmatch(given[0]):
+        return bytes(given[0]).decode("ascii")
+    return secrets.token_hex(8)
+
+
+def _receiving(call: TrackedRequest, receive: Receive) -> Receive:
+    async def receive_seen() -> Message:
+        message = await receive()
+        kind = message["type"]
+        if kind == "http.request":
+            call.received += len(message.get("body", b""))
+        elif kind == "websocket.receive":
+            call.received += len(message.get("bytes") or message.get("text") or b"")
+        return message
+
+    return receive_seen
+
+
+_STARTS = {
+    "http.response.start": 0,
+    "websocket.http.response.start": 0,
+    "websocket.accept": 101,
+}
+"""How an answer begins, and the status where the message has none."""
+
+
+def _sending(call: TrackedRequest, send: Send) -> Send:
+    header = (REQUEST_HEADER, call.id.encode("ascii"))
+
+    async def send_seen(message: Message) -> None:
+        kind = message["type"]
+        if kind == "http.response.body":
+            call.sent += len(message.get("body", b""))
+            call.is_cut = bool(message.get("more_body"))
+        elif kind == "websocket.send":
+            call.sent += len(message.get("bytes") or message.get("text") or b"")
+        elif kind in _STARTS:
+            call.answered(message, message.get("status") or _STARTS[kind])
+            call.is_cut = kind == "http.response.start"
+            message = {**message, "headers": [*(message.get("headers") or ()), header]}
+        elif kind == "websocket.close" and not call.status:
+            call.status = 403  # What an ASGI server answers a handshake that was not accepted.
+        await send(message)
+
+    return send_seen

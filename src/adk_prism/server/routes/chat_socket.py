@@ -1,0 +1,40 @@
+"""`WS /api/chat/{app}/socket`: chats over one socket, for the AI SDK's `WebSocketChatTransport`.
+
+A route of its own, beside the live one: its client gives up at any frame that is not the transport's.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, WebSocket
+
+from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
+from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.server.base_url import base_url
+from adk_prism.server.chat_socket.connection import ChatConnection
+from adk_prism.server.context import Context
+from adk_prism.server.guards.name_rules import AppName
+
+DIALECT = "7"
+"""Without another wish: the transport came with ai 7."""
+
+
+def routes(context: Context) -> APIRouter:
+    """Return the router of chat sockets."""
+    router = APIRouter(prefix="/api/chat")
+
+    @router.websocket("/{app_name}/socket")
+    async def socket(socket: WebSocket, app_name: AppName, dialect: str = DIALECT) -> None:
+        context.lifecycle.check_open()
+        await context.apps.load(app_name)
+        find_dialect(dialect)
+        files = FileLinks(base_url(socket, context.settings))
+        await socket.accept(_subprotocol(socket))
+        await ChatConnection(socket, context, app_name, dialect, files).serve()
+
+    return router
+
+
+def _subprotocol(socket: WebSocket) -> str | None:
+    """Return the first protocol that the client offers: one that offers any closes without an answer."""
+    offered: list[str] = socket.scope.get("subprotocols") or []
+    return offered[0] if offered else None

@@ -1,0 +1,134 @@
+"""uvicorn's protocols with bounds on what comes before a request: how long, how large, how many.
+
+uvicorn 0.54 waits for ever for the rest of a request's headers, and reads any number of them. Here a
+connection has `HEADERS_SECONDS` from its beginning, and from the first byte of each later request, until the
+headers are complete; then bodies have bounds of their own (`guards/body_limit.py`). `Connections` decides how
+many may wait. Only what uvicorn's classes offer to subclasses is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from adk_prism.server.guards.local_requests import KNOWN_KEY
+from adk_prism.server.limits.connections import Connections, Peer
+
+HEADERS_SECONDS = 10.0
+"""For all headers of a request. They fit into some packets; browsers open connections in advance, and open
+another one where one was closed."""
+
+MOST_HEADER_BYTES = 64 * 1024
+"""Before the headers are complete: eight times what common proxies pass on."""
+
+_ANSWER = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_SLOW = _ANSWER % b"408 Request Timeout"
+_TOO_LARGE = _ANSWER % b"431 Request Header Fields Too Large"
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One HTTP connection."""
+
+    def __init__(self, *args: Any, doors: Connections, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._doors = doors
+        self._deadline: asyncio.TimerHandle | None = None
+        self._received = 0
+        """Bytes since the headers were last complete; those of a body are not counted."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
+        super().connection_made(transport)
+        self._doors.opened(self.client, self)
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_deadline()
+        self._doors.forget(self.client)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += len(data)
+        super().data_received(data)
+        if self._received > MOST_HEADER_BYTES and self._is_answering():
+            self.drop()  # The next request's headers; what is being answered cannot be told of it.
+        elif self._received > MOST_HEADER_BYTES:
+            self._refuse(_TOO_LARGE)
+        elif self._received and self._deadline is None and not self._is_answering():
+            # Also for what is no beginning of a request, such as empty lines.
+            self._expect_headers()
+
+    def on_headers_complete(self) -> None:
+        """Take a request: its headers are there."""
+        self._end_deadline()
+        self._received = 0
+        self._doors.asked(self.client)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take some of a body, which has bounds of its own."""
+        self._received = 0
+        super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._received = 0
+        self._doors.answered(self.client)
+        super().on_response_complete()
+
+    def drop(self) -> None:
+        """Close the connection without a word: others wait for its place."""
+        self.transport.abort()
+
+    def _is_answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        return cycle is not None and not cycle.response_complete
+
+    def _expect_headers(self) -> None:
+        self._deadline = self.loop.call_later(HEADERS_SECONDS, self._give_up)
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        # Who has sent nothing has asked for nothing, and is not answered.
+        self._refuse(_TOO_SLOW if self._received else b"")
+
+    def _refuse(self, answer: bytes) -> None:
+        if not self.transport.is_closing():
+            if answer:
+                self.transport.write(answer)
+            self.transport.close()
+
+
+class BoundedSocket(WebSocketsSansIOProtocol):
+    """One WebSocket: it took the place of an HTTP connection, and ends its count."""
+
+    def __init__(self, *args: Any, doors: Connections, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._doors = doors
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it no longer."""
+        self._doors.forget(self.client)
+        super().connection_lost(exc)
+
+
+class Introduce:
+    """Lets whoever finds out who calls say so, by the scope: then the connection counts no longer."""
+
+    def __init__(self, app: ASGIApp, doors: Connections) -> None:
+        self._app = app
+        self._doors = doors
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            peer = cast("Peer | None", scope.get("client"))
+            scope[KNOWN_KEY] = lambda: self._doors.forget(peer)
+        await self._app(scope, receive, send)

@@ -1,0 +1,132 @@
+"""The HTTP server of our own process: uvicorn, which drains before it stops.
+
+On the first SIGTERM, SIGINT or SIGHUP the server goes on answering while it drains: health says 503, new
+work is refused, the drain hooks finish or hand over what runs, within the grace period. Then it
+stops listening and closes. A second SIGTERM or SIGINT stops it at once. A second SIGHUP does not: a terminal
+that closes sends one to every process, and the parent of workers passes it on as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from adk_prism.server.context import Context
+from adk_prism.server.guards.forwarded_headers import TrustedProxies
+from adk_prism.server.identity.build import THIS_MACHINE
+from adk_prism.server.identity.proxy_header import NotePeer
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.connections import Connections
+from adk_prism.server.uvicorn_protocols import BoundedHttp, BoundedSocket, Introduce
+
+PING_INTERVAL = 20.0
+"""Seconds between two pings to a socket, and until one without an answer is taken for dead."""
+
+HANGUP: int | None = getattr(signal, "SIGHUP", None)
+"""There is none on Windows."""
+
+LAST_SECONDS = 2
+"""How long connections may take to close when everything has drained."""
+
+
+async def serve(app: ASGIApp, context: Context, listeners: Sequence[socket.socket]) -> None:
+    """Serve on listening sockets until a signal comes, then drain and stop."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        http="httptools",
+        ws="websockets-sansio",
+        ws_max_size=context.settings.body_limit,
+        # Browsers ask for it; sound does not get smaller, and each socket would hold two compressors.
+        ws_per_message_deflate=False,
+        ws_ping_interval=PING_INTERVAL,
+        ws_ping_timeout=PING_INTERVAL,
+        server_header=False,
+        root_path=context.settings.root_path,
+        forwarded_allow_ips=list(context.settings.trusted_proxy),
+        timeout_graceful_shutdown=LAST_SECONDS,
+    )
+    config.load()
+    doors = _doors(context)
+    # Outermost: within, the address is what X-Forwarded-For says.
+    config.loaded_app = NotePeer(Introduce(config.loaded_app, doors))
+    # uvicorn calls them, and asks for nothing else.
+    config.http_protocol_class = cast("Any", partial(BoundedHttp, doors=doors))
+    config.ws_protocol_class = cast("Any", partial(BoundedSocket, doors=doors))
+    try:
+        server = _DrainingServer(config, context.lifecycle, context.settings.grace)
+        await server.serve(sockets=list(listeners))
+    finally:
+        # uvicorn leaves the lifespan out when it is forced to exit.
+        await context.lifecycle.stop()
+
+
+def _doors(context: Context) -> Connections:
+    settings = context.settings
+    # Where a proxy names the user and none is said to be trusted, this machine's is.
+    by_header = THIS_MACHINE if settings.proxy_user_header else ()
+    return Connections(
+        TrustedProxies(settings.trusted_proxy or by_header),
+        until_known=context.identity.required,
+        refused=context.metrics.refused,
+    )
+
+
+def _is_hangup_heard() -> bool:
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN
+
+
+class _DrainingServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, lifecycle: Lifecycle, grace: float) -> None:
+        super().__init__(config)
+        self._lifecycle = lifecycle
+        self._grace = grace
+        self._signals = 0
+        self._drain: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Take SIGHUP like the others, unless whoever started the process has it ignored, as `nohup` does."""
+        if HANGUP is None or not _is_hangup_heard():
+            with super().capture_signals():
+                yield
+            return
+        before = signal.signal(HANGUP, self.handle_exit)
+        try:
+            with super().capture_signals():
+                yield
+        finally:
+            signal.signal(HANGUP, before)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal: drain at the first, stop now at the second. It is not raised again."""
+        del frame
+        if self._signals and sig == HANGUP:
+            return
+        self._signals += 1
+        if self._signals > 1:
+            self.should_exit = self.force_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Begin to drain when a signal has come; called ten times a second."""
+        if self._signals and self._drain is None:
+            self._drain = asyncio.create_task(self._drain_then_exit())
+        return await super().on_tick(counter)
+
+    async def _drain_then_exit(self) -> None:
+        try:
+            await self._lifecycle.drain(self._grace)
+        finally:
+            self.should_exit = True

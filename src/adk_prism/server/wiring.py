@@ -1,0 +1,233 @@
+"""The parts of one server, made and joined: what keeps runs, what shows them, what talks, who calls.
+
+Nothing is opened here. What needs opening is held by the lifecycle, in the order in which it is named, and
+closed in the reverse; what has to end first when the server goes down says so to it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.pipeline.broadcast import Broadcaster
+from adk_prism.pipeline.cancellation import Canceller
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.conversation import Conversations
+from adk_prism.pipeline.entry_detail import EntryDetails
+from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.fork_history import ForkHistories
+from adk_prism.pipeline.forks import Forks
+from adk_prism.pipeline.live_runs import LiveRuns
+from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
+from adk_prism.pipeline.redacted_log import RedactedLog
+from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.runs import Runs
+from adk_prism.pipeline.session_locks import SessionLocks
+from adk_prism.pipeline.session_log import SessionLog
+from adk_prism.pipeline.takeover import Takeovers
+from adk_prism.pipeline.uploads import Uploads
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.expiring_store import ExpiringStore
+from adk_prism.runlog.from_url import (
+    open_expiring_store,
+    open_leases,
+    open_log,
+    open_usage_counters,
+)
+from adk_prism.runlog.leases import Leases
+from adk_prism.server.client_state import refused_keys
+from adk_prism.server.configured_secrets import secrets_of
+from adk_prism.server.context import Context
+from adk_prism.server.drain import Drain
+from adk_prism.server.files.run_files import RunFiles
+from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
+from adk_prism.server.idempotency import Idempotency
+from adk_prism.server.identity.build import build_identity
+from adk_prism.server.identity.callback import Authenticate
+from adk_prism.server.identity.share_links import ShareLinks, file_of
+from adk_prism.server.identity.shared_tickets import SharedTickets
+from adk_prism.server.identity.tickets import TicketOffice, Tickets
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.limits.caller_limits import CallerLimits
+from adk_prism.server.limits.shared_limits import SharedLimits
+from adk_prism.server.limits.shared_run_count import SharedRunCount
+from adk_prism.server.observability.metrics.gauges import add_gauges
+from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
+from adk_prism.server.observability.metrics.measured_log import MeasuredLog
+from adk_prism.server.observability.observability import Observability
+from adk_prism.server.open_sockets import Sockets
+from adk_prism.server.session_retention import SessionRetention
+from adk_prism.server.settings import Settings
+from adk_prism.source.apps import Apps
+from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.unconfirmed_calls import InDoubt
+
+
+def make_context(
+    settings: Settings,
+    apps: Apps,
+    lifecycle: Lifecycle,
+    observability: Observability,
+    log: RunLog | None = None,
+    *,
+    authenticate: Authenticate | None = None,
+) -> Context:
+    """Return the parts of a server; those that need opening are held by its lifecycle."""
+    report, note = observability.report, observability.audit.note
+    apps.tool_threads = settings.tool_threads
+    tickets, links = (
+        _tickets(settings, lifecycle),
+        ShareLinks(file_of(settings.log, Path(settings.data_dir))),
+    )
+    identity = build_identity(settings, tickets, links, authenticate)
+    limits = settings.limits(known=identity.required)
+    kept = _kept(settings, apps, lifecycle, observability, limits, log)
+    chats, deciding = Chats(kept.readable), SessionLocks(kept.leases, "deciding")
+    talk = Conversations(apps, kept.runs, kept.locks, chats, report, deciding, note)
+    histories = ForkHistories(
+        kept.readable, chats, partial(refused_keys, apps, settings.client_state)
+    )
+    context = Context(
+        settings=settings,
+        apps=apps,
+        log=kept.shown,
+        locks=kept.locks,
+        runs=kept.runs,
+        canceller=Canceller(kept.log, kept.runs, kept.locks, report),
+        broadcaster=Broadcaster(kept.shown, settings.keep_alive),
+        chats=chats,
+        conversations=talk,
+        live=_live_runs(settings, apps, kept.runs, report),
+        rewinds=Rewinds(apps, kept.runs, chats, report),
+        forks=Forks(kept.readable, apps, kept.runs, kept.locks, histories, talk, report),
+        films=Films(kept.shown),
+        entry_details=EntryDetails(kept.readable),
+        uploads=Uploads(kept.log, kept.leases),
+        idempotency=Idempotency(kept.log, SessionLocks(kept.leases, "key")),
+        files=RunFiles(kept.shown, chats, apps, settings),
+        observability=observability,
+        lifecycle=lifecycle,
+        sockets=Sockets(),
+        identity=identity,
+        tickets=tickets,
+        links=links,
+        shared_limits=kept.shared,
+    )
+    _hold(context, kept.leases)
+    return context
+
+
+class _Kept(NamedTuple):
+    """What keeps the runs."""
+
+    log: RunLog
+    readable: RunLog
+    """The log for readers, completed by what ADK's sessions hold."""
+    shown: RunLog
+    """The same for whoever shows runs: those who follow one there watch it."""
+    leases: Leases
+    locks: SessionLocks
+    runs: Runs
+    shared: SharedLimits | None
+    """What counts callers' limits for all replicas."""
+
+
+def _kept(
+    settings: Settings,
+    apps: Apps,
+    lifecycle: Lifecycle,
+    observability: Observability,
+    limits: CallerLimits,
+    given: RunLog | None,
+) -> _Kept:
+    report, metrics = observability.report, observability.metrics
+
+    def warn(text: str) -> None:
+        report(Diagnostic(kind="run log warning", detail=text))
+
+    log = RedactedLog(given or open_log(settings.log, warn), secrets_of(settings))
+    leases = open_leases(settings.log, settings.lease)
+    locks = SessionLocks(leases)
+    of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
+    shared = _shared_limits(settings, limits, lifecycle, report)
+    counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
+    quota = Quota(of_runs, metrics.refused, counted)
+    runs = Runs(MeasuredLog(log, metrics), locks, report, leases, quota, metrics)
+    doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
+    takeovers = Takeovers(log, apps, runs, leases, report, doubt)
+    locks.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
+    lifecycle.hold(lambda: _opened(log))
+    lifecycle.hold(lambda: _opened(leases))
+    lifecycle.hold(takeovers.watching)
+    jobs: list[Job] = [RunRetention(log, settings.retention, report)]
+    if settings.retention_sessions:
+        jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
+    lifecycle.hold(lambda: housekeeping(jobs, leases, report))
+    readable = SessionLog(log, apps, secrets_of(settings).record, report)
+    shown = WatchedLog(readable, quota) if limits.unwatched else readable
+    return _Kept(log, readable, shown, leases, locks, runs, shared)
+
+
+def _shared_limits(
+    settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
+) -> SharedLimits | None:
+    """Return what counts callers' limits for all replicas; None where there is none, or no limit."""
+    counts = open_usage_counters(settings.log) if any(limits) else None
+    if counts is None:
+        return None
+    shared = SharedLimits(counts, report)
+    lifecycle.hold(shared.counting)
+    return shared
+
+
+def _hold(context: Context, leases: Leases) -> None:
+    """Have what is not the log's opened and closed, and everything end when the server goes down."""
+    lifecycle, metrics = context.lifecycle, context.metrics
+    lifecycle.hold(context.files.opened)
+    lifecycle.hold(context.links.closing)
+    settings = context.settings
+    limit = settings.lease / 2 if settings.has_shared_log else BLOCKED
+    lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))
+    viewers = (context.broadcaster, context.films, context.sockets)
+    lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
+    add_gauges(metrics, context)
+
+
+def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
+    """Return tickets that every process knows that shares the log."""
+    store = open_expiring_store(settings.log)
+    if store is None:
+        return Tickets()
+    lifecycle.hold(lambda: _opened(store))
+    return SharedTickets(store)
+
+
+def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> LiveRuns:
+    options = LiveOptions(
+        approval_timeout=settings.approval_timeout,
+        client_timeout=settings.client_tool_timeout,
+        audio_log_bytes=settings.live_sound_limit if settings.live_sound == "keep" else 0,
+        audio_bypass=settings.live_shortcut == "auto",
+    )
+    return LiveRuns(
+        apps,
+        runs,
+        report,
+        options=options,
+        grace=settings.live_grace,
+        second=settings.live_busy,
+        busy=settings.chat_busy,
+    )
+
+
+@asynccontextmanager
+async def _opened(part: RunLog | Leases | ExpiringStore) -> AsyncIterator[None]:
+    await part.open()
+    try:
+        yield
+    finally:
+        await part.close()
