@@ -76,13 +76,15 @@ clean:  ## remove environments, caches and dist/
 
 # --- locks ---------------------------------------------------------------------------------------
 # uv resolves once for every platform and Python; pip only installs. Later locks are constrained by
-# earlier ones, so that one environment can hold them all. No lock names a registry. npm would take
+# earlier ones, so that one environment can hold them all; a package has one version for every Python
+# (`--fork-strategy fewest`). No lock names a registry. npm would take
 # the packages from an existing node_modules, where their hashes are not kept: it goes first.
 
-COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --generate-hashes --quiet \
-    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
+COMPILE := $(BIN)/uv pip compile --upgrade --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --quiet \
+    --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
+    --no-emit-package adk-prism --no-emit-package adk-prism-apps
 
-EXTRAS := --extra console --extra gcs --extra oidc --extra redis
+EXTRAS := --extra apps --extra console --extra gcs --extra oidc --extra redis
 
 lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml $(EXTRAS) --group build --output-file requirements/serve.txt

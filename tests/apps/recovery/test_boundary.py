@@ -13,7 +13,7 @@ from tests.apps.recovery.folders import Folder, case
 from adk_prism_apps.recovery.library.problem import DataProblem
 from adk_prism_apps.recovery.skills.baer import baer_clock
 from adk_prism_apps.recovery.skills.boundary import check_boundary
-from adk_prism_apps.recovery.skills.ring import Polygon, acres, crosses_itself
+from adk_prism_apps.recovery.skills.geometry import Polygon, acres, crosses_itself
 
 SQUARE = [[-122.3, 43.6], [-122.0, 43.6], [-122.0, 43.9], [-122.3, 43.9], [-122.3, 43.6]]
 

@@ -17,10 +17,9 @@ from ..library import DataProblem, Sheet
 from ..library.tables import Checks
 from .case import Case
 from .geojson import polygons_of
-from .ring import (
+from .geometry import (
     Polygon,
     Ring,
-    TooIntricate,
     acres,
     contains,
     crosses_itself,
@@ -101,10 +100,7 @@ def _shape_checks(polygons: Sequence[Polygon]) -> list[Check]:
 
 
 def _crossing_check(rings: Sequence[Ring]) -> Check:
-    try:
-        crossing = sum(crosses_itself(ring) for ring in rings)
-    except TooIntricate:
-        return _check("no crossings", None, "the outline is too intricate to search for crossings")
+    crossing = sum(crosses_itself(ring) for ring in rings)
     return _check("no crossings", crossing == 0, f"rings that cross themselves: {crossing}")
 
 

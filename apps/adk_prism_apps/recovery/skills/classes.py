@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import NormalDist
 from typing import Literal
 
 from ..library.problem import DataProblem
@@ -58,20 +59,13 @@ def stability(distance: float, sd: float) -> float:
 
     0.5 on the break itself, towards 1 far from it (classification stability).
     """
-    return normal_cdf(distance / sd)
+    return NormalDist(0, sd).cdf(distance)
 
 
 def shares(mean: float, sd: float, scheme: SeverityScheme) -> dict[str, float]:
     """Return the share of the ground expected in each class, if its values spread normally."""
-    return {
-        kind.name: normal_cdf((kind.high - mean) / sd) - normal_cdf((kind.low - mean) / sd)
-        for kind in scheme.classes
-    }
-
-
-def normal_cdf(z: float) -> float:
-    """Return the standard normal distribution function."""
-    return 0.5 * (1 + math.erf(z / math.sqrt(2)))
+    spread = NormalDist(mean, sd)
+    return {kind.name: spread.cdf(kind.high) - spread.cdf(kind.low) for kind in scheme.classes}
 
 
 def scheme_of_fire(default: SeverityScheme, mtbs: Mtbs | None, file: str) -> SeverityScheme:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
 from adk_prism.proof import Citation, Factor, Proof
@@ -116,9 +117,8 @@ class Sample:
 
     def __init__(self, values: Sequence[float]) -> None:
         self.size = len(values)
-        self.mean = sum(values) / self.size if values else 0.0
-        squares = sum((value - self.mean) ** 2 for value in values)
-        self.sd = math.sqrt(squares / (self.size - 1)) if self.size >= _FEWEST_PLOTS else 0.0
+        self.mean = fmean(values) if values else 0.0
+        self.sd = stdev(values) if self.size >= _FEWEST_PLOTS else 0.0
         self.se = self.sd / math.sqrt(self.size) if values else 0.0
 
     @property

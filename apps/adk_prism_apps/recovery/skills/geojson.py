@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..library import DataProblem
-from .ring import Point, Polygon, Ring
+from .geometry import Point, Polygon, Ring
 
 _FILE = "perimeter.geojson"
 
