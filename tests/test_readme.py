@@ -36,11 +36,10 @@ def test_the_program_of_the_readme_runs(
     exec(code, names)
     assert "from the README" in capsys.readouterr().out
     lifecycle = names["prism"].context.lifecycle
-    assert lifecycle._phase == "idle"
     with TestClient(names["your_app"]) as client:
-        assert lifecycle._phase == "running"
+        assert client.get("/agents/ready").status_code == 200
         assert client.get("/agents/list-apps").json() == ["support"]
-    assert lifecycle._phase == "stopped"
+    assert lifecycle.draining
     with TestClient(names["app"]) as client:
         assert client.get("/list-apps").json() == []
 

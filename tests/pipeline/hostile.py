@@ -389,6 +389,9 @@ RELEASED = threading.Event()
 BEGUN = threading.Event()
 """Set by code that does not end by itself, once it runs."""
 
+LEFT = threading.Event()
+"""Set by what a tool left behind, right before it exits."""
+
 
 async def swallows() -> None:
     BEGUN.set()
@@ -421,6 +424,7 @@ _ASYNC_DEEDS = {each.__name__ for each in (swallows, hangs, cancels_itself, awai
 def leaks_task() -> dict[str, bool]:
     async def later() -> None:
         await asyncio.sleep(0.01)
+        LEFT.set()
         raise SystemExit(5)
 
     asyncio.get_running_loop().create_task(later())
@@ -428,7 +432,11 @@ def leaks_task() -> dict[str, bool]:
 
 
 def leaks_thread() -> dict[str, bool]:
-    threading.Thread(target=exits, daemon=True).start()
+    def later() -> None:
+        LEFT.set()
+        exits()
+
+    threading.Thread(target=later, daemon=True).start()
     return {"ok": True}
 
 

@@ -14,6 +14,7 @@ from tests.patience import PATIENCE
 from tests.pipeline.hostile import (
     BEGUN,
     HOOKS,
+    LEFT,
     PLACES,
     RAISED,
     RELEASED,
@@ -60,6 +61,7 @@ Place = Callable[[Do], BaseNode]
 async def _released() -> AsyncIterator[None]:
     RELEASED.clear()
     BEGUN.clear()
+    LEFT.clear()
     yield
     RELEASED.set()
     while UNAWAITED:
@@ -144,7 +146,7 @@ async def test_what_a_tool_leaves_behind_is_not_the_servers_end(do: Do) -> None:
     async with staging(async_tool(do)) as stage:
         end = await _said(stage)
         assert end.outcome == "finished"
-        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(LEFT.wait, PATIENCE)
         await _still_serves(stage)
 
 
@@ -167,7 +169,7 @@ async def test_a_stop_ends_whatever_never_ends(place: Place, do: Do) -> None:
         await _still_serves(stage)
         RELEASED.set()
         if ignored:
-            await asyncio.wait(list(stage.context.runs._abandoned))
+            await _nothing_is_abandoned(stage)
 
 
 async def test_a_session_is_free_after_an_abandoned_run() -> None:
@@ -191,9 +193,16 @@ async def test_a_session_is_free_after_an_abandoned_run() -> None:
         before = len(await stage.entries(run))
         assert (await _said(stage)).outcome == "finished"
         go_on.set()
-        await asyncio.wait(list(stage.context.runs._abandoned))
+        await _nothing_is_abandoned(stage)
         assert len(await stage.entries(run)) == before
         assert "late" not in str(await stage.session())
+
+
+async def _nothing_is_abandoned(stage: Stage) -> None:
+    """Wait until the code of abandoned runs has ended, too."""
+    async with asyncio.timeout(PATIENCE):
+        while stage.context.runs.abandoned:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
 
 
 async def _begun(stage: Stage) -> str:

@@ -178,7 +178,7 @@ async def test_every_cursor_of_a_run_without_a_message(
             assert check_laws(new) == [], at
             told = whole(entries, at)
             if forked["goesOn"] == "nothing":
-                model._turns.clear()
+                model.say_nothing_more()
                 # What ends a run: its last event, the end of its node, its own end.
                 assert at >= len(entries) - (5 if resumable else 3)
                 assert len(await stage.messages(forked["session"])) == 4

@@ -39,6 +39,10 @@ class Scripted(BaseLlm):
     def then(self, *turns: Turn) -> None:
         self._turns.extend(turns)
 
+    def say_nothing_more(self) -> None:
+        """Drop the turns that were not asked for."""
+        self._turns.clear()
+
     @property
     def requests(self) -> list[list[types.Content]]:
         """The contents of each request, in order."""

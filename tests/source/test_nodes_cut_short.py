@@ -60,7 +60,7 @@ async def _until(recording: Recorder, log: MemoryLog, name: str) -> None:
 
 async def hang() -> None:
     """Hang."""
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 def _text() -> BaseNode:
@@ -137,7 +137,8 @@ async def test_a_source_that_is_closed_leaves_nothing_running() -> None:
             break
     await records.aclose()
     before = len(emitted)
-    await asyncio.sleep(0.01)
+    for _ in range(20):
+        await asyncio.sleep(0)
     assert len(emitted) == before
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
