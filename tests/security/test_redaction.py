@@ -12,15 +12,17 @@ from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes,
 from google.adk.auth.auth_schemes import CustomAuthScheme
 from google.adk.auth.auth_tool import AuthConfig
 from google.adk.tools import ToolContext
+from msgspec import Raw
 from redis.asyncio import Redis
 from tests.redis_server import RedisServer
 from tests.server.staged import APP, SESSION, USER, Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
-from adk_prism.runlog.entry import AgentEvent
+from adk_prism.runlog.entry import AgentEvent, Origin, RunId, RunStarted
 from adk_prism.runlog.from_url import open_log
 from adk_prism.server import web_page
 from adk_prism.source.secrets import REDACTED, Secrets, secret_values
+from adk_prism.testing.runlog_steps import END
 
 CANARY = "canary-7f3a9c51d2e84b60"
 AUTH_CANARY = "canary-of-the-app-91c0"
@@ -171,6 +173,26 @@ async def everything(url: str) -> bytes:
                 value = await client.smembers(key) if kind == "set" else await client.dump(key)
             found += key + repr(value).encode()
     return found
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite:///{}"])
+async def test_every_way_into_the_log_is_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """The server's log redacts in `append` itself, so no writer can go around it: not even one that was
+    given the bare log, as a host application can."""
+    monkeypatch.setenv("SERVICE_API_KEY", CANARY)
+    log = open_log(url.format(tmp_path / "runs.db"))
+    run, origin = RunId("run-1"), Origin(app=APP, user=USER, session=SESSION)
+    async with staging(agent(Scripted.saying()), log=log) as stage:
+        await log.append(
+            run, [RunStarted(run=run, origin=origin, state={"k": Raw(b'"%s"' % CANARY.encode())})]
+        )
+        await log.append(run, [AgentEvent(json.dumps({"text": CANARY}).encode()), END])
+        await log.commit(run)
+        for name, text in (await leaving(stage, run)).items():
+            assert CANARY not in text, name
+    assert all(CANARY.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
 async def test_a_fork_has_the_real_values() -> None:

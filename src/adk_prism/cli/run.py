@@ -136,12 +136,11 @@ async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Outp
 
 @asynccontextmanager
 async def _conversations(
-    args: argparse.Namespace, plain_log: MemoryLog, settings: Settings
+    args: argparse.Namespace, log: MemoryLog, settings: Settings
 ) -> AsyncIterator[tuple[Conversations, Start]]:
     # Importing ADK takes seconds; what was typed is checked before that.
     from adk_prism.pipeline.chats import Chats
     from adk_prism.pipeline.conversation import Conversations, Start
-    from adk_prism.pipeline.redacted_log import RedactedLog
     from adk_prism.pipeline.runs import Runs
     from adk_prism.pipeline.session_locks import SessionLocks
     from adk_prism.server.configured_secrets import secrets_of
@@ -150,7 +149,8 @@ async def _conversations(
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
-    tell, log = secret.telling(Teller()), RedactedLog(plain_log, secret)
+    tell = secret.telling(Teller())
+    log.attach(redact=secret.payload)
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory

@@ -1,25 +1,23 @@
-"""How many runs a user may have at a time, and how long a run may take, watched or not.
+"""Limits on runs: how many a user may have at a time, and how long one may take, watched or not.
 
-A run belongs to the server and goes on without its client; so something has to end those that nobody
-wants any more. Whoever follows a run's log watches it (`WatchedLog`). A run that has been unwatched for
-too long, or simply goes on for too long, is stopped and fails with the limit's name as its code: its
-clients and the operator are told which.
+A run belongs to the server and continues without its client, so something has to stop those that nobody
+wants any more. A client that follows a run's log watches it: the log calls `following` and `left`. A run
+that nobody has watched for too long, or that takes too long, is stopped. It fails with the limit's name as
+its code, which its clients and the operator can read.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from msgspec import Struct
 
 from adk_prism.errors import TooMany
-from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import Entry, Origin, RunId
-from adk_prism.runlog.proxy import LogProxy
+from adk_prism.runlog.entry import Origin, RunId
 
 AGAIN = 5.0
 """Seconds after which to ask again: nobody can know when a run ends."""
@@ -144,20 +142,19 @@ class Quota:
         if timed is not None:
             timed.cancel()
 
-    @contextmanager
-    def watching(self, run: RunId) -> Iterator[None]:
-        """Count a watcher while the block runs."""
+    def following(self, run: RunId) -> None:
+        """Count a client that follows a run."""
         self._watchers[run] += 1
         timed = self._timed.get(run)
         if timed is not None and timed.unwatched is not None:
             timed.unwatched.cancel()
-        try:
-            yield
-        finally:
-            self._watchers[run] -= 1
-            if not self._watchers[run]:
-                del self._watchers[run]
-                self._nobody_watches(run)
+
+    def left(self, run: RunId) -> None:
+        """Count one less."""
+        self._watchers[run] -= 1
+        if not self._watchers[run]:
+            del self._watchers[run]
+            self._nobody_watches(run)
 
     def _nobody_watches(self, run: RunId) -> None:
         timed = self._timed.get(run)
@@ -171,23 +168,3 @@ class Quota:
                 timed.stop(code)
 
         return asyncio.get_running_loop().call_later(seconds, end)
-
-
-class WatchedLog(LogProxy):
-    """A run log whose followers are counted; for whatever shows runs."""
-
-    def __init__(self, log: RunLog, quota: Quota) -> None:
-        super().__init__(log)
-        self._quota = quota
-
-    def read(
-        self, run: RunId, after: int = 0, *, follow: bool = False
-    ) -> AsyncGenerator[Sequence[Entry], None]:
-        """Read as the log does."""
-        return self._followed(run, after) if follow else super().read(run, after)
-
-    async def _followed(self, run: RunId, after: int) -> AsyncGenerator[Sequence[Entry], None]:
-        with self._quota.watching(run):
-            async with aclosing(self._log.read(run, after, follow=True)) as batches:
-                async for batch in batches:
-                    yield batch

@@ -15,7 +15,7 @@ Promises
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -67,8 +67,28 @@ class Census(Struct, frozen=True, gc=False):
     """Of those, how many ended before the time that was asked for."""
 
 
+Redact = Callable[[str, bytes], bytes]
+"""Takes a record's kind and payload; returns the payload without secrets: the same object if it has none."""
+
+
+class LogObserver(Struct, frozen=True, kw_only=True):
+    """Callbacks for metrics and limits. They run on the event loop and must not block or raise."""
+
+    appended: Callable[[float], None] = lambda _: None
+    """Takes the seconds that an append took."""
+    committed: Callable[[float], None] = lambda _: None
+    """Takes the seconds for which a caller waited for a commit."""
+    following: Callable[[RunId], None] = lambda _: None
+    """A reader begins to follow a run."""
+    left: Callable[[RunId], None] = lambda _: None
+    """A reader stops following it."""
+
+
 class RunLog(Protocol):
     """Append-only logs of runs, one writer a run, any number of readers."""
+
+    def attach(self, *, redact: Redact | None = None, observer: LogObserver | None = None) -> None:
+        """Redact everything that is appended from now on, and call an observer."""
 
     async def open(self) -> None:
         """Make ready; raise `LogError` for a store that cannot be used or is of a newer schema."""

@@ -15,6 +15,7 @@ from msgspec import structs
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
+from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
 from adk_prism.runlog.run_state import (
     READ_BATCH,
@@ -23,7 +24,6 @@ from adk_prism.runlog.run_state import (
     first_of,
     is_from,
     not_open,
-    pack_all,
     summary_of,
     trimmed,
     unknown,
@@ -41,7 +41,7 @@ class _Run(RunState):
     entries: list[Entry]
 
 
-class MemoryLog:
+class MemoryLog(HookedLog):
     """Keeps runs in this process."""
 
     def __init__(
@@ -73,10 +73,11 @@ class MemoryLog:
         epoch: int = 0,
         times: Sequence[float] | None = None,
     ) -> Receipt:
+        began = time.perf_counter()
         self._check_open()
         head = self._runs.get(run) or self._start(run, records)
         head.admit(records, epoch)
-        packed = pack_all(records)
+        records, packed = self._packed(records)
         if self._bytes > self._retention.max_bytes:
             self._make_room(records)
         entries = head.take(records, packed, self._clock(), times)
@@ -88,6 +89,7 @@ class MemoryLog:
         head.entries += entries
         head.commit(entries[-1], head.taken_bytes)
         head.changed.notify()
+        self._observer.appended(time.perf_counter() - began)
         return Receipt(head.taken)
 
     def _start(self, run: RunId, records: Sequence[Record]) -> _Run:
@@ -108,8 +110,10 @@ class MemoryLog:
             )
 
     async def commit(self, run: RunId) -> None:
+        began = time.perf_counter()
         self._check_open()
         self._find(run)
+        self._observer.committed(time.perf_counter() - began)
 
     async def leave(self, run: RunId) -> None:
         del run  # nobody else can write
@@ -120,17 +124,18 @@ class MemoryLog:
         self._check_open()
         head = self._find(run)
         head.check_position(after)
-        while True:
-            if head.removed:
-                raise trimmed(run)
-            batch = head.entries[after : after + READ_BATCH]
-            if batch:
-                yield batch
-                after = batch[-1].cursor
-            elif not follow or head.outcome is not None or not self._open:
-                return
-            else:
-                await head.changed.wait()
+        with self._observed(run, follow=follow):
+            while True:
+                if head.removed:
+                    raise trimmed(run)
+                batch = head.entries[after : after + READ_BATCH]
+                if batch:
+                    yield batch
+                    after = batch[-1].cursor
+                elif not follow or head.outcome is not None or not self._open:
+                    return
+                else:
+                    await head.changed.wait()
 
     async def summary(self, run: RunId) -> RunSummary:
         self._check_open()

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
-from adk_prism.runlog.contract import Census, Receipt, Retention, RunLog, RunSummary
+from adk_prism.runlog.contract import (
+    Census,
+    LogObserver,
+    Receipt,
+    Redact,
+    Retention,
+    RunLog,
+    RunSummary,
+)
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
 
 
@@ -13,6 +21,10 @@ class LogProxy:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
+
+    def attach(self, *, redact: Redact | None = None, observer: LogObserver | None = None) -> None:
+        """Attach to the log."""
+        self._log.attach(redact=redact, observer=observer)
 
     async def open(self) -> None:
         """Open the log."""

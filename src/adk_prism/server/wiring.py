@@ -22,15 +22,14 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.fork_history import ForkHistories
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
-from adk_prism.pipeline.quota import Quota, RunLimits, WatchedLog
-from adk_prism.pipeline.redacted_log import RedactedLog
+from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
-from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.from_url import (
     open_expiring_store,
@@ -57,7 +56,6 @@ from adk_prism.server.limits.shared_limits import SharedLimits
 from adk_prism.server.limits.shared_run_count import SharedRunCount
 from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
-from adk_prism.server.observability.metrics.measured_log import MeasuredLog
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.session_retention import SessionRetention
@@ -94,21 +92,21 @@ def make_context(
     context = Context(
         settings=settings,
         apps=apps,
-        log=kept.shown,
+        log=kept.readable,
         locks=kept.locks,
         runs=kept.runs,
         canceller=Canceller(kept.log, kept.runs, kept.locks, report),
-        broadcaster=Broadcaster(kept.shown, settings.keep_alive),
+        broadcaster=Broadcaster(kept.readable, settings.keep_alive),
         chats=chats,
         conversations=talk,
         live=_live_runs(settings, apps, kept.runs, report),
         rewinds=Rewinds(apps, kept.runs, chats, report),
         forks=Forks(kept.readable, apps, kept.runs, kept.locks, histories, talk, report),
-        films=Films(kept.shown),
+        films=Films(kept.readable),
         entry_details=EntryDetails(kept.readable),
         uploads=Uploads(kept.log, kept.leases),
         idempotency=Idempotency(kept.log, SessionLocks(kept.leases, "key")),
-        files=RunFiles(kept.shown, chats, apps, settings),
+        files=RunFiles(kept.readable, chats, apps, settings),
         observability=observability,
         lifecycle=lifecycle,
         sockets=Sockets(),
@@ -127,8 +125,6 @@ class _Kept(NamedTuple):
     log: RunLog
     readable: RunLog
     """The log for readers, completed by what ADK's sessions hold."""
-    shown: RunLog
-    """The same for whoever shows runs: those who follow one there watch it."""
     leases: Leases
     locks: SessionLocks
     runs: Runs
@@ -149,14 +145,21 @@ def _kept(
     def warn(text: str) -> None:
         report(Diagnostic(kind="run log warning", detail=text))
 
-    log = RedactedLog(given or open_log(settings.log, warn), secrets_of(settings))
+    log, secrets = given or open_log(settings.log, warn), secrets_of(settings)
     leases = open_leases(settings.log, settings.lease)
     locks = SessionLocks(leases)
     of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
     shared = _shared_limits(settings, limits, lifecycle, report)
     counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
     quota = Quota(of_runs, metrics.refused, counted)
-    runs = Runs(MeasuredLog(log, metrics), locks, report, leases, quota, metrics)
+    observer = LogObserver(
+        appended=metrics.appends.observe,
+        committed=metrics.commits.observe,
+        following=quota.following,
+        left=quota.left,
+    )
+    log.attach(redact=secrets.payload, observer=observer)
+    runs = Runs(log, locks, report, leases, quota, metrics)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     locks.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
@@ -167,9 +170,8 @@ def _kept(
     if settings.retention_sessions:
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
-    readable = SessionLog(log, apps, secrets_of(settings).record, report)
-    shown = WatchedLog(readable, quota) if limits.unwatched else readable
-    return _Kept(log, readable, shown, leases, locks, runs, shared)
+    readable = SessionLog(log, apps, secrets.record, report)
+    return _Kept(log, readable, leases, locks, runs, shared)
 
 
 def _shared_limits(

@@ -102,8 +102,12 @@ class Secrets:
     def record(self, record: Record) -> Record:
         """Return a record as it may enter the log: the same one, if nothing in it is secret."""
         kind, data = pack(record)
-        clean = self.json(data, names=not (kind == EVENT and _PARTIAL in data))
+        clean = self.payload(kind, data)
         return record if clean is data else unpack(kind, clean)
+
+    def payload(self, kind: str, data: bytes) -> bytes:
+        """Return a record's stored form without secrets: the same bytes, if there are none."""
+        return self.json(data, names=not (kind == EVENT and _PARTIAL in data))
 
     def json(self, data: bytes, *, names: bool = True) -> bytes:
         """Return a JSON text without secrets: the same one, if there are none."""

@@ -28,13 +28,14 @@ from adk_prism.errors import (
     NotFound,
     UsageError,
 )
-from adk_prism.runlog.contract import Census, Retention
+from adk_prism.runlog.contract import Census, LogObserver, Retention, RunLog
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
     ApprovalGiven,
     ChildEvent,
     Continues,
+    Entry,
     NodeEnded,
     NodeStarted,
     Origin,
@@ -87,37 +88,104 @@ async def cursors_are_dense_from_one(store: Store) -> None:
         assert cursors(await collect(log)) == [1, 2, 3, 4, 5, 6]
 
 
+AWKWARD = 'é\u2028𝄞\u0000"\\'
+"""Text that a store may damage."""
+
+RECORDS: Sequence[Record] = (
+    RunStarted(
+        run=RUN,
+        origin=Origin(app=AWKWARD, user="'; DROP TABLE runs; --", session=AWKWARD),
+        message=Raw(b'{"parts":[]}'),
+        state={AWKWARD: Raw(b"1")},
+        continues=Continues(message="m", open_calls={"c": "tool"}),
+    ),
+    AgentEvent(b'{"big":"' + b"x" * 100_000 + b'"}'),
+    AgentEvent(b""),
+    ChildEvent(call="c", event=Raw(b"{}")),
+    NodeStarted(node="n", name=AWKWARD, kind="agent"),
+    NodeEnded(node="n", status="finished"),
+    ApprovalAsked(approval="a", call="c", name="tool"),
+    SpeakerInterrupted(reason="user_abort"),
+    ApprovalGiven(approval="a", approved=True),
+    RunTakenOver(epoch=1, in_doubt=["c"]),
+    RunEnded(outcome="failed", code="X", correlation="c"),
+)
+"""One of each kind, and some that are easily stored wrong."""
+
+
 async def every_record_comes_back_as_it_was(store: Store) -> None:
     """All kinds of records, with awkward text, survive storing."""
-    awkward = 'é\u2028𝄞\u0000"\\'
-    records: list[Record] = [
-        RunStarted(
-            run=RUN,
-            origin=Origin(app=awkward, user="'; DROP TABLE runs; --", session=awkward),
-            message=Raw(b'{"parts":[]}'),
-            state={awkward: Raw(b"1")},
-            continues=Continues(message="m", open_calls={"c": "tool"}),
-        ),
-        AgentEvent(b'{"big":"' + b"x" * 100_000 + b'"}'),
-        AgentEvent(b""),
-        ChildEvent(call="c", event=Raw(b"{}")),
-        NodeStarted(node="n", name=awkward, kind="agent"),
-        NodeEnded(node="n", status="finished"),
-        ApprovalAsked(approval="a", call="c", name="tool"),
-        SpeakerInterrupted(reason="user_abort"),
-        ApprovalGiven(approval="a", approved=True),
-        RunTakenOver(epoch=1, in_doubt=["c"]),
-        RunEnded(outcome="failed", code="X", correlation="c"),
-    ]
     async with opened(store) as log:
-        for record in records:
+        for record in RECORDS:
             await log.append(RUN, [record])
         await log.commit(RUN)
         live = await collect(log)
-        assert packed(live) == [pack(record) for record in records]
+        assert packed(live) == [pack(record) for record in RECORDS]
         assert [entry.time for entry in live] == sorted(entry.time for entry in live)
         assert (await log.summary(RUN)).bytes == sum(len(payload) for _, payload in packed(live))
         assert (await log.summary(RUN)).message == "m"
+
+
+async def nothing_is_stored_before_it_is_redacted(store: Store) -> None:
+    """The attached redaction is given every record, alone or among others, and its answer is what is kept."""
+    secret, hidden = b"the-secret", b"[redacted]"
+    records: list[Record] = [
+        start(),
+        AgentEvent(b'{"text":"the-secret"}'),
+        ChildEvent(call="c", event=Raw(b'{"text":"the-secret"}')),
+        NodeStarted(node="n", name="n", kind="tool", state={"key": Raw(b'"the-secret"')}),
+        NodeEnded(node="n", status="failed", error="the-secret"),
+        ApprovalAsked(approval="a", call="c", name="tool", hint="the-secret"),
+        ApprovalGiven(approval="a", approved=False, reason="the-secret"),
+        SpeakerInterrupted(reason="the-secret"),
+        RunTakenOver(epoch=0, in_doubt=["the-secret"]),
+        RunEnded(outcome="failed", code="the-secret"),
+    ]
+    expected = [(kind, payload.replace(secret, hidden)) for kind, payload in map(pack, records)]
+    async with opened(store) as log:
+        log.attach(redact=lambda _, payload: payload.replace(secret, hidden))
+        follower = asyncio.create_task(_after_start(log))
+        for record in records[:5]:
+            await log.append(RUN, [record])
+        await log.append(RUN, records[5:])
+        await log.commit(RUN)
+        assert packed(await collect(log)) == expected
+        assert packed(await eventually(follower)) == expected
+    if store.durable:
+        async with opened(store) as log:
+            assert packed(await collect(log)) == expected
+
+
+async def _after_start(log: RunLog) -> list[Entry]:
+    """Follow a run as soon as it is there."""
+    while True:
+        try:
+            return await collect(log, follow=True)
+        except NotFound:
+            await asyncio.sleep(0)
+
+
+async def an_observer_hears_of_appends_commits_and_followers(store: Store) -> None:
+    """Each append and commit is reported with its time; a follower from its first entry to its end."""
+    heard: list[str] = []
+    observer = LogObserver(
+        appended=lambda seconds: heard.append("appended" if seconds >= 0 else "?"),
+        committed=lambda seconds: heard.append("committed" if seconds >= 0 else "?"),
+        following=lambda run: heard.append(f"following {run}"),
+        left=lambda run: heard.append(f"left {run}"),
+    )
+    async with opened(store) as log:
+        log.attach(observer=observer)
+        await log.append(RUN, [start(), event(1)])
+        await log.commit(RUN)
+        assert heard == ["appended", "committed"]
+        heard.clear()
+        await collect(log)
+        assert heard == []
+        async with aclosing(log.read(RUN, follow=True)) as batches:
+            await anext(batches)
+            assert heard == [f"following {RUN}"]
+        assert heard == [f"following {RUN}", f"left {RUN}"]
 
 
 async def a_burst_is_kept_whole(store: Store) -> None:
@@ -503,6 +571,8 @@ async def a_durable_log_goes_on_where_it_was(store: Store) -> None:
 CHECKS: Sequence[Check] = (
     cursors_are_dense_from_one,
     every_record_comes_back_as_it_was,
+    nothing_is_stored_before_it_is_redacted,
+    an_observer_hears_of_appends_commits_and_followers,
     a_burst_is_kept_whole,
     what_happened_elsewhere_keeps_its_times,
     reading_goes_on_after_any_cursor,

@@ -21,6 +21,7 @@ from msgspec import Struct
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunId
+from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.redis.client import STORE_ERRORS, asking, is_cluster, listening
 from adk_prism.runlog.redis.encoding import RedisRun
@@ -37,7 +38,6 @@ from adk_prism.runlog.run_state import (
     first_of,
     is_from,
     not_open,
-    pack_all,
     summary_of,
     trimmed,
 )
@@ -59,7 +59,7 @@ class _Parts(Struct):
     closing: bool = False
 
 
-class RedisLog:
+class RedisLog(HookedLog):
     """Keeps runs in Redis. The runs that this process writes are in memory too, until they end."""
 
     def __init__(
@@ -193,6 +193,7 @@ class RedisLog:
         epoch: int = 0,
         times: Sequence[float] | None = None,
     ) -> Receipt:
+        began = time.perf_counter()
         writer = self._usable().writer
         if writer.is_full:
             await writer.room()
@@ -206,7 +207,7 @@ class RedisLog:
         if live is None:
             live = await self._own(run, records)
             self._usable()
-        packed = pack_all(records)
+        records, packed = self._packed(records)
         self._admit(live, records, epoch)
         before, now = live.taken_bytes, self._clock()
         entries = live.take(records, packed, now, times)
@@ -214,6 +215,7 @@ class RedisLog:
             self._owned[run] = live
             size = live.taken_bytes
             writer.put(AppendBatch(live, entries, packed, size, size - before, epoch, now))
+        self._observer.appended(time.perf_counter() - began)
         return Receipt(live.taken)
 
     def _hand_on(self, live: RedisRun) -> None:
@@ -295,6 +297,7 @@ class RedisLog:
             self._hand_on(live)
 
     async def commit(self, run: RunId) -> None:
+        began = time.perf_counter()
         writer = self._usable().writer
         live = self._owned.get(run)
         if live is None:
@@ -306,9 +309,10 @@ class RedisLog:
         while True:
             self._check_alive(live)
             if live.committed >= wanted:
-                return
+                break
             writer.hurry()
             await live.changed.wait()
+        self._observer.committed(time.perf_counter() - began)
 
     async def leave(self, run: RunId) -> None:
         live = self._owned.get(run)
@@ -335,17 +339,18 @@ class RedisLog:
         self._usable()
         live = self._owned.get(run) or await self._reader.load(run, patiently=follow)
         live.check_position(after)
-        while True:
-            is_owned = self._owned.get(run) is live
-            reading = (self._read_owned if is_owned else self._read_others)(live, after, follow)
-            async with aclosing(reading):
-                async for batch in reading:
-                    yield batch
-                    after = batch[-1].cursor
-            if not (follow and live.is_left and self._is_open):
-                return
-            # Somebody else goes on with the run: so does who follows it.
-            live = self._owned.get(run) or await self._reader.load(run, patiently=True)
+        with self._observed(run, follow=follow):
+            while True:
+                is_owned = self._owned.get(run) is live
+                reading = (self._read_owned if is_owned else self._read_others)(live, after, follow)
+                async with aclosing(reading):
+                    async for batch in reading:
+                        yield batch
+                        after = batch[-1].cursor
+                if not (follow and live.is_left and self._is_open):
+                    return
+                # Somebody else goes on with the run: so does who follows it.
+                live = self._owned.get(run) or await self._reader.load(run, patiently=True)
 
     async def _read_owned(
         self, live: RedisRun, after: int, follow: bool

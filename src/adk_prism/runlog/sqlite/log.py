@@ -27,6 +27,7 @@ from msgspec import Struct
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
+from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import runs_to_trim
 from adk_prism.runlog.run_state import (
@@ -35,7 +36,6 @@ from adk_prism.runlog.run_state import (
     first_of,
     is_from,
     not_open,
-    pack_all,
     summary_of,
     trimmed,
 )
@@ -83,7 +83,7 @@ class _Opened(Struct, frozen=True):
     number: int
 
 
-class SqliteLog:
+class SqliteLog(HookedLog):
     """Keeps runs in a file. Every run without an end is in memory; the others are in the file."""
 
     def __init__(
@@ -161,6 +161,7 @@ class SqliteLog:
         epoch: int = 0,
         times: Sequence[float] | None = None,
     ) -> Receipt:
+        began = time.perf_counter()
         commits = self._usable().commits
         if commits.is_full:
             await commits.room()
@@ -169,7 +170,7 @@ class SqliteLog:
         if live is None:
             live = await self._start(run, records)
             self._usable()
-        packed = pack_all(records)
+        records, packed = self._packed(records)
         owner = live.epoch
         self._admit(live, records, epoch)
         before = live.taken_bytes
@@ -181,6 +182,7 @@ class SqliteLog:
             commits.put(
                 AppendBatch(live, entries, packed, size, size - before, epoch, epoch > owner, now)
             )
+        self._observer.appended(time.perf_counter() - began)
         return Receipt(live.taken)
 
     def _admit(self, live: BufferedRun, records: Sequence[Record], epoch: int) -> None:
@@ -235,15 +237,17 @@ class SqliteLog:
             self._parts.commits.discard(broken)
 
     async def commit(self, run: RunId) -> None:
+        began = time.perf_counter()
         commits = self._usable().commits
         live = self._live.get(run) or await self._load(run)
         wanted = live.taken
         while True:
             self._check_alive(live)
             if live.committed >= wanted:
-                return
+                break
             commits.hurry()
             await live.changed.wait()
+        self._observer.committed(time.perf_counter() - began)
 
     async def leave(self, run: RunId) -> None:
         del run  # nobody else can write
@@ -257,20 +261,21 @@ class SqliteLog:
         live = self._live.get(run) or await self._load(run)
         live.check_position(after)
         last = live.committed
-        while True:
-            if follow:
-                last = live.committed
-            if after < last:
-                batch = live.tail.since(after) or await self._fetch(live, after, last, follow)
-                if not batch:
+        with self._observed(run, follow=follow):
+            while True:
+                if follow:
+                    last = live.committed
+                if after < last:
+                    batch = live.tail.since(after) or await self._fetch(live, after, last, follow)
+                    if not batch:
+                        return
+                    yield batch
+                    after = batch[-1].cursor
+                elif not follow or live.outcome is not None or self._parts is None:
                     return
-                yield batch
-                after = batch[-1].cursor
-            elif not follow or live.outcome is not None or self._parts is None:
-                return
-            else:
-                self._check_alive(live)
-                await live.changed.wait()
+                else:
+                    self._check_alive(live)
+                    await live.changed.wait()
 
     async def _fetch(
         self, live: BufferedRun, after: int, last: int, follow: bool

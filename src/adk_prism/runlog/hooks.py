@@ -1,0 +1,48 @@
+"""What a server attaches to a run log: redaction of every record, and an observer.
+
+Redaction is here because `append` is the only way into a log: no writer can forget it. It works on a
+record's stored form, so a record is encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from adk_prism.runlog.contract import LogObserver, Redact
+from adk_prism.runlog.entry import Record, RunId, unpack
+from adk_prism.runlog.run_state import Packed, pack_all
+
+
+class HookedLog:
+    """Base class of run logs: holds the hooks, and applies the redaction."""
+
+    _redact: Redact | None = None
+    _observer: LogObserver = LogObserver()
+
+    def attach(self, *, redact: Redact | None = None, observer: LogObserver | None = None) -> None:
+        """Redact everything that is appended from now on, and call an observer."""
+        self._redact = redact or self._redact
+        self._observer = observer or self._observer
+
+    def _packed(self, records: Sequence[Record]) -> tuple[Sequence[Record], list[Packed]]:
+        """Return records as they may be stored, with their stored forms. Raise `UsageError`."""
+        packed, redact = pack_all(records), self._redact
+        if redact is None:
+            return records, packed
+        clean = [(kind, redact(kind, payload)) for kind, payload in packed]
+        if all(new[1] is old[1] for new, old in zip(clean, packed, strict=True)):
+            return records, packed
+        return [unpack(*each) for each in clean], clean
+
+    @contextmanager
+    def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:
+        """Tell the observer about a reader that follows a run."""
+        if not follow:
+            yield
+            return
+        self._observer.following(run)
+        try:
+            yield
+        finally:
+            self._observer.left(run)
