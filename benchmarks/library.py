@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from adk_prism_apps.research.databases import Query
 from adk_prism_apps.research.library import SampleLibrary
 from adk_prism_apps.research.library.index import open_index
-from adk_prism_apps.research.library.shelf import Shelf
+from adk_prism_apps.research.library.paper_file import PaperFile
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros
 
@@ -41,7 +41,7 @@ def rows(*, quick: bool) -> list[Row]:
     rounds, times = (3, 10) if quick else (9, 50)
     with TemporaryDirectory() as folder:
         library = SampleLibrary(folder=Path(folder))
-        plain = open_index(Shelf(), Path(folder))
+        plain = open_index(PaperFile(), Path(folder))
         variants = {
             "ours": cpu_per_item(
                 lambda: [library.find(query) for query, _ in QUERIES * times], len(QUERIES) * times

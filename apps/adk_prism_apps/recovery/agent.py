@@ -16,9 +16,9 @@ from google.adk.apps import App, ResumabilityConfig
 
 from adk_prism.models import model_from_environment, offline_delay
 
+from .agent_names import COORDINATOR
 from .instructions import COORDINATOR_INSTRUCTION
 from .library import Library, data_folder
-from .roster import COORDINATOR
 from .script.coordinator import coordinator_script
 from .specialist_proof import add_proof
 from .specialists import offline, specialists

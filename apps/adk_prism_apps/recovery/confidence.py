@@ -50,7 +50,7 @@ def age(policy: ConfidencePolicy, kind: str, seen: Iterable[date], as_of: date) 
 
 
 def any_synthetic(*sheets: Sheet[Any] | None) -> bool:
-    """Tell whether any of the files is made up."""
+    """Return whether any of the files is made up."""
     return any(sheet is not None and sheet.synthetic for sheet in sheets)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .roster import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, TRAIL_ASSESSOR
+from .agent_names import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, TRAIL_ASSESSOR
 
 COORDINATOR_INSTRUCTION = f"""\
 You coordinate the recovery after a wildfire for people who decide about land. Work in these steps:

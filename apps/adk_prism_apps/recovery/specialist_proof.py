@@ -17,7 +17,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from adk_prism.proof import combined
 
-from .roster import SPECIALISTS
+from .agent_names import SPECIALISTS
 
 
 def add_proof(

@@ -9,9 +9,9 @@ from google.adk.agents import LlmAgent
 
 from adk_prism.models import Script, ScriptedModel, model_from_environment
 
+from .agent_names import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, SPECIALISTS, TRAIL_ASSESSOR
 from .instructions import DESCRIPTIONS, SPECIALIST_INSTRUCTIONS
 from .library import Library
-from .roster import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, SPECIALISTS, TRAIL_ASSESSOR
 from .script.specialist import specialist_script
 from .toolbox import BurnTools, CruisingTools, NepaTools, TrailTools
 

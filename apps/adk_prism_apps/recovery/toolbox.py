@@ -11,10 +11,10 @@ from typing import Any
 
 from google.adk.tools.tool_context import ToolContext
 
-from . import record
+from . import run_findings
+from .agent_names import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, TRAIL_ASSESSOR
 from .finding import Finding
 from .library import DataProblem, Library
-from .roster import BURN_ANALYST, CRUISING_ASSISTANT, NEPA_ADVISOR, TRAIL_ASSESSOR
 from .skills.baer import baer_clock
 from .skills.boundary import check_boundary
 from .skills.briefing import compose_briefing
@@ -49,7 +49,7 @@ class Toolbox:
     ) -> Answer:
         """Open the case of (fire_id, as_of) and answer with what the skill finds in it."""
         key = f"{self.specialist}.{name}"
-        return record.answer(context, key, lambda: skill(open_case(self._library, *fire)))
+        return run_findings.answer(context, key, lambda: skill(open_case(self._library, *fire)))
 
 
 class CoordinatorTools(Toolbox):
@@ -64,12 +64,12 @@ class CoordinatorTools(Toolbox):
             unless the person names a day; then the fire's scenario date is used.
         """
         try:
-            last = str(tool_context.state.get(record.LAST_FIRE) or "")
+            last = str(tool_context.state.get(run_findings.LAST_FIRE) or "")
             finding = find_fire(self._library, question, as_of, last)
         except DataProblem as problem:
             return {"error": problem.message, "data": {"found": False, "problem": problem.data()}}
         if finding.data["found"]:
-            record.note_fire(tool_context, finding)
+            run_findings.note_fire(tool_context, finding)
         return finding.response()
 
     def compose_briefing(self, tool_context: ToolContext, asked: list[str] | None = None) -> Answer:
@@ -82,8 +82,8 @@ class CoordinatorTools(Toolbox):
           asked: The names of the specialists that were asked, so that one who found nothing is
             named in the briefing.
         """
-        incident = record.incident_brief(tool_context)
-        return compose_briefing(incident, record.briefs(tool_context), asked or ())
+        incident = run_findings.incident_brief(tool_context)
+        return compose_briefing(incident, run_findings.briefs(tool_context), asked or ())
 
 
 class BurnTools(Toolbox):

@@ -20,14 +20,14 @@ from adk_prism import client_state
 from adk_prism.grounding import PANEL_KEYS
 from adk_prism.models import WritingModel, model_from_environment, offline_delay
 
+from .callbacks import Callbacks
 from .databases.clock import Clock as Timer
 from .databases.clock import SystemClock
 from .databases.registry import DATABASES, NAMES
 from .instructions import instruction
-from .listening import Listening
-from .planning.reach import Reach
+from .planning.available_databases import AvailableDatabases
 from .script import research_script
-from .searching import Clock
+from .search_runner import Clock
 from .toolbox import Toolbox
 
 # A plan has a hundred words and is read, not watched: it should be there at once.
@@ -47,9 +47,11 @@ def research_app(
     what services are waited for with.
     """
     now = clock or _now
-    toolbox = Toolbox(DATABASES, Reach(DATABASES, environment), now, timer or SystemClock())
+    toolbox = Toolbox(
+        DATABASES, AvailableDatabases(DATABASES, environment), now, timer or SystemClock()
+    )
     tools = {each.tool for each in DATABASES.values()}
-    listening = Listening(toolbox, NAMES, tools.__contains__, now)
+    callbacks = Callbacks(toolbox, NAMES, tools.__contains__, now)
     offline = WritingModel(model="research-offline", script=research_script, delay=delay)
     root = LlmAgent(
         name="research_agent",
@@ -57,10 +59,10 @@ def research_app(
         instruction=instruction,
         model=model_from_environment(offline),
         tools=[*toolbox.tools()],
-        before_agent_callback=listening.before_agent,
-        after_agent_callback=listening.after_agent,
-        before_tool_callback=listening.before_tool,
-        after_tool_callback=listening.after_tool,
+        before_agent_callback=callbacks.before_agent,
+        after_agent_callback=callbacks.after_agent,
+        before_tool_callback=callbacks.before_tool,
+        after_tool_callback=callbacks.after_tool,
     )
     return App(
         name="research",

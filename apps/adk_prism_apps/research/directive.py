@@ -1,7 +1,7 @@
-"""What the agent is to do now, as the model is told: the same for the offline script and a real model.
+"""The directive: what the agent has to do now, for the offline script and a real model alike.
 
-It stands in the instruction as one line of JSON, made anew for every call of the model: what the
-researcher's message means (decided in `hearing`, not by the model), and what the box holds that matters.
+It is one line of JSON in the instruction, written for every call of the model: what the researcher's
+message means (decided in `intent`, not by the model), and what matters of the grounding box.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .desk import Desk
-from .hearing.hearing import Heard
-from .searching import call_of
+from .intent.reader import Intent
+from .search_runner import call_of
+from .session_state import SessionState
 from .writing.plans import cost_text, spent_text
 
-HEARD = "research:heard"
-"""State key of what was heard. It is the session's, so that a run that goes on after an answer, or
-after its process died, neither forgets it nor hears the same words twice."""
+INTENT = "research:heard"
+"""State key of the current intent. It is in the session, so that a run that continues after an answer,
+or after its process died, has it and does not read the same message twice."""
 _MARK = "Directive: "
 
 
-def heard_value(heard: Heard, invocation: str) -> dict[str, Any]:
-    """Return what was heard in an invocation, as the state keeps it."""
-    return {"invocation": invocation, "do": heard.do, **heard.about}
+def intent_value(intent: Intent, invocation: str) -> dict[str, Any]:
+    """Return the intent of an invocation's message as a value for the state."""
+    return {"invocation": invocation, "do": intent.do, **intent.about}
 
 
 def shown_value(invocation: str) -> dict[str, Any]:
-    """Return what is left to do once a tool has answered: to show it."""
+    """Return the intent after a tool has answered: show the answer."""
     return {"invocation": invocation, "do": "show"}
 
 
-def was_heard(state: Mapping[str, Any], invocation: str) -> bool:
-    """Tell whether the message of an invocation has been heard."""
-    heard = state.get(HEARD)
-    return isinstance(heard, dict) and heard.get("invocation") == invocation
+def was_read(state: Mapping[str, Any], invocation: str) -> bool:
+    """Return whether the message of an invocation has been read."""
+    intent = state.get(INTENT)
+    return isinstance(intent, dict) and intent.get("invocation") == invocation
 
 
 def directive_line(state: Mapping[str, Any]) -> str:
     """Return the line of the instruction."""
-    box = Desk(state).situation
+    box = SessionState(state).situation
     plan = box.pending_search_plan
-    heard = {name: each for name, each in state.get(HEARD, {}).items() if name != "invocation"}
-    told: dict[str, Any] = {"heard": heard}
+    intent = {name: each for name, each in state.get(INTENT, {}).items() if name != "invocation"}
+    told: dict[str, Any] = {"heard": intent}
     if plan is not None:
         told |= {
             "pending_call": call_of(plan),

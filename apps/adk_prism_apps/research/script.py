@@ -54,16 +54,16 @@ def research_script(request: LlmRequest) -> Turn:
 
 
 def _begin(told: dict[str, Any], *, denied: bool) -> Turn:
-    heard: dict[str, Any] = told.get("heard") or {}
-    do = heard.get("do", "cancelled" if denied else "help")
+    intent: dict[str, Any] = told.get("heard") or {}
+    do = intent.get("do", "cancelled" if denied else "help")
     if do == "search":
-        return Turn((_search(told, short=bool(heard.get("short_run"))),))
+        return Turn((_search(told, short=bool(intent.get("short_run"))),))
     if do == "propose":
-        args = {name: heard[name] for name in _PROPOSAL if heard.get(name)}
-        return Turn((*_odd(heard), Call("propose_search", args)))
+        args = {name: intent[name] for name in _PROPOSAL if intent.get(name)}
+        return Turn((*_odd(intent), Call("propose_search", args)))
     if do == "remedy":
-        context = {"context": heard["context"]} if heard.get("context") else {}
-        return Turn((Call("choose_remedy", {"name": heard["name"], **context}),))
+        context = {"context": intent["context"]} if intent.get("context") else {}
+        return Turn((Call("choose_remedy", {"name": intent["name"], **context}),))
     if do in _ERRANDS:
         return Turn((Call(_ERRANDS[do]),))
     return say(_saying(do, told))
@@ -105,8 +105,8 @@ def _search(told: dict[str, Any], *, short: bool) -> Call:
     return Call(call["tool"], call["args"] | limit)
 
 
-def _odd(heard: dict[str, Any]) -> tuple[Say, ...]:
-    odd = heard.get("odd")
+def _odd(intent: dict[str, Any]) -> tuple[Say, ...]:
+    odd = intent.get("odd")
     return (
         (Say(f"These filters could not be read and are left off: {', '.join(odd)}. "),)
         if odd
@@ -125,7 +125,7 @@ def _after(answer: Answer) -> Turn:
 
 
 def _waits(answer: Answer) -> bool:
-    """Tell whether an answer only says that a person is asked: of an earlier turn, or expired."""
+    """Return whether an answer only says that a person is asked: of an earlier turn, or expired."""
     return _CONFIRMATION in str(answer.response.get("error", ""))
 
 

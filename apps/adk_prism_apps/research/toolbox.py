@@ -1,7 +1,7 @@
 """The tools of the research agent: propose a search, run it, choose a remedy, synthesise, export.
 
-A tool decides and writes the box; what it says is in the `text` of its answer, for any model to show.
-Only the search tools ask anybody anything, and only with an approval (`gate.py`).
+A tool decides and writes the grounding box; the `text` of its answer is for any model to show.
+Only the search tools send requests to services, and only with an approval (`approvals.py`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from msgspec import structs
 from adk_prism.grounding import NextAction, RemedyAction, SearchPlan, value_of
 from adk_prism.proof import Citation, proof
 
+from .approvals import RefusedSearch, check_approval, is_approved
 from .databases.clock import Clock as Timer
 from .databases.database import AnyDatabase
-from .databases.query import Query, mended
+from .databases.query import Query, repaired
 from .databases.registry import NAMES
-from .desk import Desk, offer, write
-from .gate import Refusal, grant, is_approved
+from .next_actions import approve, export, next_action, validate
 from .planning.arguments import as_query, called_query
+from .planning.available_databases import AvailableDatabases
 from .planning.filters import with_filters
-from .planning.planner import FULL_RUN, Planner, Unplannable, Wish
-from .planning.reach import Reach
-from .searching import Clock, Searching, call_of
-from .steps import approve, export, settled, validate
+from .planning.planner import FULL_RUN, Planner, PlanRequest, Unplannable
+from .search_runner import Clock, SearchRunner, call_of
+from .session_state import SessionState, keep_remedies, write
 from .writing.help import not_offered
 from .writing.plans import plan_text
 from .writing.questions import not_asked
@@ -45,13 +45,17 @@ class Toolbox:
     """All tools, over one set of databases."""
 
     def __init__(
-        self, databases: Mapping[str, AnyDatabase], reach: Reach, clock: Clock, timer: Timer
+        self,
+        databases: Mapping[str, AnyDatabase],
+        available: AvailableDatabases,
+        clock: Clock,
+        timer: Timer,
     ) -> None:
         self._databases = databases
-        self._reach = reach
+        self._available = available
         self._clock = clock
-        self._planner = Planner(reach, NAMES, clock)
-        self._searching = Searching(reach, self._planner, databases, clock, timer)
+        self._planner = Planner(available, NAMES, clock)
+        self._runner = SearchRunner(available, self._planner, databases, clock, timer)
 
     def tools(self) -> list[BaseTool]:
         """Return every tool; each database has one of its own."""
@@ -84,60 +88,63 @@ class Toolbox:
         Nothing is searched. Leave `query` empty to have it made from the question, and `database`
         to have one chosen; a database is named by its key or label.
         """
-        named = self._reach.labelled(database) if database else None
-        wish = Wish(
+        named = self._available.labelled(database) if database else None
+        request = PlanRequest(
             question=question,
-            text=mended(query),
+            text=repaired(query),
             database=named.key if named else "",
             filters=as_query("", since, until, fields, kinds, limit),
             limit=limit,
         )
-        return self._propose(wish, tool_context)
+        return self._propose(request, tool_context)
 
     def choose_remedy(
         self, name: str, tool_context: ToolContext, context: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Plan the remedy of that name, one of those that the last failure offers."""
-        desk = Desk(tool_context.state.to_dict())
-        failure = desk.failure
+        session = SessionState(tool_context.state.to_dict())
+        failure = session.failure
         offered = {each.name: each for each in failure.actions} if failure else {}
         action = offered.get(name)
         if action is None:
-            step = value_of(settled(desk.situation))
+            step = value_of(next_action(session.situation))
             write(tool_context.state, {"selected_remedy": None, "next_action": step})
             return {"status": "refused", "text": not_offered(name, list(offered.values()))}
         write(tool_context.state, {"selected_remedy": None, "remedy_context": None})
-        return self._propose(self._remedy(desk, action, context or {}), tool_context)
+        return self._propose(self._remedy(session, action, context or {}), tool_context)
 
-    def _remedy(self, desk: Desk, action: RemedyAction, context: Mapping[str, Any]) -> Wish:
-        """Return the remedy as a wish; the panel's context may say another query or database."""
+    def _remedy(
+        self, session: SessionState, action: RemedyAction, context: Mapping[str, Any]
+    ) -> PlanRequest:
+        """Return the remedy as a plan request; the panel's context may name another query or database."""
         text, label = context.get("query"), context.get("database")
-        named = self._reach.labelled(label if isinstance(label, str) else action.database)
+        named = self._available.labelled(label if isinstance(label, str) else action.database)
         extra = context.get("filters")
         filters = action.filters | (extra if isinstance(extra, dict) else {})
         query, _ = with_filters(Query(""), filters)
-        return Wish(
-            question=desk.box.research_question,
-            text=mended(text) if isinstance(text, str) and mended(text) else action.query,
+        return PlanRequest(
+            question=session.box.research_question,
+            text=repaired(text) if isinstance(text, str) and repaired(text) else action.query,
             database=named.key if named else "",
             filters=query,
             limit=action.limit or FULL_RUN,
             why=f"{action.label}.",
         )
 
-    def _propose(self, wish: Wish, context: ToolContext) -> dict[str, Any]:
-        desk = Desk(context.state.to_dict())
+    def _propose(self, request: PlanRequest, context: ToolContext) -> dict[str, Any]:
+        session = SessionState(context.state.to_dict())
         try:
-            plan = self._planner.plan(wish, desk.box)
+            plan = self._planner.plan(request, session.box)
         except Unplannable as problem:
             write(
-                context.state, {"next_action": value_of(_to_provide(desk)), "user_approval": None}
+                context.state,
+                {"next_action": value_of(_to_provide(session)), "user_approval": None},
             )
             text = f"No search can be made of this. {problem} Say what the papers are to be about."
             return {"status": "refused", "text": text}
-        put_plan(context.state, desk, plan)
-        wanted = self._planner.wanted(wish, desk.box)
-        if wanted and not self._reach.is_enabled(wanted):
+        put_plan(context.state, session, plan)
+        wanted = self._planner.wanted(request, session.box)
+        if wanted and not self._available.is_enabled(wanted):
             not_asked(context.state, self._databases[wanted].label, plan.query)
         return {
             "status": "proposed",
@@ -146,10 +153,10 @@ class Toolbox:
             "text": plan_text(plan),
         }
 
-    def mended(self, plan: SearchPlan) -> SearchPlan | None:
+    def repaired(self, plan: SearchPlan) -> SearchPlan | None:
         """Return a plan that a panel may have written, as one that can run; None if none can."""
-        database = self._reach.labelled(plan.tool) or self._reach.labelled(plan.database)
-        if database is None or not mended(plan.query):
+        database = self._available.labelled(plan.tool) or self._available.labelled(plan.database)
+        if database is None or not repaired(plan.query):
             return None
         return structs.replace(plan, tool=database.tool, limit=plan.limit or FULL_RUN)
 
@@ -166,19 +173,19 @@ class Toolbox:
             limit: int = FULL_RUN,
         ) -> dict[str, Any]:
             asked = as_query(query, since, until, fields, kinds, limit)
-            given = grant(
-                Desk(tool_context.state.to_dict()),
+            given = check_approval(
+                SessionState(tool_context.state.to_dict()),
                 database.tool,
                 asked,
                 tool_context.tool_confirmation,
             )
-            if isinstance(given, Refusal):
+            if isinstance(given, RefusedSearch):
                 return {"error": given.why}
-            return await self._searching.run(tool_context.state, database, asked, given)
+            return await self._runner.run(tool_context.state, database, asked, given)
 
         def asks(tool_context: ToolContext, **arguments: Any) -> bool:
             query = called_query(arguments)
-            return not is_approved(Desk(tool_context.state.to_dict()), database.tool, query)
+            return not is_approved(SessionState(tool_context.state.to_dict()), database.tool, query)
 
         run.__name__ = database.tool
         run.__doc__ = (
@@ -187,27 +194,29 @@ class Toolbox:
         )
         return FunctionTool(run, require_confirmation=asks)
 
-    def mirror(
+    def prepare_search(
         self, tool: BaseTool, args: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
-        """Before a search asks: refuse a database out of reach, else show in the box what is asked."""
+        """Refuse a search in a database that is not enabled; else write its plan into the box."""
         database = next((e for e in self._databases.values() if e.tool == tool.name), None)
         if database is None or context.tool_confirmation is not None:
             return None
-        if not self._reach.is_enabled(database.key):
-            return {"error": self._reach.why_not(database)}
-        desk, query = Desk(context.state.to_dict()), called_query(args)
-        if is_approved(desk, tool.name, query):
+        if not self._available.is_enabled(database.key):
+            return {"error": self._available.why_not(database)}
+        session, query = SessionState(context.state.to_dict()), called_query(args)
+        if is_approved(session, tool.name, query):
             return None
-        wish = Wish(desk.box.research_question, query.text, database.key, query, query.limit)
+        request = PlanRequest(
+            session.box.research_question, query.text, database.key, query, query.limit
+        )
         try:
-            plan = self._planner.plan(wish, desk.box)
+            plan = self._planner.plan(request, session.box)
         except Unplannable as problem:
             return {"error": str(problem)}
-        if desk.box.pending_search_plan is None or call_of(desk.box.pending_search_plan) != call_of(
-            plan
-        ):
-            put_plan(context.state, desk, plan)
+        if session.box.pending_search_plan is None or call_of(
+            session.box.pending_search_plan
+        ) != call_of(plan):
+            put_plan(context.state, session, plan)
         return None
 
     # ------------------------------------------------------------------ after searching
@@ -220,41 +229,41 @@ class Toolbox:
         Write the sentences yourself, each with the numbers of the papers it rests on, such as [2, 5];
         what cites no paper is marked so. Without sentences they are made of titles, venues and years.
         """
-        desk = Desk(tool_context.state.to_dict())
-        papers = desk.papers()
+        session = SessionState(tool_context.state.to_dict())
+        papers = session.papers()
         if not papers:
-            write(tool_context.state, _step_after(desk, settled(desk.situation)))
+            write(tool_context.state, _step_after(session, next_action(session.situation)))
             return {
                 "text": "Nothing has been found yet, so there is nothing to synthesise. Ask a question."
             }
-        write(tool_context.state, {"stage": "synthesis"} | _step_after(desk, validate()))
+        write(tool_context.state, {"stage": "synthesis"} | _step_after(session, validate()))
         citations = [
             Citation(str(p.get("venue") or "paper"), str(p["title"]), uri=str(p.get("url") or ""))
             for p in papers
         ]
-        reasoning = [f"{each.delta} ({each.query})." for each in desk.box.search_history]
+        reasoning = [f"{each.delta} ({each.query})." for each in session.box.search_history]
         return {
-            "text": synthesis(desk.box.research_question, papers, sentences or ()),
+            "text": synthesis(session.box.research_question, papers, sentences or ()),
             "papers": [f"[{n}] {p['title']}" for n, p in enumerate(papers, 1)],
             "proof_layer": proof(citations=citations, reasoning=reasoning),
         }
 
     def validate_findings(self, tool_context: ToolContext) -> dict[str, Any]:
         """Check that the counts in the grounding box add up with the receipts and the papers."""
-        desk = Desk(tool_context.state.to_dict())
-        papers = desk.papers()
-        after = export() if papers else settled(desk.situation)
-        write(tool_context.state, {"stage": "validation"} | _step_after(desk, after))
-        checks = check_counts(desk.box, papers)
+        session = SessionState(tool_context.state.to_dict())
+        papers = session.papers()
+        after = export() if papers else next_action(session.situation)
+        write(tool_context.state, {"stage": "validation"} | _step_after(session, after))
+        checks = check_counts(session.box, papers)
         return {"valid": all(each.right for each in checks), "text": validation_text(checks)}
 
     async def export_search_strategy(self, tool_context: ToolContext) -> dict[str, Any]:
         """Write the search strategy as Markdown and its PRISMA-style counts, as two files."""
-        desk = Desk(tool_context.state.to_dict())
-        papers = desk.papers()
-        write(tool_context.state, _step_after(desk, settled(desk.situation)))
-        text = strategy(desk.box, papers, self._clock().isoformat(timespec="seconds"))
-        counts = prisma(desk.box, papers)
+        session = SessionState(tool_context.state.to_dict())
+        papers = session.papers()
+        write(tool_context.state, _step_after(session, next_action(session.situation)))
+        text = strategy(session.box, papers, self._clock().isoformat(timespec="seconds"))
+        counts = prisma(session.box, papers)
         files = (
             (STRATEGY_FILE, "text/markdown", text),
             (COUNTS_FILE, "application/json", json.dumps(counts)),
@@ -266,25 +275,25 @@ class Toolbox:
         return {"files": saved, "counts": counts, "text": text}
 
 
-def _to_provide(desk: Desk) -> NextAction:
+def _to_provide(session: SessionState) -> NextAction:
     """Return the step after words that no plan could be made of: an earlier plan still waits."""
-    if desk.box.pending_search_plan is not None:
-        return settled(desk.situation)
+    if session.box.pending_search_plan is not None:
+        return next_action(session.situation)
     return NextAction(owner="researcher", action="provide_query", target="query", due="now")
 
 
-def _step_after(desk: Desk, step: NextAction) -> dict[str, Any]:
+def _step_after(session: SessionState, step: NextAction) -> dict[str, Any]:
     """Return the next step as the box keeps it; a plan that waits comes before any other."""
-    waits = desk.box.pending_search_plan is not None
-    return {"next_action": value_of(settled(desk.situation) if waits else step)}
+    waits = session.box.pending_search_plan is not None
+    return {"next_action": value_of(next_action(session.situation) if waits else step)}
 
 
-def put_plan(state: Any, desk: Desk, plan: SearchPlan) -> None:
+def put_plan(state: Any, session: SessionState, plan: SearchPlan) -> None:
     """Put a plan before the researcher; an approval of another one does not count for it.
 
     The help of the last search makes room for it, and is back if the plan is cancelled.
     """
-    offer(state, desk.failure)
+    keep_remedies(state, session.failure)
     write(
         state,
         {

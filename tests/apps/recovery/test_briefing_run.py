@@ -26,7 +26,7 @@ import adk_prism_apps
 from adk_prism.projection.registry import protocol
 from adk_prism.view.film import fold
 from adk_prism_apps.recovery.agent import recovery_app
-from adk_prism_apps.recovery.roster import SPECIALISTS
+from adk_prism_apps.recovery.agent_names import SPECIALISTS
 
 BRIEFING = "Give me a recovery briefing for Cedar Creek Fire"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.apps.recovery.questions import BURN, CRUISE, NEPA, QUESTIONS, TRAIL
 
-from adk_prism_apps.recovery.script.errands import calls_for
 from adk_prism_apps.recovery.script.request import Request, read_request
 from adk_prism_apps.recovery.script.routing import is_small_talk, route
+from adk_prism_apps.recovery.script.tool_calls import calls_for
 
 NAMES = ("Cedar Creek Fire", "Cedar Creek", "cedar-creek-2022")
 

@@ -273,7 +273,7 @@ def test_a_denial_of_the_chat(play: Player) -> None:
 
 
 def test_a_denial_that_wants_something_else(play: Player) -> None:
-    """The reason is heard like any answer: a short run, or a change of the plan."""
+    """The reason is read like any answer: a short run, or a change of the plan."""
     short = play(send(QUESTION), {**DENY, "reason": "short run, please"}, app="research")
     assert short.call(SEARCH)["state"] == "approval-requested"
     assert "Proceed with full search?" in short.text

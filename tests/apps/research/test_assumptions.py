@@ -8,7 +8,7 @@ import pytest
 from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import loopback, synthetic
 from tests.apps.research.talk import Talk
-from tests.apps.research.test_turns import LOW, QUESTION, Desk
+from tests.apps.research.test_turns import LOW, QUESTION, ResearchChat
 from tests.stage import Stage
 
 from adk_prism.grounding import SearchPlan
@@ -104,21 +104,21 @@ async def test_assumptions_that_change_while_a_plan_waits(talk: Talk) -> None:
 
 async def test_a_database_of_the_field_is_preferred() -> None:
     """Where it can be asked."""
-    desk = Desk()
+    chat = ResearchChat()
     everything = {"ADK_PRISM_DATABASES": "all"}
-    desk.stage = Stage(research_app(0, environment=everything, timer=Clock()))
-    await desk.say("explainable AI")
-    first = (await desk.box()).pending_search_plan
+    chat.stage = Stage(research_app(0, environment=everything, timer=Clock()))
+    await chat.say("explainable AI")
+    first = (await chat.box()).pending_search_plan
     delta = {"grounding:search_assumptions": ["Clinical applications only"]}
     assert first is not None
-    async for _ in desk.stage.runner.run_async(
+    async for _ in chat.stage.runner.run_async(
         user_id="user",
         session_id="assumed",
         new_message=_words("explainable AI"),
         state_delta=delta,
     ):
         pass
-    session = await desk.stage.sessions.get_session(
+    session = await chat.stage.sessions.get_session(
         app_name="research", user_id="user", session_id="assumed"
     )
     assert session is not None
@@ -146,17 +146,17 @@ def _words(text: str) -> Any:
 )
 async def test_gaps_become_open_questions(words: list[str], part: str) -> None:
     """Nothing found, too little, years without a paper, a database that is not asked."""
-    desk = Desk()
-    await desk.say(*words)
-    questions = (await desk.box()).open_questions
+    chat = ResearchChat()
+    await chat.say(*words)
+    questions = (await chat.box()).open_questions
     assert [part in each for each in questions] == [True], questions
 
 
 async def test_a_search_without_a_gap_leaves_no_question() -> None:
     """Nor does a plan."""
-    desk = Desk()
-    await desk.say(QUESTION, "ok")
-    assert (await desk.box()).open_questions == []
+    chat = ResearchChat()
+    await chat.say(QUESTION, "ok")
+    assert (await chat.box()).open_questions == []
 
 
 async def test_a_question_goes_when_a_search_answers_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,34 +164,34 @@ async def test_a_question_goes_when_a_search_answers_it(monkeypatch: pytest.Monk
     found = {"total": 1, "offset": 0, "data": [{"paperId": "p", "title": "One (synthetic)"}]}
     async with loopback([synthetic(403, {}), synthetic(200, found)]) as service:
         monkeypatch.setenv("ADK_PRISM_SEMANTIC_SCHOLAR_URL", service.url)
-        desk = Desk()
+        chat = ResearchChat()
         environment = {"ADK_PRISM_DATABASES": "semantic_scholar"}
-        desk.stage = Stage(research_app(0, environment=environment, timer=Clock()))
-        async for _ in desk.stage.runner.run_async(
+        chat.stage = Stage(research_app(0, environment=environment, timer=Clock()))
+        async for _ in chat.stage.runner.run_async(
             user_id="user",
             session_id="session",
             new_message=_words("explainable AI"),
             state_delta={"grounding:open_questions": ["Which data?"]},
         ):
             pass
-        await _say(desk, "ok")
-        own, asked = await _questions(desk)
+        await _say(chat, "ok")
+        own, asked = await _questions(chat)
         assert own == "Which data?"
         assert "could not be searched (auth_failed)" in asked
-        await _say(desk, "explainable AI in Semantic Scholar", "ok")
-        assert await _questions(desk) == ["Which data?"]
+        await _say(chat, "explainable AI in Semantic Scholar", "ok")
+        assert await _questions(chat) == ["Which data?"]
 
 
-async def _say(desk: Desk, *words: str) -> None:
+async def _say(chat: ResearchChat, *words: str) -> None:
     for text in words:
-        async for _ in desk.stage.runner.run_async(
+        async for _ in chat.stage.runner.run_async(
             user_id="user", session_id="session", new_message=_words(text)
         ):
             pass
 
 
-async def _questions(desk: Desk) -> list[str]:
-    session = await desk.stage.sessions.get_session(
+async def _questions(chat: ResearchChat) -> list[str]:
+    session = await chat.stage.sessions.get_session(
         app_name="research", user_id="user", session_id="session"
     )
     assert session is not None

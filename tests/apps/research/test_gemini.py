@@ -191,7 +191,7 @@ async def test_a_short_run_stays_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_database_out_of_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With how it could be reached; nobody is asked for nothing."""
+    """The answer says how to enable it; the researcher is not asked."""
     with gemini(monkeypatch, calls("search_arxiv", query=QUERY), says("Sorry.")):
         take = await Stage(research_app(0, environment={})).send("Search arXiv")
     assert not asked(take)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.apps.research.databases.asking import Clock
 from tests.apps.research.databases.loopback import Answer, loopback, synthetic
-from tests.apps.research.test_turns import Desk
+from tests.apps.research.test_turns import ResearchChat
 from tests.stage import Stage
 
 from adk_prism.grounding import RemedyAction, SearchFailure
@@ -27,28 +27,28 @@ NOTHING = [
 ]
 
 
-async def failed(desk: Desk, question: str) -> SearchFailure:
+async def failed(chat: ResearchChat, question: str) -> SearchFailure:
     """Search, and return what was wrong with it."""
-    await desk.say(question, "ok")
-    failure = (await desk.box()).last_search_failure
+    await chat.say(question, "ok")
+    failure = (await chat.box()).last_search_failure
     assert failure is not None
     return failure
 
 
-async def kept(desk: Desk, number: int, action: RemedyAction) -> None:
+async def kept(chat: ResearchChat, number: int, action: RemedyAction) -> None:
     """Choose a remedy and approve it: it is the search that was offered, and finds what was promised."""
-    before = len((await desk.box()).search_history)
-    planned = await desk.say(str(number))
+    before = len((await chat.box()).search_history)
+    planned = await chat.say(str(number))
     assert "not fail" not in planned.text
-    plan = (await desk.box()).pending_search_plan
+    plan = (await chat.box()).pending_search_plan
     assert plan is not None
     assert (plan.query, plan.filters, plan.database) == (
         action.query,
         action.filters,
         action.database,
     )
-    await desk.say("ok")
-    history = (await desk.box()).search_history
+    await chat.say("ok")
+    history = (await chat.box()).search_history
     assert len(history) == before + 1
     assert history[-1].database == action.database
     if action.expected is not None:
@@ -59,8 +59,8 @@ async def kept(desk: Desk, number: int, action: RemedyAction) -> None:
 @pytest.mark.parametrize("question", NOTHING)
 async def test_a_search_without_a_find(question: str, number: int) -> None:
     """In the sample library every remedy has its count, and finds as many."""
-    desk = Desk()
-    failure = await failed(desk, question)
+    chat = ResearchChat()
+    failure = await failed(chat, question)
     assert failure.actions
     assert failure.remedies.primary == failure.actions[0].label
     assert len({each.name for each in failure.actions}) == len(failure.actions) <= 4
@@ -68,7 +68,7 @@ async def test_a_search_without_a_find(question: str, number: int) -> None:
         action = failure.actions[number - 1]
         assert action.expected is not None
         assert f"{action.expected} papers" in action.label
-        await kept(desk, number, action)
+        await kept(chat, number, action)
 
 
 TROUBLES: dict[str, Any] = {
@@ -92,9 +92,9 @@ async def test_a_service_that_fails(
         number = 0
         while number < count:
             number += 1
-            desk = Desk()
-            desk.stage = Stage(research_app(0, environment=ONLINE, timer=Clock()))
-            failure = await failed(desk, question)
+            chat = ResearchChat()
+            chat.stage = Stage(research_app(0, environment=ONLINE, timer=Clock()))
+            failure = await failed(chat, question)
             count = len(failure.actions)
             assert count
-            await kept(desk, number, failure.actions[number - 1])
+            await kept(chat, number, failure.actions[number - 1])

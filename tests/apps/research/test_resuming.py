@@ -40,7 +40,7 @@ async def state_of(stage: Stage) -> dict[str, Any]:
 
 @pytest.mark.parametrize("events", [1, 2, 3])
 async def test_a_question_that_broke_off(events: int) -> None:
-    """After the hearing, the call or the plan: it goes on to the same plan, asked once."""
+    """Stopped after the intent, the call or the plan: it continues with the same plan, asked once."""
     stage = Stage(research_app(0, environment={}))
     invocation = await cut(stage, QUESTION, events)
     take = await stage.resume(invocation)

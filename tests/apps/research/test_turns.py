@@ -17,7 +17,7 @@ EMPTY = "explainable wildfire"
 CONFIRMATION = "adk_request_confirmation"
 
 
-class Desk:
+class ResearchChat:
     """A conversation with the app, in one process."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ TURNS: dict[str, tuple[str, str]] = {
     "a remark on a plan": (f"{QUESTION}|hm, interesting", "researcher approve_search"),
     "help on a plan": (f"{QUESTION}|help", "researcher approve_search"),
     "the cost of a plan": (f"{QUESTION}|What would that cost?", "researcher approve_search"),
-    "an errand beside a plan": (f"{QUESTION}|validate", "researcher approve_search"),
+    "a request beside a plan": (f"{QUESTION}|validate", "researcher approve_search"),
     "an export beside a plan": (f"{QUESTION}|export", "researcher approve_search"),
     "a change": (f"{QUESTION}|since 2021", "researcher approve_search"),
     "a change to no query": (f"{QUESTION}|query: ???", "researcher approve_search"),
@@ -100,9 +100,9 @@ TURNS: dict[str, tuple[str, str]] = {
 async def test_what_is_next(name: str) -> None:
     """At the end of a turn nobody is at work, and the box says who has to do what."""
     words, expected = TURNS[name]
-    desk = Desk()
-    await desk.say(*words.split("|"))
-    box = await desk.box()
+    chat = ResearchChat()
+    await chat.say(*words.split("|"))
+    box = await chat.box()
     assert box.next_action is not None
     assert f"{box.next_action.owner} {box.next_action.action}" == expected
     waits = box.pending_search_plan is not None
@@ -116,10 +116,10 @@ async def test_what_is_next(name: str) -> None:
 )
 async def test_what_is_next_after_a_confirmation(confirmed: bool, expected: str) -> None:
     """The same as after words."""
-    desk = Desk()
-    await desk.say(QUESTION)
-    await desk.confirm(confirmed)
-    step = (await desk.box()).next_action
+    chat = ResearchChat()
+    await chat.say(QUESTION)
+    await chat.confirm(confirmed)
+    step = (await chat.box()).next_action
     assert step is not None
     assert f"{step.owner} {step.action}" == expected
 
@@ -127,13 +127,13 @@ async def test_what_is_next_after_a_confirmation(confirmed: bool, expected: str)
 @pytest.mark.parametrize("confirmed", [True, False])
 async def test_a_late_confirmation_is_none_of_the_plan_that_waits_now(confirmed: bool) -> None:
     """It searches nothing, cancels nothing, and the plan waits on."""
-    desk = Desk()
-    await desk.say(QUESTION)
-    first = desk.asked
-    await desk.say("saliency maps of images")
-    take = await desk.confirm(confirmed, first)
+    chat = ResearchChat()
+    await chat.say(QUESTION)
+    first = chat.asked
+    await chat.say("saliency maps of images")
+    take = await chat.confirm(confirmed, first)
     assert take.text
-    box = await desk.box()
+    box = await chat.box()
     assert box.search_history == []
     assert box.pending_search_plan is not None
     assert box.pending_search_plan.query == "saliency maps images"
@@ -165,12 +165,12 @@ REMARKS = [
 @pytest.mark.parametrize("remark", REMARKS)
 async def test_a_remark_is_no_question(before: list[str], remark: str) -> None:
     """Question, plan and help are as they were, and it is answered."""
-    desk = Desk()
+    chat = ResearchChat()
     if before:
-        await desk.say(*before)
-    was: Any = await desk.box() if before else GroundingBox()
-    take = await desk.say(remark)
-    box = await desk.box()
+        await chat.say(*before)
+    was: Any = await chat.box() if before else GroundingBox()
+    take = await chat.say(remark)
+    box = await chat.box()
     assert take.text
     assert box.research_question == was.research_question
     assert box.pending_search_plan == was.pending_search_plan
@@ -183,9 +183,9 @@ async def test_a_remark_is_no_question(before: list[str], remark: str) -> None:
 )
 async def test_a_question_is_one(question: str) -> None:
     """However it is put: it names a subject."""
-    desk = Desk()
-    await desk.say(question)
-    assert (await desk.box()).research_question == question
+    chat = ResearchChat()
+    await chat.say(question)
+    assert (await chat.box()).research_question == question
 
 
 @pytest.mark.parametrize(
@@ -194,29 +194,29 @@ async def test_a_question_is_one(question: str) -> None:
 )
 async def test_the_cost_is_the_plan_s(words: str) -> None:
     """Answered from the plan, which waits on; afterwards, from the receipt."""
-    desk = Desk()
-    await desk.say(QUESTION)
-    plan = (await desk.box()).pending_search_plan
+    chat = ResearchChat()
+    await chat.say(QUESTION)
+    plan = (await chat.box()).pending_search_plan
     assert plan is not None
-    take = await desk.say(words)
+    take = await chat.say(words)
     for part in (plan.cost_time, str(plan.limit), plan.database, plan.expected_results):
         assert part in take.text
-    assert (await desk.box()).pending_search_plan == plan
-    await desk.say("ok")
-    assert "0 requests" in (await desk.say(words)).text
+    assert (await chat.box()).pending_search_plan == plan
+    await chat.say("ok")
+    assert "0 requests" in (await chat.say(words)).text
 
 
 async def test_choosing_a_remedy_never_says_that_the_search_did_not_fail() -> None:
     """Until another search is made its remedies stay: while one is planned, and after a cancellation."""
-    desk = Desk()
-    await desk.say(LOW, "ok")
-    failure = (await desk.box()).last_search_failure
+    chat = ResearchChat()
+    await chat.say(LOW, "ok")
+    failure = (await chat.box()).last_search_failure
     assert failure is not None
     assert len(failure.actions) >= 2
     for words in ("1", "2", "cancel", "2", "9", "1", "no", "first"):
-        take = await desk.say(words)
+        take = await chat.say(words)
         assert "not fail" not in take.text
-        box = await desk.box()
+        box = await chat.box()
         plan = box.pending_search_plan
         chosen = {"1": 0, "2": 1, "first": 0}.get(words)
         if chosen is not None:
@@ -224,5 +224,5 @@ async def test_choosing_a_remedy_never_says_that_the_search_did_not_fail() -> No
             assert plan.query == failure.actions[chosen].query
         elif words in ("cancel", "no"):
             assert box.last_search_failure == failure
-    await desk.say("ok")
-    assert "not fail" not in (await desk.say("2")).text
+    await chat.say("ok")
+    assert "not fail" not in (await chat.say("2")).text

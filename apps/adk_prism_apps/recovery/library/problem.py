@@ -1,4 +1,4 @@
-"""What is wrong with the data, said so that its owner can mend it: the file, the field, the fix."""
+"""What is wrong with the data, for its owner to correct: the file, the field, what was expected."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class TrailScale(Struct, frozen=True):
         return names.index(name) if name in names else -1
 
     def is_heavy(self, name: str | None) -> bool:
-        """Tell whether a class is one of the two heaviest."""
+        """Return whether a class is one of the two heaviest."""
         return self.step(name) >= len(self.classes) - 2
 
 

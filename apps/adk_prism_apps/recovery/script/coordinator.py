@@ -13,7 +13,7 @@ from google.adk.models.llm_request import LlmRequest
 
 from adk_prism.models import Call, Conversation, Say, Think, Turn, read_conversation, say
 
-from ..roster import SPECIALISTS
+from ..agent_names import SPECIALISTS
 from .dates import day_asked
 from .places import OWNERS, places_in
 from .request import Request
@@ -52,7 +52,7 @@ def coordinator_script(request: LlmRequest) -> Turn:
 
 
 def _says_nothing(request: LlmRequest) -> bool:
-    """Tell whether the latest message is empty; the prompt is then that of an earlier one."""
+    """Return whether the latest message is empty; the prompt is then that of an earlier one."""
     parts = [part for content in request.contents[-1:] for part in content.parts or []]
     asked = request.contents[-1].role == "user" if request.contents else False
     said = any((part.text or "").strip() or part.function_response for part in parts)

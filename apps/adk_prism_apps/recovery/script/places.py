@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..roster import (
+from ..agent_names import (
     BURN_ANALYST,
     CRUISING_ASSISTANT,
     NEPA_ADVISOR,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..roster import (
+from ..agent_names import (
     BURN_ANALYST,
     CRUISING_ASSISTANT,
     NEPA_ADVISOR,
@@ -71,7 +71,7 @@ def route(
 
 
 def is_small_talk(question: str) -> bool:
-    """Tell whether a question is empty, a greeting, or about the assistant."""
+    """Return whether a question is empty, a greeting, or about the assistant."""
     words = read_words(question)
     short = len(words.tokens) <= _LONGEST_SMALL_TALK
     return not words.tokens or (short and bool(words.hits(SMALL_TALK)))

@@ -13,8 +13,8 @@ from google.adk.models.llm_request import LlmRequest
 
 from adk_prism.models import Answer, Script, Think, Turn, read_conversation, say
 
-from .errands import calls_for
 from .request import read_request
+from .tool_calls import calls_for
 
 
 def specialist_script(specialist: str) -> Script:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..roster import (
+from ..agent_names import (
     BURN_ANALYST,
     CRUISING_ASSISTANT,
     NEPA_ADVISOR,

@@ -20,7 +20,7 @@ class Words:
     tokens: tuple[str, ...]
 
     def has(self, term: str) -> bool:
-        """Tell whether a term of a vocabulary occurs."""
+        """Return whether a term of a vocabulary occurs."""
         wanted = term.split()
         last = len(self.tokens) - len(wanted)
         return any(

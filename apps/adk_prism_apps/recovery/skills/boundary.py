@@ -159,4 +159,4 @@ def _headline(data: dict[str, Any]) -> str:
 
 def _actions(data: dict[str, Any]) -> tuple[str, ...]:
     failed = ", ".join(data["failed"])
-    return (f"Mend the perimeter before it is used: {failed}.",) if failed else ()
+    return (f"Correct the perimeter before it is used: {failed}.",) if failed else ()

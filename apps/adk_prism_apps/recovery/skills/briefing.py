@@ -13,8 +13,8 @@ from typing import Any
 
 from adk_prism.proof import Citation, Factor, Proof
 
+from ..agent_names import SPECIALISTS, SUBJECTS
 from ..finding import Need
-from ..roster import SPECIALISTS, SUBJECTS
 
 Brief = Mapping[str, Any]
 Briefs = Mapping[str, Brief]
@@ -92,7 +92,7 @@ def _needs(briefs: Briefs) -> list[Need]:
 
 
 def _answerable(need: Need, briefs: Briefs) -> bool:
-    """Tell whether asking again would help: nothing is missing, or another skill has given it."""
+    """Return whether asking again would help: nothing is missing, or another skill has given it."""
     if not need.request:
         return False
     return not need.source or bool(briefs.get(need.source, {}).get("gives"))

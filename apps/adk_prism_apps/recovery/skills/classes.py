@@ -32,7 +32,7 @@ _MTBS_CLASSES: tuple[tuple[str, Group, str], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Classification:
     """A value's class; `distance` is to the nearest break between two classes."""
 
     name: str
@@ -41,7 +41,7 @@ class Verdict:
     distance: float
 
 
-def classify(value: float, scheme: SeverityScheme) -> Verdict:
+def classify(value: float, scheme: SeverityScheme) -> Classification:
     """Return the class of a value."""
     last = scheme.classes[-1]
     found = [kind for kind in scheme.classes if kind.low <= value < kind.high]
@@ -49,9 +49,9 @@ def classify(value: float, scheme: SeverityScheme) -> Verdict:
         found = [last]
     breaks = [kind.low for kind in scheme.classes[1:]]
     if not found or not breaks:
-        return Verdict(_OUTSIDE, "unclassified", None, 0.0)
+        return Classification(_OUTSIDE, "unclassified", None, 0.0)
     nearest = min(breaks, key=lambda edge: abs(edge - value))
-    return Verdict(found[0].name, found[0].group, nearest, abs(nearest - value))
+    return Classification(found[0].name, found[0].group, nearest, abs(nearest - value))
 
 
 def stability(distance: float, sd: float) -> float:

@@ -20,11 +20,11 @@ from typing import Any
 from adk_prism.proof import Citation, Factor, Proof
 
 from .. import confidence
+from ..agent_names import CRUISING_ASSISTANT, NEPA_ADVISOR
 from ..finding import Finding, Need, Part
 from ..library import Sheet
 from ..library.records import Proposal
 from ..library.tables import NepaTable
-from ..roster import CRUISING_ASSISTANT, NEPA_ADVISOR
 from .case import Case
 from .citation import closing_of, table_factors
 from .limits import CIRCUMSTANCES, UNITS, tests_of

@@ -12,11 +12,11 @@ from typing import Any
 from adk_prism.proof import Citation, Factor, Proof
 
 from .. import confidence
+from ..agent_names import BURN_ANALYST
 from ..finding import Finding, Need
 from ..library import Sheet
 from ..library.records import Mtbs, Sector
 from ..library.tables import Checks, SeverityScheme
-from ..roster import BURN_ANALYST
 from .case import Case
 from .classes import classify, scheme_of_fire, stability
 

@@ -9,16 +9,16 @@ from .database import (
     Database,
     LocalDatabase,
     Mode,
-    Pace,
     Page,
     Profile,
+    RateLimit,
 )
+from .errors import ServiceError, ServiceErrorKind
 from .limiter import Limiter
 from .outcome import Outcome
 from .paper import Paper, distinct, identity
-from .query import Fault, Query, filters_of, lint, mended
-from .search import Patience, search
-from .trouble import Trouble, TroubleKind
+from .query import Fault, Query, filters_of, lint, repaired
+from .search import RetryPolicy, search
 
 __all__ = [
     "AnyDatabase",
@@ -31,20 +31,20 @@ __all__ = [
     "LocalDatabase",
     "Mode",
     "Outcome",
-    "Pace",
     "Page",
     "Paper",
-    "Patience",
     "Profile",
     "Query",
+    "RateLimit",
+    "RetryPolicy",
+    "ServiceError",
+    "ServiceErrorKind",
     "SystemClock",
-    "Trouble",
-    "TroubleKind",
     "as_curl",
     "distinct",
     "filters_of",
     "identity",
     "lint",
-    "mended",
+    "repaired",
     "search",
 ]

@@ -17,11 +17,11 @@ from typing import Any, Literal
 import httpx
 
 from .database import BadAnswer
+from .errors import ServiceError, ServiceErrorKind
 from .fetch import TooLarge
 from .text import clean
-from .trouble import Trouble, TroubleKind
 
-_STATUSES: Mapping[int, TroubleKind] = {
+_STATUSES: Mapping[int, ServiceErrorKind] = {
     400: "malformed_query",
     401: "auth_failed",
     402: "access_restricted",
@@ -51,10 +51,10 @@ class Reading:
 
     body: Literal["json", "xml"]
     words: Callable[[httpx.Response], str] = no_words
-    statuses: Mapping[int, TroubleKind] = field(default_factory=dict)
+    statuses: Mapping[int, ServiceErrorKind] = field(default_factory=dict)
 
 
-def trouble_of(answer: httpx.Response | Exception, reading: Reading) -> Trouble | None:
+def error_of(answer: httpx.Response | Exception, reading: Reading) -> ServiceError | None:
     """Return what is wrong with an answer as far as its kind tells; None if it can be parsed."""
     if isinstance(answer, Exception):
         return _of_error(answer)
@@ -63,34 +63,36 @@ def trouble_of(answer: httpx.Response | Exception, reading: Reading) -> Trouble 
     return _of_body(answer, reading.body)
 
 
-def _of_error(error: Exception) -> Trouble:
+def _of_error(error: Exception) -> ServiceError:
     match error:
         case TimeoutError() | httpx.TimeoutException():
-            return Trouble(
+            return ServiceError(
                 "timeout", "no_answer", "The service did not answer in time.", passing=True
             )
         case TooLarge():
-            return Trouble("service_error", "body.size", "The answer was larger than it can be.")
+            return ServiceError(
+                "service_error", "body.size", "The answer was larger than it can be."
+            )
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return Trouble(
+            return ServiceError(
                 "network_error", "address", "The service's address is not a web address."
             )
         case httpx.RemoteProtocolError() | httpx.DecodingError() | httpx.ReadError():
             text = "The connection was closed before the answer was complete."
-            return Trouble("service_error", "body.cut", text, passing=True)
+            return ServiceError("service_error", "body.cut", text, passing=True)
         case _:
             text = "The service could not be reached."
-            return Trouble("network_error", "no_connection", text, passing=True)
+            return ServiceError("network_error", "no_connection", text, passing=True)
 
 
-def _of_status(answer: httpx.Response, reading: Reading) -> Trouble:
+def _of_status(answer: httpx.Response, reading: Reading) -> ServiceError:
     status = answer.status_code
     said = clean(reading.words(answer), _LONGEST_WORDS)
     kind = reading.statuses.get(status) or _STATUSES.get(status, "service_error")
     if status == 403:
         kind = _of_forbidden(answer, kind)
     detail = f"The service answered with HTTP {status}" + (f": {said}" if said else ".")
-    return Trouble(
+    return ServiceError(
         kind,
         f"http.{status}",
         detail,
@@ -100,7 +102,7 @@ def _of_status(answer: httpx.Response, reading: Reading) -> Trouble:
     )
 
 
-def _of_forbidden(answer: httpx.Response, kind: TroubleKind) -> TroubleKind:
+def _of_forbidden(answer: httpx.Response, kind: ServiceErrorKind) -> ServiceErrorKind:
     """Tell the reasons for a 403 apart: used up, not subscribed, not known."""
     remaining = [
         value for name, value in answer.headers.items() if name.endswith(("limit-remaining",))
@@ -111,17 +113,19 @@ def _of_forbidden(answer: httpx.Response, kind: TroubleKind) -> TroubleKind:
     return "access_restricted" if any(word in text for word in _SUBSCRIPTION) else kind
 
 
-def _of_body(answer: httpx.Response, expected: str) -> Trouble | None:
+def _of_body(answer: httpx.Response, expected: str) -> ServiceError | None:
     head = answer.content[:512].lstrip().lower()
     if not head:
-        return Trouble("service_error", "body.empty", "The answer was empty.", 200, passing=True)
+        return ServiceError(
+            "service_error", "body.empty", "The answer was empty.", 200, passing=True
+        )
     # Captive portals and maintenance pages answer 200 with a page for people.
     if head.startswith((b"<!doctype html", b"<html")):
         text = "The service answered with a web page instead of data."
-        return Trouble("service_error", "body.html", text, 200, passing=True)
+        return ServiceError("service_error", "body.html", text, 200, passing=True)
     if expected == "json" and not head.startswith((b"{", b"[", b"\xef\xbb\xbf{")):
         text = "The service answered with something that is not JSON."
-        return Trouble("service_error", "body.json", text, 200, passing=True)
+        return ServiceError("service_error", "body.json", text, 200, passing=True)
     return None
 
 

@@ -12,14 +12,14 @@ import httpx
 
 from .access import Access
 from .answers import Reading
-from .database import BadAnswer, Pace, Page, Profile
+from .database import BadAnswer, Page, Profile, RateLimit
+from .errors import ServiceError
 from .kinds import ARXIV_CATEGORIES, codes, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import FIRST_YEAR, LAST_YEAR, Query
 from .service import Service
 from .syntax import Dialect, Term, needs_quotes, parse, render
 from .text import LONGEST_ABSTRACT, clean, names, number, year
-from .trouble import Trouble
 from .xml import text_of, xml_tree
 
 ACCESS = Access("https://export.arxiv.org", "ADK_PRISM_ARXIV_URL")
@@ -56,9 +56,9 @@ class Arxiv(Service):
     reading = Reading("xml", _error_words)
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """One request in three seconds, one connection, as arXiv's terms of use ask."""
-        return Pace(3.0)
+        return RateLimit(3.0)
 
     def cannot(self, query: Query) -> tuple[str, ...]:
         return (
@@ -89,10 +89,10 @@ class Arxiv(Service):
         more = entries and reached < min(total, self.cap)
         return Page(kept, total, str(reached) if more else "", unreadable=len(papers) - len(kept))
 
-    def classify(self, answer: httpx.Response | Exception) -> Trouble | None:
-        trouble = super().classify(answer)
-        if trouble is not None or isinstance(answer, Exception):
-            return trouble
+    def classify(self, answer: httpx.Response | Exception) -> ServiceError | None:
+        error = super().classify(answer)
+        if error is not None or isinstance(answer, Exception):
+            return error
         try:
             feed = _feed(answer)
         except BadAnswer:
@@ -100,16 +100,16 @@ class Arxiv(Service):
         return _of_feed(feed)
 
 
-def _of_feed(feed: Element) -> Trouble | None:
+def _of_feed(feed: Element) -> ServiceError | None:
     """Find the troubles that come with HTTP 200."""
     entries = feed.findall(f"{_ATOM}entry")
     if len(entries) == 1 and clean(text_of(entries[0], f"{_ATOM}title")) == "Error":
         said = clean(text_of(entries[0], f"{_ATOM}summary"), 200)
-        return Trouble("malformed_query", "arxiv.error_entry", f"arXiv says: {said}", 200)
+        return ServiceError("malformed_query", "arxiv.error_entry", f"arXiv says: {said}", 200)
     total, start = _count(feed, "totalResults") or 0, _count(feed, "startIndex") or 0
     if not entries and start < total and _count(feed, "itemsPerPage"):
         detail = f"arXiv sent an empty page at {start} of {total}."
-        return Trouble("service_error", "arxiv.empty_page", detail, 200, passing=True)
+        return ServiceError("service_error", "arxiv.empty_page", detail, 200, passing=True)
     return None
 
 

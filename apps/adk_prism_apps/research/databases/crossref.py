@@ -15,7 +15,7 @@ import httpx
 
 from .access import Access
 from .answers import Reading, json_object
-from .database import BadAnswer, Pace, Page, Profile
+from .database import BadAnswer, Page, Profile, RateLimit
 from .kinds import CROSSREF_KINDS, codes, kind_of, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import Query
@@ -50,9 +50,9 @@ class Crossref(Service):
     reading = Reading("json", _words)
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """Five a second is what strangers may ask; who leaves an address may ask twice as often."""
-        return Pace(0.1 if self.access.contact else 0.2)
+        return RateLimit(0.1 if self.access.contact else 0.2)
 
     def cannot(self, query: Query) -> tuple[str, ...]:
         operators = () if is_plain(query.text) else (

@@ -12,9 +12,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 import httpx
 
+from .errors import ServiceError
 from .paper import Paper
 from .query import Query
-from .trouble import Trouble
 
 Mode = Literal["online", "offline"]
 
@@ -31,12 +31,12 @@ class Profile:
     equivalents: tuple[str, ...] = ()
 
     def covers(self, field: str) -> bool:
-        """Say whether papers of the field are to be expected here."""
+        """Return whether papers of the field are to be expected here."""
         return not self.fields or field in self.fields
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RateLimit:
     """How often a service may be asked: seconds between two requests, and how many at once."""
 
     interval: float
@@ -87,7 +87,7 @@ class Database(Catalogue, Protocol):
     @property
     def key_variable(self) -> str: ...
     @property
-    def pace(self) -> Pace: ...
+    def rate_limit(self) -> RateLimit: ...
     def cannot(self, query: Query) -> tuple[str, ...]:
         """Return what of the query this database will not do, a sentence each."""
         ...
@@ -97,7 +97,7 @@ class Database(Catalogue, Protocol):
         """Read an answer that `classify` found nothing wrong with; raises `BadAnswer`."""
         ...
 
-    def classify(self, answer: httpx.Response | Exception) -> Trouble | None: ...
+    def classify(self, answer: httpx.Response | Exception) -> ServiceError | None: ...
 
 
 @runtime_checkable

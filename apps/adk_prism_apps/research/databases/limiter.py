@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from .clock import Clock, SystemClock
-from .database import Pace
+from .database import RateLimit
 
 
 @dataclass(slots=True)
@@ -29,13 +29,13 @@ class Limiter:
         self._hosts: dict[str, _Host] = {}
 
     @asynccontextmanager
-    async def turn(self, host: str, pace: Pace) -> AsyncIterator[None]:
+    async def turn(self, host: str, rate_limit: RateLimit) -> AsyncIterator[None]:
         """Wait for the host's next free moment; the place is free again when the block ends."""
         known = self._hosts.setdefault(host, _Host())
-        async with self._place(known, pace):
+        async with self._place(known, rate_limit):
             now = self._clock.now()
             mine = max(now, known.next_turn)
-            known.next_turn = mine + pace.interval
+            known.next_turn = mine + rate_limit.interval
             if mine > now:
                 await self._clock.sleep(mine - now)
             yield
@@ -50,9 +50,9 @@ class Limiter:
         known = self._hosts.get(host)
         return max(0.0, known.next_turn - self._clock.now()) if known else 0.0
 
-    def _place(self, host: _Host, pace: Pace) -> asyncio.Semaphore:
+    def _place(self, host: _Host, rate_limit: RateLimit) -> asyncio.Semaphore:
         """Return the host's semaphore of this event loop, which an older loop's could not serve."""
         loop = asyncio.get_running_loop()
         for old in [known for known in host.places if known.is_closed()]:
             del host.places[old]
-        return host.places.setdefault(loop, asyncio.Semaphore(pace.at_once))
+        return host.places.setdefault(loop, asyncio.Semaphore(rate_limit.at_once))

@@ -12,7 +12,7 @@ import httpx
 
 from .access import Access
 from .answers import Reading, json_object, said_in_json
-from .database import BadAnswer, Pace, Page, Profile
+from .database import BadAnswer, Page, Profile, RateLimit
 from .kinds import OPENALEX_FIELDS, OPENALEX_KINDS, codes, kind_of, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import Query
@@ -37,9 +37,9 @@ class OpenAlex(Service):
     reading = Reading("json", said_in_json("message", "error"), {403: "rate_limited"})
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """The service allows a hundred a second; ten are enough for one person."""
-        return Pace(0.1, at_once=3)
+        return RateLimit(0.1, at_once=3)
 
     def cannot(self, query: Query) -> tuple[str, ...]:
         return (

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .database import Mode
+from .errors import ServiceError
 from .paper import Paper
-from .trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Papers are distinct. With a trouble, what came before it is kept, and `partial` says so.
+    """Papers are distinct. With an error, the papers that came before it are kept, and `partial` is true.
 
     `total` is how many the database has for the query; None where it does not say so usefully.
     `curl` is the first request as a command, keys redacted; empty for a local database.
@@ -23,7 +23,7 @@ class Outcome:
     requests: int = 0
     duration_ms: int = 0
     warnings: tuple[str, ...] = ()
-    trouble: Trouble | None = None
+    error: ServiceError | None = None
     mode: Mode = "online"
     curl: str = ""
     repeated: int = 0
@@ -33,5 +33,5 @@ class Outcome:
 
     @property
     def partial(self) -> bool:
-        """Whether a trouble cut the search short after some papers had come."""
-        return self.trouble is not None and bool(self.papers)
+        """Whether an error ended the search after some papers had come."""
+        return self.error is not None and bool(self.papers)

@@ -12,14 +12,14 @@ import httpx
 
 from .access import Access
 from .answers import Reading, said_in_json
-from .database import BadAnswer, Pace, Page, Profile
+from .database import BadAnswer, Page, Profile, RateLimit
+from .errors import ServiceError, ServiceErrorKind
 from .kinds import PUBMED_KINDS, codes, kind_of, unknown
 from .paper import Paper, plain_doi
 from .query import FIRST_YEAR, LAST_YEAR, Query
 from .service import Service
 from .syntax import Dialect, parse, quoted, render
 from .text import LONGEST_ABSTRACT, clean, names, number, year
-from .trouble import Trouble, TroubleKind
 from .xml import text_of, xml_tree
 
 ACCESS = Access("https://eutils.ncbi.nlm.nih.gov", "ADK_PRISM_PUBMED_URL", "NCBI_API_KEY")
@@ -35,9 +35,9 @@ class PubMed(Service):
     reading = Reading("xml", said_in_json("error"))
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """Three requests a second, ten with a key; a little less, since clocks differ."""
-        return Pace(0.11 if self.access.api_key else 0.35)
+        return RateLimit(0.11 if self.access.api_key else 0.35)
 
     def cannot(self, query: Query) -> tuple[str, ...]:
         return (
@@ -75,29 +75,33 @@ class PubMed(Service):
         kept = tuple(paper for paper in papers if paper.title)
         return Page(kept, unreadable=len(papers) - len(kept))
 
-    def classify(self, answer: httpx.Response | Exception) -> Trouble | None:
-        trouble = super().classify(answer)
-        if trouble is not None or isinstance(answer, Exception):
-            return trouble
+    def classify(self, answer: httpx.Response | Exception) -> ServiceError | None:
+        error = super().classify(answer)
+        if error is not None or isinstance(answer, Exception):
+            return error
         # The limiter in front of the service speaks JSON, also where XML was asked for.
         if answer.content[:64].lstrip().startswith(b"{"):
             said = self.access.redacted(clean(said_in_json("error")(answer), 200))
-            kind: TroubleKind = "rate_limited" if "rate limit" in said.lower() else "service_error"
-            return Trouble(kind, "pubmed.json", f"PubMed says: {said}", 200, passing=True)
+            kind: ServiceErrorKind = (
+                "rate_limited" if "rate limit" in said.lower() else "service_error"
+            )
+            return ServiceError(kind, "pubmed.json", f"PubMed says: {said}", 200, passing=True)
         try:
             return _of_search(xml_tree(answer.content))
         except BadAnswer:
             return None
 
 
-def _of_search(root: Element) -> Trouble | None:
+def _of_search(root: Element) -> ServiceError | None:
     """Find the troubles that come with HTTP 200."""
     said = clean(text_of(root, "ERROR"), 200)
     if root.tag != "eSearchResult" or not said:
         return None
     if "backend" in said.lower() or "unable" in said.lower():
-        return Trouble("service_error", "pubmed.error", f"PubMed says: {said}", 200, passing=True)
-    return Trouble("malformed_query", "pubmed.error", f"PubMed says: {said}", 200)
+        return ServiceError(
+            "service_error", "pubmed.error", f"PubMed says: {said}", 200, passing=True
+        )
+    return ServiceError("malformed_query", "pubmed.error", f"PubMed says: {said}", 200)
 
 
 def _term(query: Query) -> str:

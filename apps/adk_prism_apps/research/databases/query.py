@@ -51,7 +51,7 @@ def lint(query: Query) -> tuple[Fault, ...]:
     return (*found, *_year_faults(query))
 
 
-def mended(text: str) -> str:
+def repaired(text: str) -> str:
     """Return the text without its faults: plain, balanced, short. Empty if nothing is left."""
     text = " ".join(_without_controls(text).split())
     if len(text) > MOST_CHARACTERS:

@@ -1,7 +1,7 @@
-"""One search: pages asked one after the other, with patience, until there are papers enough.
+"""One search: requests page after page, with retries, until there are enough papers.
 
-Whatever happens, the answer is an `Outcome`: what went wrong is a `Trouble` in it, beside the papers
-that had come by then. Only cancellation is passed on.
+Whatever happens, the answer is an `Outcome`: an error is in it as a `ServiceError`, beside the papers
+that had come by then. Only cancellation is raised.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import httpx
 from .clock import Clock, SystemClock
 from .curl import as_curl
 from .database import AnyDatabase, BadAnswer, Database, LocalDatabase, Page
+from .errors import ServiceError
 from .fetch import fetch
 from .limiter import Limiter
 from .outcome import Outcome
 from .paper import Paper, distinct
 from .query import Query, lint
 from .syntax import holds, parse
-from .trouble import Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long and how often. Waits that a service asks for are kept up to `longest_wait`."""
 
     pages: int = 10
@@ -44,21 +44,21 @@ async def search(
     client: httpx.AsyncClient,
     limiter: Limiter,
     clock: Clock | None = None,
-    patience: Patience | None = None,
+    policy: RetryPolicy | None = None,
 ) -> Outcome:
     """Search a database; a faulty query is not sent but answered with its faults."""
     time = clock or SystemClock()
     if faults := lint(query):
         detail = " ".join(fault.detail for fault in faults)
-        trouble = Trouble("malformed_query", f"lint.{faults[0].rule}", detail)
-        return Outcome(trouble=trouble, mode=database.mode)
+        error = ServiceError("malformed_query", f"lint.{faults[0].rule}", detail)
+        return Outcome(error=error, mode=database.mode)
     began = time.now()
     if isinstance(database, LocalDatabase):
         gathered = _Gathered(query, page_count=1)
         gathered.take(database.find(query))
         return gathered.outcome(database, time.now() - began)
     gathered = _Gathered(query, warnings=dict.fromkeys(database.cannot(query)))
-    session = _Session(database, client, limiter, time, patience or Patience(), began)
+    session = _Session(database, client, limiter, time, policy or RetryPolicy(), began)
     await session.run(gathered)
     return gathered.outcome(database, time.now() - began)
 
@@ -77,7 +77,7 @@ class _Gathered:
     unreadable: int = 0
     more: bool = False
     warnings: dict[str, None] = field(default_factory=dict)
-    trouble: Trouble | None = None
+    error: ServiceError | None = None
     curl: str = ""
 
     def take(self, page: Page) -> None:
@@ -115,7 +115,7 @@ class _Gathered:
             requests=self.requests,
             duration_ms=round(seconds * 1000),
             warnings=tuple(self.warnings),
-            trouble=self.trouble,
+            error=self.error,
             mode=database.mode,
             curl=self.curl,
             repeated=self.repeated,
@@ -138,12 +138,12 @@ class _Session:
     client: httpx.AsyncClient
     limiter: Limiter
     clock: Clock
-    patience: Patience
+    policy: RetryPolicy
     began: float
 
     async def run(self, gathered: _Gathered) -> None:
         token = ""
-        for _ in range(self.patience.pages):
+        for _ in range(self.policy.pages):
             page = await self._page(gathered, token)
             if page is None:
                 return
@@ -155,54 +155,56 @@ class _Session:
             if not page.next or gathered.enough or spent:
                 return
             token = page.next
-        gathered.warnings[f"stopped after {self.patience.pages} requests of pages"] = None
+        gathered.warnings[f"stopped after {self.policy.pages} requests of pages"] = None
 
     def _left(self) -> float:
         """Return the seconds that the search may still take."""
-        return self.patience.budget - (self.clock.now() - self.began)
+        return self.policy.budget - (self.clock.now() - self.began)
 
     async def _page(self, gathered: _Gathered, token: str) -> Page | None:
-        """Ask for one page, again if that may help; None leaves the trouble behind."""
+        """Request one page, with retries; return None and store the error if all fail."""
         request = self.database.build_request(gathered.query, token)
         gathered.curl = gathered.curl or as_curl(request)
-        for attempt in range(self.patience.tries):
-            page, trouble = await self._once(gathered, request)
-            gathered.trouble = trouble
-            if trouble is None:
+        for attempt in range(self.policy.tries):
+            page, error = await self._once(gathered, request)
+            gathered.error = error
+            if error is None:
                 return page
-            wait = self._wait(trouble, attempt)
-            if wait is None or attempt + 1 == self.patience.tries or wait > self._left():
+            wait = self._wait(error, attempt)
+            if wait is None or attempt + 1 == self.policy.tries or wait > self._left():
                 return None
             self.limiter.hold(self.database.host, wait)
         return None
 
     async def _once(
         self, gathered: _Gathered, request: httpx.Request
-    ) -> tuple[Page | None, Trouble | None]:
-        host, pace = self.database.host, self.database.pace
+    ) -> tuple[Page | None, ServiceError | None]:
+        host, rate_limit = self.database.host, self.database.rate_limit
         if self.limiter.wait(host) > self._left():
             detail = f"{host} wants to be left alone for longer than the search may take"
-            return None, Trouble("rate_limited", "local.pace", detail)
-        async with self.limiter.turn(host, pace):
+            return None, ServiceError("rate_limited", "local.pace", detail)
+        async with self.limiter.turn(host, rate_limit):
             gathered.requests += 1
             # The wait for the turn may have used the time up; then this ends as a timeout.
             answer = await fetch(
-                self.client, request, max(0.0, min(self.patience.timeout, self._left()))
+                self.client, request, max(0.0, min(self.policy.timeout, self._left()))
             )
-        trouble = self.database.classify(answer)
-        if trouble is not None or isinstance(answer, Exception):
-            return None, trouble
+        error = self.database.classify(answer)
+        if error is not None or isinstance(answer, Exception):
+            return None, error
         try:
             return self.database.parse(answer), None
         except BadAnswer as problem:
-            return None, Trouble("service_error", "body.shape", str(problem), answer.status_code)
+            return None, ServiceError(
+                "service_error", "body.shape", str(problem), answer.status_code
+            )
 
-    def _wait(self, trouble: Trouble, attempt: int) -> float | None:
+    def _wait(self, error: ServiceError, attempt: int) -> float | None:
         """Return the seconds until the next try; None if there is no use in one."""
-        if not trouble.passing:
+        if not error.passing:
             return None
-        if trouble.retry_after is not None:
-            asked = trouble.retry_after
-            return asked if asked <= self.patience.longest_wait else None
-        backoff = self.patience.first_backoff * 2.0**attempt
-        return float(min(self.patience.longest_wait, backoff * (1 + self.patience.jitter())))
+        if error.retry_after is not None:
+            asked = error.retry_after
+            return asked if asked <= self.policy.longest_wait else None
+        backoff = self.policy.first_backoff * 2.0**attempt
+        return float(min(self.policy.longest_wait, backoff * (1 + self.policy.jitter())))

@@ -12,7 +12,7 @@ import httpx
 
 from .access import Access
 from .answers import Reading, json_object, said_in_json
-from .database import BadAnswer, Pace, Page, Profile
+from .database import BadAnswer, Page, Profile, RateLimit
 from .kinds import SEMANTIC_SCHOLAR_KINDS, codes, kind_of, unknown
 from .paper import Paper, plain_arxiv, plain_doi
 from .query import Query
@@ -37,9 +37,9 @@ class SemanticScholar(Service):
     reading = Reading("json", said_in_json("error", "message"))
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """One request a second with a key; without one, the share of a hundred in five minutes."""
-        return Pace(1.0 if self.access.api_key else 3.0)
+        return RateLimit(1.0 if self.access.api_key else 3.0)
 
     def cannot(self, query: Query) -> tuple[str, ...]:
         return unknown(self.label, "kind", query.kinds, SEMANTIC_SCHOLAR_KINDS)

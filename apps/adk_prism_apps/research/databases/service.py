@@ -9,9 +9,9 @@ from typing import ClassVar
 import httpx
 
 from .access import AGENT, Access
-from .answers import Reading, trouble_of
-from .database import Mode, Pace, Profile
-from .trouble import Trouble
+from .answers import Reading, error_of
+from .database import Mode, Profile, RateLimit
+from .errors import ServiceError
 
 
 @dataclass(frozen=True)
@@ -38,22 +38,22 @@ class Service:
         return self.access.key_variable
 
     @property
-    def pace(self) -> Pace:
+    def rate_limit(self) -> RateLimit:
         """Return how often the service may be asked."""
-        return Pace(1.0)
+        return RateLimit(1.0)
 
-    def classify(self, answer: httpx.Response | Exception) -> Trouble | None:
+    def classify(self, answer: httpx.Response | Exception) -> ServiceError | None:
         """Return what is wrong with an answer; the service's own words come without our key."""
-        trouble = trouble_of(answer, self.reading)
-        if trouble is None:
+        error = error_of(answer, self.reading)
+        if error is None:
             return None
-        return Trouble(
-            trouble.kind,
-            trouble.rule,
-            self.access.redacted(trouble.detail),
-            trouble.status,
-            trouble.retry_after,
-            trouble.passing,
+        return ServiceError(
+            error.kind,
+            error.rule,
+            self.access.redacted(error.detail),
+            error.status,
+            error.retry_after,
+            error.passing,
         )
 
     def _get(

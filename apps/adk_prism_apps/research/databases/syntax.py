@@ -61,14 +61,14 @@ def terms_of(text: str) -> tuple[Term, ...]:
 
 
 def is_plain(text: str) -> bool:
-    """Say whether the query is words alone: no phrase, no choice, nothing excluded."""
+    """Return whether the query is words alone: no phrase, no choice, nothing excluded."""
     tree = parse(text)
     plain = all(isinstance(part, Term) and len(part.words) == 1 for part in tree.parts)
     return plain and not tree.without
 
 
 def holds(tree: Tree, text: str) -> bool:
-    """Say whether a text answers the query, by stems of its words."""
+    """Return whether a text answers the query, by stems of its words."""
     stems = [stem(word) for word in words_of(text)]
     return _holds(tree, f" {' '.join(stems)} ")
 
@@ -108,7 +108,7 @@ def quoted(term: Term) -> str:
 
 
 def needs_quotes(term: Term) -> bool:
-    """Say whether a term, written bare, could be read as something else: two words, or an operator."""
+    """Return whether a term, written bare, could be read as something else: two words, or an operator."""
     return len(term.words) > 1 or "-" in term.words[0] or term.words[0].upper() in _OPERATORS
 
 

@@ -56,12 +56,12 @@ class Case:
 
     @property
     def is_low(self) -> bool:
-        """Say whether fewer papers came than expected; without an expectation, never."""
+        """Return whether fewer papers came than expected; without an expectation, never."""
         return self.expected is not None and self.count < self.expected[0] and not self.is_cut
 
     @property
     def is_cut(self) -> bool:
-        """Say whether the count is only that of the papers wanted: there may be any number more."""
+        """Return whether the count is only that of the papers wanted: there may be any number more."""
         return self.outcome.total is None and len(self.outcome.papers) >= self.query.limit
 
     @property

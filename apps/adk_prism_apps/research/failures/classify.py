@@ -59,8 +59,8 @@ def classify(
         outcome, query, database, databases, thesaurus(), expected, history, probes or Probes()
     )
     numbers = operational(case)
-    if numbers is not None and outcome.trouble is not None:
-        return _failure(outcome.trouble.kind, case, numbers)
+    if numbers is not None and outcome.error is not None:
+        return _failure(outcome.error.kind, case, numbers)
     for name, rule in _RULES:
         numbers = rule(case)
         if numbers is not None:

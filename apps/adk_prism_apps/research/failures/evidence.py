@@ -31,17 +31,17 @@ _FEWEST_KNOWN = 5
 
 def operational(case: Case) -> Numbers | None:
     """Something went wrong between us and the service, or the query cannot be sent."""
-    trouble = case.outcome.trouble
-    if trouble is None:
+    error = case.outcome.error
+    if error is None:
         return None
-    numbers: Numbers = {"rule": trouble.rule, "detail": trouble.detail}
-    if trouble.status is not None:
-        numbers["http_status"] = trouble.status
-    if trouble.retry_after is not None:
-        numbers["retry_after_s"] = trouble.retry_after
-    if trouble.kind in ("auth_failed", "rate_limited"):
+    numbers: Numbers = {"rule": error.rule, "detail": error.detail}
+    if error.status is not None:
+        numbers["http_status"] = error.status
+    if error.retry_after is not None:
+        numbers["retry_after_s"] = error.retry_after
+    if error.kind in ("auth_failed", "rate_limited"):
         numbers["key_variable"] = getattr(case.database, "key_variable", "")
-    if trouble.kind == "malformed_query":
+    if error.kind == "malformed_query":
         numbers["faults"] = [fault.rule for fault in lint(case.query)]
     return numbers | {"requests": case.outcome.requests, "papers_kept": len(case.outcome.papers)}
 

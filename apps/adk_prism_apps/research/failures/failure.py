@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..databases.errors import ServiceErrorKind
 from ..databases.query import Query
-from ..databases.trouble import TroubleKind
 
 FailureType = (
-    TroubleKind
+    ServiceErrorKind
     | Literal[
         "empty_results",
         "ambiguous_terminology",

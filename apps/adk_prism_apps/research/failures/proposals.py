@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from ..databases.database import AnyDatabase, LocalDatabase
 from ..databases.paper import Paper
-from ..databases.query import Query, filters_of, lint, mended
+from ..databases.query import Query, filters_of, lint, repaired
 from ..databases.syntax import terms_of, words_of
 from .case import Case
 from .evidence import Numbers
@@ -77,17 +77,17 @@ def _rank(case: Case, other: AnyDatabase, fields: list[str]) -> tuple[int, int, 
 
 
 def mended_query(case: Case, numbers: Numbers) -> Iterator[Action]:
-    """The query with its faults mended; shown as what it was and what it becomes."""
+    """The query with its faults corrected; shown as what it was and what it becomes."""
     years = sorted(year for year in (case.query.since, case.query.until) if year is not None)
     ordered = len(years) == 2
     query = replace(
         case.query,
-        text=mended(case.query.text),
+        text=repaired(case.query.text),
         since=years[0] if ordered else case.query.since,
         until=years[1] if ordered else case.query.until,
     )
     if query.text and query != case.query and not lint(query):
-        yield action_of(case, "fix_query", f"Mend the query: {query.text}", query)
+        yield action_of(case, "fix_query", f"Fix the query: {query.text}", query)
 
 
 def plain_words(case: Case, numbers: Numbers) -> Iterator[Action]:

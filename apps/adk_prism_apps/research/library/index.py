@@ -1,4 +1,4 @@
-"""The shelf as an SQLite full-text index: built once per user, or in memory where nothing can be kept.
+"""The papers in an SQLite full-text index: built once per user, or in memory if no file can be written.
 
 The file's name holds the fingerprint of the data and of the schema, so that an index is never older
 than its program. It is written aside and then put in place, so that two processes may build at once.
@@ -16,7 +16,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from ..databases.syntax import words_of
-from .shelf import COLUMNS, Row, Shelf
+from .paper_file import COLUMNS, PaperFile, Row
 
 _SCHEMA = """
 CREATE TABLE papers (
@@ -31,20 +31,20 @@ CREATE TABLE spellings (word TEXT PRIMARY KEY, papers INTEGER) WITHOUT ROWID;
 """
 
 
-def open_index(shelf: Shelf, folder: Path | None) -> sqlite3.Connection:
+def open_index(paper_file: PaperFile, folder: Path | None) -> sqlite3.Connection:
     """Return a connection to the index, which is built if it is not there yet.
 
     Threads may share the connection if they take turns. Without a folder, or where it cannot be
     written or read, the index lives in memory.
     """
     if folder is not None:
-        path = folder / f"library-{_version(shelf)}.sqlite"
+        path = folder / f"library-{_version(paper_file)}.sqlite"
         with suppress(OSError, sqlite3.Error):
             if not path.exists():
-                _build_aside(shelf, path)
-            return _opened(path, shelf)
+                _build_aside(paper_file, path)
+            return _opened(path, paper_file)
     memory = sqlite3.connect(":memory:", check_same_thread=False)
-    _build(memory, shelf.rows())
+    _build(memory, paper_file.rows())
     return memory
 
 
@@ -61,19 +61,19 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
         return None
 
 
-def _version(shelf: Shelf) -> str:
+def _version(paper_file: PaperFile) -> str:
     schema = hashlib.sha256(_SCHEMA.encode()).hexdigest()[:8]
-    return f"{shelf.fingerprint}-{schema}"
+    return f"{paper_file.fingerprint}-{schema}"
 
 
-def _opened(path: Path, shelf: Shelf) -> sqlite3.Connection:
+def _opened(path: Path, paper_file: PaperFile) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, check_same_thread=False)
     try:
         (found,) = connection.execute("SELECT count(*) FROM papers").fetchone()
         (indexed,) = connection.execute("SELECT count(*) FROM words_docsize").fetchone()
-        if found != shelf.size or indexed != shelf.size:
-            raise sqlite3.DatabaseError(f"{path.name} holds {found} papers, not {shelf.size}")
+        if found != paper_file.size or indexed != paper_file.size:
+            raise sqlite3.DatabaseError(f"{path.name} holds {found} papers, not {paper_file.size}")
     except sqlite3.Error:
         connection.close()
         # Whatever it is, it is not ours; the next start makes a good one.
@@ -82,13 +82,13 @@ def _opened(path: Path, shelf: Shelf) -> sqlite3.Connection:
     return connection
 
 
-def _build_aside(shelf: Shelf, path: Path) -> None:
+def _build_aside(paper_file: PaperFile, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix="library-", suffix=".part")
     os.close(handle)
     try:
         with closing(sqlite3.connect(name)) as connection:
-            _build(connection, shelf.rows())
+            _build(connection, paper_file.rows())
         os.replace(name, path)
         # Older data and older programs have left theirs; whoever still reads one keeps it open.
         for old in path.parent.glob("library-*.sqlite"):

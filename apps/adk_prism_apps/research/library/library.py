@@ -19,7 +19,7 @@ from ..databases.paper import Paper
 from ..databases.query import Query
 from ..databases.syntax import Dialect, Term, parse, render
 from .index import cache_folder, open_index
-from .shelf import COLUMNS, Row, Shelf
+from .paper_file import COLUMNS, PaperFile, Row
 
 _DIALECT = Dialect(
     term=lambda term: f'"{_words(term)}"', both=" AND ", either=" OR ", without=" NOT "
@@ -40,8 +40,8 @@ class SampleLibrary:
     tool = "search_sample_library"
     mode: Mode = "offline"
 
-    def __init__(self, shelf: Shelf | None = None, folder: Path | None = None) -> None:
-        self._shelf = shelf or Shelf()
+    def __init__(self, paper_file: PaperFile | None = None, folder: Path | None = None) -> None:
+        self._shelf = paper_file or PaperFile()
         self._folder = folder
         self._lock = threading.Lock()
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..databases.kinds import field_named, kind_named
-from ..databases.query import Query, mended
+from ..databases.query import Query, repaired
 from ..databases.syntax import stem, words_of
 from ..failures import thesaurus
-from ..hearing.changes import Changes, read_filters
+from ..intent.changes import Changes, read_filters
 from .question import query_of
 
 MOST_ASSUMPTIONS = 12
@@ -119,7 +119,9 @@ def _worded(query: Query, rest: str, done: list[str], *, sure: bool) -> tuple[Qu
         words = [word for word in _subject(left_out.group(1)) if word not in words_of(query.text)]
         if words:
             done.append(f"without {' '.join(words)}")
-        return replace(query, text=mended(" ".join([query.text, *(f"NOT {w}" for w in words)]))), ""
+        return replace(
+            query, text=repaired(" ".join([query.text, *(f"NOT {w}" for w in words)]))
+        ), ""
     words = _subject(_PEERS.sub(" ", _ONLY.sub(" ", rest)))
     fields = list(_fields(words))
     if not words or len(words) > _MOST_WORDS or not (sure or fields) or kind_named(" ".join(words)):
@@ -129,7 +131,7 @@ def _worded(query: Query, rest: str, done: list[str], *, sure: bool) -> tuple[Qu
         done.append(f"adds {' '.join(missing)}")
     if fields:
         done.append(f"prefers databases of {fields[0]}")
-    return replace(query, text=mended(" ".join([query.text, *missing]))), (fields or [""])[0]
+    return replace(query, text=repaired(" ".join([query.text, *missing]))), (fields or [""])[0]
 
 
 def _subject(text: str) -> list[str]:
@@ -145,7 +147,7 @@ def _fields(words: Sequence[str]) -> Iterator[str]:
 
 
 def _says(query: str, text: str) -> bool:
-    """Tell whether a query has all words of a text, in any form."""
+    """Return whether a query has all words of a text, in any form."""
     there = {stem(word) for word in words_of(query)}
     wanted = {stem(word) for word in words_of(" ".join(_subject(text)))}
     return bool(wanted) and wanted <= there

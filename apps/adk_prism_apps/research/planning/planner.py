@@ -25,8 +25,8 @@ from ..failures import (
 from ..failures.thesaurus import spoken
 from . import filters as panel
 from .assumptions import Assumed, assume
+from .available_databases import AvailableDatabases
 from .question import query_of
-from .reach import Reach
 
 SHORT_RUN = 10
 """Papers of a short run."""
@@ -37,7 +37,7 @@ _A_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlanRequest:
     """What a plan is wanted for; whatever is empty is chosen."""
 
     question: str
@@ -71,35 +71,35 @@ class Expectation:
 
 
 class Unplannable(ValueError):
-    """A wish that no search can be made of; the text says why and what to do."""
+    """A request that no search can be made of; the text says why and what to do."""
 
 
 class Planner:
     """Makes plans."""
 
     def __init__(
-        self, reach: Reach, names: Mapping[str, str], clock: Callable[[], datetime]
+        self, available: AvailableDatabases, names: Mapping[str, str], clock: Callable[[], datetime]
     ) -> None:
         """`names` are what people call databases; the clock tells which year it is."""
-        self._reach = reach
+        self._available = available
         self._names = names
         self._clock = clock
 
-    def plan(self, wish: Wish, box: GroundingBox) -> SearchPlan:
+    def plan(self, request: PlanRequest, box: GroundingBox) -> SearchPlan:
         """Return a plan. Raise `Unplannable` for a question without a word to look for."""
-        assumed = self._assumed(wish, box.search_assumptions)
+        assumed = self._assumed(request, box.search_assumptions)
         text = assumed.query.text
-        choice = self._reach.choose(
-            wish.database or assumed.database,
+        choice = self._available.choose(
+            request.database or assumed.database,
             _searched_for(text, box.search_history),
             assumed.field,
         )
-        limit = max(1, min(wish.limit, MOST_RESULTS, choice.database.cap))
+        limit = max(1, min(request.limit, MOST_RESULTS, choice.database.cap))
         query = replace(assumed.query, limit=limit)
         if faults := lint(query):
             raise Unplannable(" ".join(fault.detail for fault in faults))
-        why = wish.why
-        if not wish.text and (wider := _wider(choice.database, query)):
+        why = request.why
+        if not request.text and (wider := _wider(choice.database, query)):
             why = (
                 f"`{text}` itself finds nothing here, which costs nothing to know; other names do."
             )
@@ -122,15 +122,15 @@ class Planner:
             limit=limit,
         )
 
-    def wanted(self, wish: Wish, box: GroundingBox) -> str:
+    def wanted(self, request: PlanRequest, box: GroundingBox) -> str:
         """Return the key of the database that was asked for; empty if any will do."""
-        return wish.database or self._assumed(wish, box.search_assumptions).database
+        return request.database or self._assumed(request, box.search_assumptions).database
 
-    def _assumed(self, wish: Wish, assumptions: Sequence[str]) -> Assumed:
-        """Return the query of a wish; words that somebody chose stand as they are."""
-        if wish.text:
-            return Assumed(replace(wish.filters, text=wish.text))
-        query = replace(wish.filters, text=query_of(wish.question))
+    def _assumed(self, request: PlanRequest, assumptions: Sequence[str]) -> Assumed:
+        """Return the query of a request; words that somebody chose are not changed."""
+        if request.text:
+            return Assumed(replace(request.filters, text=request.text))
+        query = replace(request.filters, text=query_of(request.question))
         # Without a subject there is nothing that an assumption could narrow.
         used = assumptions if query.text else ()
         return assume(used, query, self._clock().year, self._names)
@@ -153,7 +153,7 @@ class Planner:
         """Return earlier searches that counted something, for a judgement."""
         found: list[Past] = []
         for receipt in history:
-            database = self._reach.labelled(receipt.database)
+            database = self._available.labelled(receipt.database)
             count = receipt.total if receipt.preview else receipt.total or receipt.results_count
             if database is not None and count is not None:
                 query, _ = panel.with_filters(Query(receipt.query), receipt.filters)
@@ -161,7 +161,7 @@ class Planner:
         return found
 
     def _alternative(self, database: AnyDatabase, text: str) -> str:
-        others = [each for each in self._reach.enabled() if each.key != database.key]
+        others = [each for each in self._available.enabled() if each.key != database.key]
         if others:
             return f"The same query in {others[0].label}"
         names = [each for concept in thesaurus().concepts(text) for each in concept.synonyms]
@@ -209,5 +209,5 @@ def _cost(database: AnyDatabase, limit: int) -> str:
     if not isinstance(database, Database):
         return "no request, at once"
     pages = math.ceil(limit / _A_PAGE)
-    seconds = max(1, round(pages * max(database.pace.interval, 1.0)))
+    seconds = max(1, round(pages * max(database.rate_limit.interval, 1.0)))
     return f"{pages} request{'s' if pages > 1 else ''}, about {seconds} s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..databases.query import mended
+from ..databases.query import repaired
 
 # More words in one AND find hardly anything in titles and abstracts.
 MOST_WORDS = 6
@@ -62,20 +62,20 @@ def query_of(question: str) -> str:
     subject = _ASKING.sub("", question, count=1) or question
     tokens = _TOKEN.findall(subject)
     if any(token in _OPERATORS for token in tokens) and not _shouts(tokens):
-        return mended(subject)
+        return repaired(subject)
     words = [token for token in tokens if token.casefold() not in _STOP and not token.isdecimal()]
     kept = list(dict.fromkeys(words))[:MOST_WORDS]
-    return mended(" ".join(kept))
+    return repaired(" ".join(kept))
 
 
 def is_subject(text: str) -> bool:
-    """Tell whether a text says what it is about: two telling words, or one in quotation marks."""
+    """Return whether a text says what it is about: two telling words, or one in quotation marks."""
     words = _telling(text)
     return len(words) >= 2 or any(word.startswith('"') for word in words)
 
 
 def is_remark(text: str) -> bool:
-    """Tell whether a text says nothing that a database could look for, such as "hm, interesting"."""
+    """Return whether a text says nothing that a database could look for, such as "hm, interesting"."""
     return not _telling(text)
 
 
@@ -86,5 +86,5 @@ def _telling(text: str) -> list[str]:
 
 
 def _shouts(tokens: list[str]) -> bool:
-    """Tell whether all is in capitals, so that AND is a word like any other."""
+    """Return whether all is in capitals, so that AND is a word like any other."""
     return all(token == token.upper() for token in tokens)

@@ -13,8 +13,8 @@ from typing import Any
 from adk_prism.grounding import SearchFailure, SearchReceipt
 
 from ..databases.query import Query
-from ..desk import Desk, write
 from ..planning.filters import with_filters
+from ..session_state import SessionState, write
 
 OPEN = "research:open_questions"
 """State key of the questions that the agent wrote, each with the search that left it open."""
@@ -105,14 +105,14 @@ def _of_years(receipt: SearchReceipt, now: datetime) -> list[Left]:
 
 def _kept(state: Any) -> list[Left]:
     """Return the agent's questions that are still in the box: the researcher may have removed some."""
-    shown = set(Desk(state.to_dict()).box.open_questions)
+    shown = set(SessionState(state.to_dict()).box.open_questions)
     return [Left(**each) for each in state.get(OPEN) or () if each["text"] in shown]
 
 
 def _put(state: Any, questions: Sequence[Left]) -> None:
     before = {each["text"] for each in state.get(OPEN) or ()}
     latest = list({each.text: each for each in questions}.values())[-MOST_OPEN:]
-    shown = Desk(state.to_dict()).box.open_questions
+    shown = SessionState(state.to_dict()).box.open_questions
     own = [text for text in shown if text not in before]
     listed = [*own, *(each.text for each in latest)]
     if listed != shown:

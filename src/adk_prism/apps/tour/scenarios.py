@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from adk_prism.models import Turn, say
 
-from . import errands, speech, teams
-from .cue import Act, Cue
+from . import agent_scenarios, model_scenarios, tool_scenarios
+from .scenario_input import Act, ScenarioInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,98 +31,120 @@ class Scenario:
         return self.prompt or self.name
 
 
-def _help(cue: Cue) -> Turn:
+def _help(given: ScenarioInput) -> Turn:
     return say(help_text())
 
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("help", "this list", _help, also=("scenarios",)),
-    Scenario("text", "text, streamed", speech.text),
-    Scenario("reasoning", "thoughts before the answer", speech.reasoning, also=("thoughts",)),
-    Scenario("tool", "a tool call and its result", errands.tool),
+    Scenario("text", "text, streamed", model_scenarios.text),
+    Scenario(
+        "reasoning", "thoughts before the answer", model_scenarios.reasoning, also=("thoughts",)
+    ),
+    Scenario("tool", "a tool call and its result", tool_scenarios.tool),
     Scenario(
         "streamed arguments",
         "a call whose arguments arrive piece by piece",
-        errands.streamed_arguments,
+        tool_scenarios.streamed_arguments,
         also=("streaming arguments", "partial arguments"),
     ),
-    Scenario("tool error", "a tool that answers with an error", errands.tool_error),
-    Scenario("exception", "a tool that raises: the run fails", errands.exception),
+    Scenario("tool error", "a tool that answers with an error", tool_scenarios.tool_error),
+    Scenario("exception", "a tool that raises: the run fails", tool_scenarios.exception),
     Scenario(
         "recovered error",
         "an error that the run survives: a step is tried again",
-        teams.recovered_error,
+        agent_scenarios.recovered_error,
     ),
-    Scenario("approval", "a call that a person has to approve", errands.approval),
-    Scenario("two approvals", "two of them at once", errands.two_approvals),
+    Scenario("approval", "a call that a person has to approve", tool_scenarios.approval),
+    Scenario("two approvals", "two of them at once", tool_scenarios.two_approvals),
     Scenario(
         "sub-agent approval",
         "one that a sub-agent asks for",
-        teams.sub_agent_approval,
+        agent_scenarios.sub_agent_approval,
         also=("approval in a sub-agent", "approval inside a sub-agent", "nested approval"),
     ),
-    Scenario("client tool", "a tool that the browser runs", errands.client_tool),
+    Scenario("client tool", "a tool that the browser runs", tool_scenarios.client_tool),
     Scenario(
         "mixed batch",
         "a client tool, an approval and a server tool in one batch",
-        errands.mixed_batch,
+        tool_scenarios.mixed_batch,
     ),
     Scenario(
         "long-running tool",
         "a tool whose result comes much later",
-        errands.long_running,
+        tool_scenarios.long_running,
         also=("long running",),
     ),
-    Scenario("progress", "a tool that reports its progress", errands.progress),
-    Scenario("code", "code that the provider ran, and its result", speech.code),
-    Scenario("image", "an image in the message", speech.image),
+    Scenario("progress", "a tool that reports its progress", tool_scenarios.progress),
+    Scenario("code", "code that the provider ran, and its result", model_scenarios.code),
+    Scenario("image", "an image in the message", model_scenarios.image),
     Scenario(
         "large file",
         "a file of some hundred KiB; say how many",
-        speech.large_file,
+        model_scenarios.large_file,
         prompt="large file 300",
     ),
     Scenario(
-        "file reference", "references to files elsewhere", speech.file_reference, also=("file uri",)
+        "file reference",
+        "references to files elsewhere",
+        model_scenarios.file_reference,
+        also=("file uri",),
     ),
-    Scenario("audio", "a WAV file and raw PCM", speech.audio),
-    Scenario("voice", "a tone that is given back: speak, over `/api/live/tour`", speech.voice),
+    Scenario("audio", "a WAV file and raw PCM", model_scenarios.audio),
+    Scenario(
+        "voice", "a tone that is given back: speak, over `/api/live/tour`", model_scenarios.voice
+    ),
     Scenario(
         "sources",
         "grounding and citations",
-        speech.sources,
+        model_scenarios.sources,
         also=("grounding", "citations"),
     ),
-    Scenario("state", "changes of the session's state", errands.state),
-    Scenario("artifact", "a saved artifact", errands.artifact),
-    Scenario("transfer", "another agent takes over", teams.transfer),
+    Scenario("state", "changes of the session's state", tool_scenarios.state),
+    Scenario("artifact", "a saved artifact", tool_scenarios.artifact),
+    Scenario("transfer", "another agent takes over", agent_scenarios.transfer),
     Scenario(
         "parallel specialists",
         "three sub-agents that speak at once",
-        teams.parallel_specialists,
+        agent_scenarios.parallel_specialists,
         also=("specialists", "parallel"),
     ),
-    Scenario("agent tool", "an agent used as a tool, whose words are hidden", teams.agent_tool),
-    Scenario("workflow", "a graph: a step, two models side by side, a join", teams.workflow),
-    Scenario("input request", "a workflow that asks the person", teams.input_request),
-    Scenario("credential request", "a tool that needs a sign-in", errands.credential_request),
-    Scenario("max tokens", "an answer that is cut off", speech.max_tokens),
-    Scenario("safety block", "an answer that a filter stops", speech.safety, also=("safety",)),
     Scenario(
-        "quota error", "a model that refuses with 429: the run fails", speech.quota, also=("quota",)
+        "agent tool", "an agent used as a tool, whose words are hidden", agent_scenarios.agent_tool
     ),
     Scenario(
-        "broken stream", "a model that fails in mid-sentence: the run fails", speech.broken_stream
+        "workflow", "a graph: a step, two models side by side, a join", agent_scenarios.workflow
     ),
-    Scenario("slow", "a silent tool; say for how many seconds", errands.slow, prompt="slow 5"),
-    Scenario("long", "a long answer; say how many words", speech.long, prompt="long 2000"),
+    Scenario("input request", "a workflow that asks the person", agent_scenarios.input_request),
+    Scenario(
+        "credential request", "a tool that needs a sign-in", tool_scenarios.credential_request
+    ),
+    Scenario("max tokens", "an answer that is cut off", model_scenarios.max_tokens),
+    Scenario(
+        "safety block", "an answer that a filter stops", model_scenarios.safety, also=("safety",)
+    ),
+    Scenario(
+        "quota error",
+        "a model that refuses with 429: the run fails",
+        model_scenarios.quota,
+        also=("quota",),
+    ),
+    Scenario(
+        "broken stream",
+        "a model that fails in mid-sentence: the run fails",
+        model_scenarios.broken_stream,
+    ),
+    Scenario(
+        "slow", "a silent tool; say for how many seconds", tool_scenarios.slow, prompt="slow 5"
+    ),
+    Scenario("long", "a long answer; say how many words", model_scenarios.long, prompt="long 2000"),
     Scenario(
         "server-side tool",
         "a tool that the provider ran",
-        speech.server_side_tool,
+        model_scenarios.server_side_tool,
         also=("provider tool",),
     ),
-    Scenario("empty answer", "a model that says nothing", speech.empty, also=("empty",)),
+    Scenario("empty answer", "a model that says nothing", model_scenarios.empty, also=("empty",)),
 )
 
 

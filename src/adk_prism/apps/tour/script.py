@@ -6,7 +6,7 @@ from google.adk.models.llm_request import LlmRequest
 
 from adk_prism.models import Turn, read_conversation, say
 
-from .cue import Cue
+from .scenario_input import ScenarioInput
 from .scenarios import choose
 
 
@@ -15,5 +15,5 @@ def tour_script(request: LlmRequest) -> Turn:
     conversation = read_conversation(request)
     scenario = choose(conversation.prompt)
     if scenario is not None:
-        return scenario.act(Cue(conversation))
+        return scenario.act(ScenarioInput(conversation))
     return say("Hello! I am the tour, and I know my prompts only. Say `help` to see them.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
-from adk_prism_apps.research.databases import Database, Limiter, Outcome, Patience, Query, search
+from adk_prism_apps.research.databases import Database, Limiter, Outcome, Query, RetryPolicy, search
 from adk_prism_apps.research.databases.access import Access
 from adk_prism_apps.research.databases.arxiv import ACCESS as ARXIV
 from adk_prism_apps.research.databases.arxiv import arxiv
@@ -61,13 +61,13 @@ async def ask(
     database: Database,
     query: Query,
     clock: Clock | None = None,
-    patience: Patience | None = None,
+    policy: RetryPolicy | None = None,
 ) -> Outcome:
     """Search over real HTTP; waiting costs no time."""
     clock = clock or Clock()
-    patience = patience or Patience(jitter=lambda: 0.0)
+    policy = policy or RetryPolicy(jitter=lambda: 0.0)
     async with httpx.AsyncClient(trust_env=False, verify=False) as client:
         limiter = Limiter(clock)
         return await search(
-            database, query, client=client, limiter=limiter, clock=clock, patience=patience
+            database, query, client=client, limiter=limiter, clock=clock, policy=policy
         )

@@ -29,13 +29,13 @@ class Reading:
     papers: int = 0
     untitled: int = 0
     total: int | None = None
-    trouble: str = ""
+    error: str = ""
     refused: str = ""
 
     @property
     def parsed(self) -> bool:
         """Whether the answer was read as papers."""
-        return not self.trouble and not self.refused
+        return not self.error and not self.refused
 
 
 def is_asked_for(recording: Recording) -> bool:
@@ -66,9 +66,9 @@ async def _reading(
     database: Database, client: httpx.AsyncClient, url: str, recording: Recording
 ) -> Reading:
     answer = await fetch(client, httpx.Request("GET", url), 20)
-    trouble = database.classify(answer)
-    if trouble is not None:
-        return Reading(database.key, recording, trouble=trouble.kind)
+    error = database.classify(answer)
+    if error is not None:
+        return Reading(database.key, recording, error=error.kind)
     assert isinstance(answer, httpx.Response)
     try:
         page = database.parse(answer)
@@ -96,7 +96,7 @@ def _line(found: list[Reading], key: str, package: str) -> tuple[str, ...]:
         if each.adapter == key and each.recording.source.startswith(f"{package}:")
     ]
     asked = [each for each in mine if is_asked_for(each.recording)]
-    errors = Counter(each.trouble for each in asked if each.trouble)
+    errors = Counter(each.error for each in asked if each.error)
     return (
         key,
         package,

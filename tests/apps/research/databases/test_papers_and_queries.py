@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adk_prism_apps.research.databases import Paper, Query, distinct, identity, lint, mended
+from adk_prism_apps.research.databases import Paper, Query, distinct, identity, lint, repaired
 from adk_prism_apps.research.databases.query import MOST_CHARACTERS, filters_of
 from adk_prism_apps.research.databases.syntax import (
     Dialect,
@@ -90,9 +90,9 @@ def test_faults_are_named(case: Fault) -> None:
 
 
 @given(st.text(max_size=3 * MOST_CHARACTERS))
-def test_a_mended_text_has_no_faults(text: str) -> None:
+def test_a_repaired_text_has_no_faults(text: str) -> None:
     """Whatever was typed, what is left of it can be sent; or nothing is left."""
-    text = mended(text)
+    text = repaired(text)
     assert not text or not lint(Query(text))
 
 

@@ -17,11 +17,11 @@ async def test_each_adapter_reads_each_recorded_answer(key: str) -> None:
     assert found
     for each in found:
         if each.recording.status != 200:
-            assert each.trouble == _STATUSES[each.recording.status], each
+            assert each.error == _STATUSES[each.recording.status], each
         elif is_asked_for(each.recording):
             assert each.parsed, (each.recording.source, each.recording.url, each)
         else:
-            assert each.trouble == "service_error" or each.refused, each
+            assert each.error == "service_error" or each.refused, each
 
 
 @pytest.mark.parametrize(

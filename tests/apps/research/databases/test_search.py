@@ -10,7 +10,7 @@ from tests.apps.research.databases.asking import KEYS, Clock, adapter, ask
 from tests.apps.research.databases.loopback import Answer, Asked, loopback, recorded, synthetic
 from tests.apps.research.databases.recordings import Recording, of_service
 
-from adk_prism_apps.research.databases import Limiter, Patience, Query, distinct, search
+from adk_prism_apps.research.databases import Limiter, Query, RetryPolicy, distinct, search
 
 XML = (("content-type", "text/xml"),)
 HTML = Answer(body=b"<!DOCTYPE html><html><body>Maintenance</body></html>", headers=XML)
@@ -35,7 +35,7 @@ async def test_pages_follow_each_other_until_there_are_enough() -> None:
         found = await ask(database, Query("testing", limit=30), clock)
     assert [asked.parameters["start"] for asked in server.asked] == ["0", "10", "20"]
     assert len(found.papers) == 30 == len(distinct(found.papers))
-    assert (found.pages, found.requests, found.trouble) == (3, 3, None)
+    assert (found.pages, found.requests, found.error) == (3, 3, None)
     assert found.truncated
     assert found.total is not None
     assert found.total > 1000
@@ -73,7 +73,7 @@ async def test_semantic_scholar_says_nothing_when_it_has_nothing() -> None:
     """An answer without hits has no list at all (as recorded elsewhere; synthetic here)."""
     async with loopback([synthetic(value={"total": 0, "offset": 0})]) as server:
         found = await ask(adapter("semantic_scholar", server.url), Query("nothing at all"))
-    assert (found.papers, found.total, found.trouble) == ((), 0, None)
+    assert (found.papers, found.total, found.error) == ((), 0, None)
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ async def test_synthetic_misfortunes_have_a_name(key: str, case: Case) -> None:
     """Whatever comes instead of papers becomes a trouble; what may pass is tried again, no oftener."""
     async with loopback([case.answer]) as server:
         found = await ask(adapter(key, server.url), Query("testing"))
-    assert found.trouble is not None
-    assert found.trouble.kind == case.kind
+    assert found.error is not None
+    assert found.error.kind == case.kind
     assert found.papers == ()
-    assert found.trouble.detail
+    assert found.error.detail
     assert len(server.asked) == found.requests <= case.tries
 
 
@@ -129,8 +129,8 @@ async def test_openalex_refuses_with_403_when_the_day_is_used_up() -> None:
     for key, kind in (("openalex", "rate_limited"), ("semantic_scholar", "auth_failed")):
         async with loopback([synthetic(403, {"message": "Forbidden"})]) as server:
             found = await ask(adapter(key, server.url), Query("testing"))
-        assert found.trouble is not None
-        assert found.trouble.kind == kind
+        assert found.error is not None
+        assert found.error.kind == kind
 
 
 async def test_a_wait_that_was_asked_for_is_kept() -> None:
@@ -139,7 +139,7 @@ async def test_a_wait_that_was_asked_for_is_kept() -> None:
     async with loopback(answers) as server:
         clock = Clock()
         found = await ask(adapter("semantic_scholar", server.url), Query("testing"), clock)
-    assert found.trouble is None
+    assert found.error is None
     assert len(found.papers) == 1
     assert found.requests == 2
     assert sum(clock.slept) == pytest.approx(7, abs=0.5)
@@ -155,7 +155,7 @@ async def test_a_wait_until_a_date_is_counted_by_the_services_own_clock() -> Non
     async with loopback(answers) as server:
         clock = Clock()
         found = await ask(adapter("semantic_scholar", server.url), Query("testing"), clock)
-    assert found.trouble is None
+    assert found.error is None
     assert sum(clock.slept) == pytest.approx(10, abs=0.5)
 
 
@@ -163,10 +163,10 @@ async def test_a_search_ends_within_its_budget() -> None:
     """Waits that would go beyond it are not begun (synthetic)."""
     async with loopback([synthetic(503, {}, retry_after="40")]) as server:
         clock = Clock()
-        patience = Patience(tries=9, budget=90)
-        found = await ask(adapter("arxiv", server.url), Query("testing"), clock, patience)
-    assert found.trouble is not None
-    assert found.trouble.kind == "service_error"
+        policy = RetryPolicy(tries=9, budget=90)
+        found = await ask(adapter("arxiv", server.url), Query("testing"), clock, policy)
+    assert found.error is not None
+    assert found.error.kind == "service_error"
     assert sum(clock.slept) <= 90
     assert found.requests == 3
 
@@ -178,26 +178,26 @@ async def test_pages_that_came_are_kept() -> None:
         found = await ask(adapter("semantic_scholar", server.url), Query("testing", limit=150))
     assert len(found.papers) == 1
     assert found.partial
-    assert found.trouble is not None
-    assert found.trouble.kind == "service_error"
+    assert found.error is not None
+    assert found.error.kind == "service_error"
 
 
 async def test_silence_is_a_timeout() -> None:
     """A service that takes the request and never answers (synthetic)."""
     async with loopback([Answer(silent=True)]) as server:
-        patience = Patience(tries=1, timeout=0.2)
-        found = await ask(adapter("arxiv", server.url), Query("testing"), patience=patience)
-    assert found.trouble is not None
-    assert found.trouble.kind == "timeout"
+        policy = RetryPolicy(tries=1, timeout=0.2)
+        found = await ask(adapter("arxiv", server.url), Query("testing"), policy=policy)
+    assert found.error is not None
+    assert found.error.kind == "timeout"
 
 
 async def test_nobody_there_is_a_network_error() -> None:
     """A port on which nobody listens."""
     async with loopback([Answer()]) as server:
         gone = server.url
-    found = await ask(adapter("crossref", gone), Query("testing"), patience=Patience(tries=1))
-    assert found.trouble is not None
-    assert found.trouble.kind == "network_error"
+    found = await ask(adapter("crossref", gone), Query("testing"), policy=RetryPolicy(tries=1))
+    assert found.error is not None
+    assert found.error.kind == "network_error"
 
 
 async def test_an_endless_answer_is_given_up() -> None:
@@ -205,8 +205,8 @@ async def test_an_endless_answer_is_given_up() -> None:
     body = b'{"total": 1, "data": [' + b" " * (17 * 1024 * 1024)
     async with loopback([Answer(body=body)]) as server:
         found = await ask(adapter("semantic_scholar", server.url), Query("testing"))
-    assert found.trouble is not None
-    assert found.trouble.rule == "body.size"
+    assert found.error is not None
+    assert found.error.rule == "body.size"
 
 
 WRONG_TYPES: tuple[object, ...] = (
@@ -260,7 +260,7 @@ async def test_an_empty_page_of_arxiv_is_asked_for_again() -> None:
     empty = Answer(200, page.body[:start] + page.body[end:], page.headers)
     async with loopback([empty, recorded(page)]) as server:
         found = await ask(adapter("arxiv", server.url), Query("testing", limit=10))
-    assert found.trouble is None
+    assert found.error is None
     assert len(found.papers) == 10
     assert found.requests == 2
 
@@ -288,10 +288,10 @@ async def test_an_empty_page_of_arxiv_is_asked_for_again() -> None:
 async def test_what_is_typed_stays_a_search_for_words(key: str, text: str) -> None:
     """No text of a query becomes a header, a parameter, an operator or a path; faulty ones are not sent."""
     async with loopback([synthetic(500, {})]) as server:
-        found = await ask(adapter(key, server.url), Query(text), patience=Patience(tries=1))
-    assert found.trouble is not None
-    assert found.trouble.kind in ("malformed_query", "service_error")
-    assert bool(server.asked) == (found.trouble.kind == "service_error")
+        found = await ask(adapter(key, server.url), Query(text), policy=RetryPolicy(tries=1))
+    assert found.error is not None
+    assert found.error.kind in ("malformed_query", "service_error")
+    assert bool(server.asked) == (found.error.kind == "service_error")
     for asked in server.asked:
         assert "x-injected" not in asked.headers
         assert not {"api_key", "mailto", "email"} & set(asked.parameters)
@@ -314,7 +314,7 @@ async def test_a_shared_limiter_holds_for_all_searches_of_a_host() -> None:
                 client=client,
                 limiter=limiter,
                 clock=clock,
-                patience=Patience(tries=1),
+                policy=RetryPolicy(tries=1),
             )
     assert clock.slept == [0.2, 0.2]
     assert len(server.asked) == 3

@@ -14,7 +14,7 @@ from adk_prism_apps.research.databases import (
     Outcome,
     Paper,
     Query,
-    Trouble,
+    ServiceError,
     lint,
     search,
 )
@@ -23,10 +23,10 @@ from adk_prism_apps.research.failures import (
     Action,
     Past,
     Probes,
-    cautions,
     classify,
     expected_from_history,
     expected_locally,
+    search_warnings,
     thesaurus,
 )
 from adk_prism_apps.research.library import SampleLibrary
@@ -64,7 +64,7 @@ class Case:
 
 
 def _trouble(kind: Any, **known: Any) -> Outcome:
-    return Outcome(trouble=Trouble(kind, "synthetic", "Synthetic.", **known), requests=1)
+    return Outcome(error=ServiceError(kind, "synthetic", "Synthetic.", **known), requests=1)
 
 
 LENS = papers(6, "Lens {} in soil and cement") + papers(6, "An explanation of a classifier, {}")
@@ -315,7 +315,7 @@ def test_a_key_is_asked_for_by_the_name_of_its_variable() -> None:
 
 def test_papers_that_came_before_a_trouble_are_counted() -> None:
     """A cut search says how many it kept."""
-    cut = Outcome(papers(7), trouble=Trouble("timeout", "no_answer", "Synthetic."), pages=1)
+    cut = Outcome(papers(7), error=ServiceError("timeout", "no_answer", "Synthetic."), pages=1)
     failure = classify(cut, CLINICAL, ACM)
     assert failure is not None
     assert failure.context["papers_kept"] == 7
@@ -336,10 +336,10 @@ def test_cautions() -> None:
     """Known papers and unread ones are said, with their numbers."""
     found = outcome(10, 40, truncated=True)
     known = {f"doi:10.1000/{at}" for at in range(9)}
-    assert [caution.type for caution in cautions(found, known)] == [
+    assert [caution.type for caution in search_warnings(found, known)] == [
         "duplicate_heavy",
         "stale_or_truncated",
     ]
-    assert "9 of 10" in cautions(found, known)[0].text
-    assert "10 of 40" in cautions(found, known)[1].text
-    assert cautions(outcome(10, 10), set()) == ()
+    assert "9 of 10" in search_warnings(found, known)[0].text
+    assert "10 of 40" in search_warnings(found, known)[1].text
+    assert search_warnings(outcome(10, 10), set()) == ()

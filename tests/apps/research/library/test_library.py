@@ -106,8 +106,8 @@ async def test_it_is_searched_like_every_database_but_without_a_request() -> Non
         fault = await search(LIBRARY, Query('"open'), client=client, limiter=Limiter())
     assert found.papers
     assert (found.mode, found.requests, found.pages, found.curl) == ("offline", 0, 1, "")
-    assert fault.trouble is not None
-    assert fault.trouble.kind == "malformed_query"
+    assert fault.error is not None
+    assert fault.error.kind == "malformed_query"
 
 
 def test_the_index_is_built_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from adk_prism.models import Call
 
-from ..roster import (
+from ..agent_names import (
     BURN_ANALYST,
     CRUISING_ASSISTANT,
     NEPA_ADVISOR,
@@ -84,7 +84,7 @@ ACTIVITIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ToolQuestion:
     """One request with its words."""
 
     request: Request
@@ -97,51 +97,51 @@ class Errand:
 
 def calls_for(specialist: str, request: Request) -> tuple[Call, ...]:
     """Return the tool calls of a specialist for a request."""
-    errand = Errand(request, read_words(request.question))
-    followed = _follow_up(errand)
-    return followed or _PROGRAMMES[specialist](errand)
+    asked = ToolQuestion(request, read_words(request.question))
+    followed = _follow_up(asked)
+    return followed or _PROGRAMMES[specialist](asked)
 
 
-def _follow_up(errand: Errand) -> tuple[Call, ...]:
-    tool = errand.request.value("follow_up")
+def _follow_up(asked: ToolQuestion) -> tuple[Call, ...]:
+    tool = asked.request.value("follow_up")
     if tool == "examine_sector":
-        return (Call(tool, errand.case | {"sector": errand.request.value("sector")}),)
+        return (Call(tool, asked.case | {"sector": asked.request.value("sector")}),)
     if tool == "screen_nepa":
-        sizes = _number(errand.request.value("acres"), "acres")
-        return (Call(tool, errand.case | {"proposal": errand.request.value("proposal")} | sizes),)
+        sizes = _number(asked.request.value("acres"), "acres")
+        return (Call(tool, asked.case | {"proposal": asked.request.value("proposal")} | sizes),)
     return ()
 
 
-def _burn(errand: Errand) -> tuple[Call, ...]:
-    sector = errand.request.value("sector") or _first(_SECTOR, errand.request.question)
+def _burn(asked: ToolQuestion) -> tuple[Call, ...]:
+    sector = asked.request.value("sector") or _first(_SECTOR, asked.request.question)
     if sector:
-        return (Call("examine_sector", errand.case | {"sector": sector.upper()}),)
-    return _by_words(BURN_ANALYST, errand, {})
+        return (Call("examine_sector", asked.case | {"sector": sector.upper()}),)
+    return _by_words(BURN_ANALYST, asked, {})
 
 
-def _trails(errand: Errand) -> tuple[Call, ...]:
-    trail = errand.request.value("trail")
-    calls = _by_words(TRAIL_ASSESSOR, errand, {"trail": trail} if trail else {})
+def _trails(asked: ToolQuestion) -> tuple[Call, ...]:
+    trail = asked.request.value("trail")
+    calls = _by_words(TRAIL_ASSESSOR, asked, {"trail": trail} if trail else {})
     # The order of repair is one of all trails.
     return tuple(_without(call, "trail") if call.name == "rank_trails" else call for call in calls)
 
 
-def _timber(errand: Errand) -> tuple[Call, ...]:
-    unit = errand.request.value("unit")
-    return _by_words(CRUISING_ASSISTANT, errand, {"unit": unit} if unit else {})
+def _timber(asked: ToolQuestion) -> tuple[Call, ...]:
+    unit = asked.request.value("unit")
+    return _by_words(CRUISING_ASSISTANT, asked, {"unit": unit} if unit else {})
 
 
-def _nepa(errand: Errand) -> tuple[Call, ...]:
-    question = errand.request.question
-    inputs = _nepa_inputs(errand)
+def _nepa(asked: ToolQuestion) -> tuple[Call, ...]:
+    question = asked.request.question
+    inputs = _nepa_inputs(asked)
     cited = _CFR.search(question)
-    calls = [Call("check_citation", errand.case | {"citation": question})] if cited else []
+    calls = [Call("check_citation", asked.case | {"citation": question})] if cited else []
     if not calls or inputs.keys() & {"acres", "temp_road_miles"}:
-        calls.append(Call("screen_nepa", errand.case | inputs))
+        calls.append(Call("screen_nepa", asked.case | inputs))
     return tuple(calls)
 
 
-_PROGRAMMES: Mapping[str, Callable[[Errand], tuple[Call, ...]]] = {
+_PROGRAMMES: Mapping[str, Callable[[ToolQuestion], tuple[Call, ...]]] = {
     BURN_ANALYST: _burn,
     TRAIL_ASSESSOR: _trails,
     CRUISING_ASSISTANT: _timber,
@@ -149,23 +149,23 @@ _PROGRAMMES: Mapping[str, Callable[[Errand], tuple[Call, ...]]] = {
 }
 
 
-def _by_words(specialist: str, errand: Errand, extra: dict[str, str]) -> tuple[Call, ...]:
+def _by_words(specialist: str, asked: ToolQuestion, extra: dict[str, str]) -> tuple[Call, ...]:
     tools = TOOLS[specialist]
-    meant = [name for name, words in tools.items() if errand.words.hits(words)]
+    meant = [name for name, words in tools.items() if asked.words.hits(words)]
     # A request for everything names no part of it, or so many that none is meant alone.
-    if errand.request.value("whole"):
+    if asked.request.value("whole"):
         meant = []
-    return tuple(Call(name, errand.case | extra) for name in meant or tools)
+    return tuple(Call(name, asked.case | extra) for name in meant or tools)
 
 
-def _nepa_inputs(errand: Errand) -> dict[str, Any]:
-    proposal = errand.request.value("proposal")
+def _nepa_inputs(asked: ToolQuestion) -> dict[str, Any]:
+    proposal = asked.request.value("proposal")
     if proposal:
         return {"proposal": proposal}
-    kinds = [kind for kind, words in ACTIVITIES.items() if errand.words.hits(words)]
-    if len(kinds) != 1 or errand.request.value("whole"):
+    kinds = [kind for kind, words in ACTIVITIES.items() if asked.words.hits(words)]
+    if len(kinds) != 1 or asked.request.value("whole"):
         return {}
-    question = errand.request.question
+    question = asked.request.question
     acres = _number(_first(_ACRES, question), "acres")
     road = _number(_first(_ROAD, question), "temp_road_miles")
     return {"activity": kinds[0]} | acres | road

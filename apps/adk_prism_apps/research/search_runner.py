@@ -14,6 +14,7 @@ from msgspec import convert, structs
 
 from adk_prism.grounding import NextAction, SearchFailure, SearchPlan, SearchReceipt, value_of
 
+from .approvals import ApprovedSearch
 from .databases.clock import Clock as Timer
 from .databases.database import AnyDatabase
 from .databases.limiter import Limiter
@@ -21,12 +22,11 @@ from .databases.outcome import Outcome
 from .databases.paper import Paper
 from .databases.query import Query, filters_of
 from .databases.search import search
-from .desk import Desk, offer, record, shown, write
-from .failures import cautions, classify
-from .gate import Grant
+from .failures import classify, search_warnings
 from .planning import filters as panel
+from .planning.available_databases import AvailableDatabases
 from .planning.planner import Planner
-from .planning.reach import Reach
+from .session_state import SessionState, keep_remedies, record, shown, write
 from .writing.help import as_state, help_text
 from .writing.questions import after_search
 from .writing.receipts import breakdown, receipt_text
@@ -35,18 +35,18 @@ Clock = Callable[[], datetime]
 """Tells the time of day, with its zone."""
 
 
-class Searching:
+class SearchRunner:
     """Runs searches; one limiter for all of them, as each service asks of all its callers."""
 
     def __init__(
         self,
-        reach: Reach,
+        available: AvailableDatabases,
         planner: Planner,
         databases: Mapping[str, AnyDatabase],
         clock: Clock,
         timer: Timer,
     ) -> None:
-        self._reach = reach
+        self._available = available
         self._planner = planner
         self._databases = databases
         self._clock = clock
@@ -54,7 +54,7 @@ class Searching:
         self._limiter = Limiter(timer)
 
     async def run(
-        self, state: State, database: AnyDatabase, query: Query, given: Grant
+        self, state: State, database: AnyDatabase, query: Query, given: ApprovedSearch
     ) -> dict[str, Any]:
         """Search, write the receipt and what follows from it; return the answer of the tool."""
         # Used up now: the same call a second time, while the first one runs, has to ask.
@@ -65,24 +65,24 @@ class Searching:
             outcome = await search(
                 database, asked, client=client, limiter=self._limiter, clock=self._timer
             )
-        made = self._made(Desk(state.to_dict()), began, database, asked, given, outcome)
-        record(state, made.desk, made.receipt, made.news)
+        made = self._finish(SessionState(state.to_dict()), began, database, asked, given, outcome)
+        record(state, made.session, made.receipt, made.new_papers)
         write(state, made.box)
-        offer(state, None)
+        keep_remedies(state, None)
         after_search(state, made.receipt, made.failure, began)
-        return made.answer(Desk(state.to_dict()).box.papers_found)
+        return made.answer(SessionState(state.to_dict()).box.papers_found)
 
-    def _made(
+    def _finish(
         self,
-        desk: Desk,
+        session: SessionState,
         began: datetime,
         database: AnyDatabase,
         asked: Query,
-        given: Grant,
+        given: ApprovedSearch,
         outcome: Outcome,
-    ) -> _Made:
-        history = desk.box.search_history
-        enabled = self._reach.enabled()
+    ) -> _FinishedSearch:
+        history = session.box.search_history
+        enabled = self._available.enabled()
         expected = self._planner.expect(database, asked, history)
         failure = classify(
             outcome,
@@ -94,13 +94,13 @@ class Searching:
         )
         labels = {key: each.label for key, each in self._databases.items()}
         others = [e.label for e in enabled if e.mode == "online" and e.key != database.key]
-        return _Made(
+        return _FinishedSearch(
             began=began,
             database=database,
             asked=asked,
             given=given,
             outcome=outcome,
-            desk=desk,
+            session=session,
             expected=expected.text,
             failure=as_state(failure, labels) if failure is not None else None,
             other=others[0] if others else "",
@@ -108,15 +108,15 @@ class Searching:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Made:
+class _FinishedSearch:
     """A search that was made, and everything that follows from it."""
 
     began: datetime
     database: AnyDatabase
     asked: Query
-    given: Grant
+    given: ApprovedSearch
     outcome: Outcome
-    desk: Desk
+    session: SessionState
     """As it was before."""
     expected: str
     failure: SearchFailure | None
@@ -124,14 +124,14 @@ class _Made:
     """Label of the service to ask next; empty if there is none."""
 
     @cached_property
-    def news(self) -> list[Paper]:
+    def new_papers(self) -> list[Paper]:
         """Return the papers that no search has found before."""
-        return self.desk.news(self.outcome.papers)
+        return self.session.new_papers(self.outcome.papers)
 
     @cached_property
     def open_plan(self) -> SearchPlan | None:
         """Return the plan of the whole search, to be approved after a short run that left some over."""
-        plan = self.desk.box.pending_search_plan
+        plan = self.session.box.pending_search_plan
         left_over = self.given.short and self.outcome.truncated and self.failure is None
         if plan is None or not left_over:
             return None
@@ -149,7 +149,7 @@ class _Made:
         elif self.other:
             action, owner, target = "search", "both", self.other
         else:
-            found = self.desk.box.papers_found + len(self.news)
+            found = self.session.box.papers_found + len(self.new_papers)
             action, owner, target = "synthesize", "both", f"{found} papers"
         due = "now" if owner == "researcher" else ""
         return convert({"owner": owner, "action": action, "target": target, "due": due}, NextAction)
@@ -159,7 +159,7 @@ class _Made:
         """Return the receipt."""
         outcome, label, count = self.outcome, self.database.label, len(self.outcome.papers)
         kinds, years = breakdown(outcome.papers)
-        cautious = [each.text for each in cautions(outcome, self.desk.known())]
+        cautious = [each.text for each in search_warnings(outcome, self.session.known())]
         return SearchReceipt(
             timestamp=self.began.isoformat(timespec="seconds"),
             database=label,
@@ -167,14 +167,14 @@ class _Made:
             results_count=count,
             filters_applied=list(filters_of(self.asked)),
             filters=panel.filters_of(self.asked),
-            delta=f"Found {count} papers in {label}, {len(self.news)} of them new",
+            delta=f"Found {count} papers in {label}, {len(self.new_papers)} of them new",
             next=_STEPS[self.step.action].format(target=self.step.target),
             duration_ms=outcome.duration_ms,
             warnings=[*outcome.warnings, *cautious],
             mode=outcome.mode,
             preview=self.given.short,
             total=outcome.total,
-            new_count=len(self.news),
+            new_count=len(self.new_papers),
             by_kind=kinds,
             by_year=years,
             expected=self.expected,

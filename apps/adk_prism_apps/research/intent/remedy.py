@@ -27,7 +27,7 @@ def find_remedy(text: str, offered: Sequence[RemedyAction]) -> RemedyAction | No
 
 
 def means_remedy(text: str) -> bool:
-    """Tell whether a text is a choice of a remedy at all, offered or not: a number or an ordinal."""
+    """Return whether a text is a choice of a remedy at all, offered or not: a number or an ordinal."""
     words = [word for word in _WORD.findall(text.casefold()) if word not in _EMPTY]
     return len(words) == 1 and _number(words[0]) is not None
 
@@ -39,6 +39,6 @@ def _number(word: str) -> int | None:
 
 
 def _is_named(words: list[str], action: RemedyAction) -> bool:
-    """Tell whether every word said is one of the remedy's name or label."""
+    """Return whether every word said is one of the remedy's name or label."""
     own = set(_WORD.findall(f"{action.name} {action.label}".casefold().replace("_", " ")))
     return all(word in own for word in words)

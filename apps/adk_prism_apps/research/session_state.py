@@ -1,7 +1,7 @@
 """The session's state as the app uses it: the grounding box, and the papers that were found.
 
-The box is the contract's. The papers lie beside it under keys of the app's own, one for each search
-and holding what that search added, so that a long session writes each paper once.
+The box is that of the grounding contract. The papers are under keys of the app's own, one for each search
+with what that search added, so that a long session writes each paper once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from adk_prism.grounding import (
 from .databases.paper import Paper, identity
 
 OFFERED = "research:offered"
-"""State key of the last search's failure while a plan has its place in the box: its remedies still count."""
+"""State key of the last search's failure while a plan is pending: its remedies can still be chosen."""
 PAPERS = "research:papers:"
-"""How the keys of the papers begin; the number of the receipt follows."""
+"""Prefix of the state keys of papers; the number of the receipt follows."""
 
 
-class Desk:
-    """What lies on the researcher's desk."""
+class SessionState:
+    """The grounding box, the panel's answers and the papers of one session."""
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         self._state = state
@@ -49,7 +49,7 @@ class Desk:
         kept = self._state.get(OFFERED)
         try:
             return convert(kept, SearchFailure) if kept is not None else None
-        except ValidationError:  # A client wrote it; what nobody can read offers nothing.
+        except ValidationError:  # A client wrote it.
             return None
 
     @property
@@ -67,36 +67,38 @@ class Desk:
         """Return the keys that the papers found so far are known by."""
         return {each for paper in self.papers() for each in paper.get("keys", ())}
 
-    def news(self, papers: Sequence[Paper]) -> list[Paper]:
+    def new_papers(self, papers: Sequence[Paper]) -> list[Paper]:
         """Return the papers that no search has found before."""
         known = self.known()
         return [paper for paper in papers if known.isdisjoint(identity(paper))]
 
 
 def write(state: State, values: Mapping[str, Any]) -> None:
-    """Write some fields of the box; what was never there is not said to be gone."""
+    """Write some fields of the box; a field that was never set is not cleared."""
     for name, value in values.items():
         full = key(name)
         if value is not None or state.get(full) is not None:
             state[full] = value
 
 
-def offer(state: State, failure: SearchFailure | None) -> None:
-    """Keep a failure's remedies on offer beside the box, or none."""
+def keep_remedies(state: State, failure: SearchFailure | None) -> None:
+    """Store a failure beside the box, so that its remedies can still be chosen; None clears it."""
     if failure is not None or state.get(OFFERED) is not None:
         state[OFFERED] = value_of(failure) if failure is not None else None
 
 
-def record(state: State, desk: Desk, receipt: SearchReceipt, news: Sequence[Paper]) -> None:
+def record(
+    state: State, session: SessionState, receipt: SearchReceipt, new_papers: Sequence[Paper]
+) -> None:
     """Add a receipt with its new papers, and set what follows from it: counts and databases."""
-    number = len(desk.box.search_history) + 1
-    state[f"{PAPERS}{number}"] = [kept(paper) for paper in news]
-    databases = list(dict.fromkeys([*desk.box.databases_searched, receipt.database]))
+    number = len(session.box.search_history) + 1
+    state[f"{PAPERS}{number}"] = [kept(paper) for paper in new_papers]
+    databases = list(dict.fromkeys([*session.box.databases_searched, receipt.database]))
     write(
         state,
         {
-            "search_history": [*map(value_of, desk.box.search_history), value_of(receipt)],
-            "papers_found": desk.box.papers_found + len(news),
+            "search_history": [*map(value_of, session.box.search_history), value_of(receipt)],
+            "papers_found": session.box.papers_found + len(new_papers),
             "databases_searched": databases,
         },
     )

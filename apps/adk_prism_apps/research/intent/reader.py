@@ -26,10 +26,10 @@ from adk_prism.grounding import (
 )
 
 from ..databases.query import Query
+from ..next_actions import approve, modify, next_action
 from ..planning.filters import with_filters
 from ..planning.planner import FULL_RUN, query_of_plan
 from ..planning.question import is_remark, is_subject
-from ..steps import approve, modify, settled
 from .changes import (
     Changes,
     changed_query,
@@ -37,8 +37,8 @@ from .changes import (
     read_filters,
 )
 from .decision import read_answer, split_approval, split_modify
-from .errand import Errand, read_errand
 from .remedy import find_remedy, means_remedy
+from .request import Request, read_request
 
 Do = Literal[
     "search",
@@ -51,7 +51,7 @@ Do = Literal[
     "remedy",
     "no_question",
     "remark",
-    Errand,
+    Request,
 ]
 
 LONGEST_QUESTION = 1000
@@ -59,7 +59,7 @@ LONGEST_QUESTION = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Intent:
     """What to do, about what, and what to write into the box first."""
 
     do: Do
@@ -68,7 +68,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class IntentReader:
     """One message, in its situation."""
 
     text: str
@@ -78,7 +78,7 @@ class Hearing:
     """What people call databases, in lower case, with their keys."""
     now: datetime
 
-    def hear(self) -> Heard:
+    def read(self) -> Intent:
         """Return what the message means."""
         plan = self.box.pending_search_plan
         if plan is not None:
@@ -87,22 +87,22 @@ class Hearing:
 
     # ------------------------------------------------------------------ a plan waits
 
-    def _about_plan(self, plan: SearchPlan) -> Heard:
+    def _about_plan(self, plan: SearchPlan) -> Intent:
         return (
             self._said(plan)
             or self._written(plan)
             or self._about_help()
             or self._assumed_anew(plan)
-            or self._errand()
+            or self._request()
             or self._replaced()
-            or Heard("ask_again", writes={"next_action": value_of(approve(plan))})
+            or Intent("ask_again", writes={"next_action": value_of(approve(plan))})
         )
 
-    def _said(self, plan: SearchPlan) -> Heard | None:
+    def _said(self, plan: SearchPlan) -> Intent | None:
         """Read the words alone: a decision, or what is to change."""
         answer = read_answer(self.text)
         if answer == "unclear":
-            return Heard("ask_again", writes=_undecided(plan))
+            return Intent("ask_again", writes=_undecided(plan))
         if answer is not None and answer != "modify":
             return self._decided(plan, answer)
         wanted = split_modify(self.text)
@@ -125,7 +125,7 @@ class Hearing:
     def _changes(self, text: str) -> Changes:
         return read_changes(text, self.now.year, self.names)
 
-    def _written(self, plan: SearchPlan) -> Heard | None:
+    def _written(self, plan: SearchPlan) -> Intent | None:
         """Act on what the panel has written."""
         approval = self.answers.user_approval
         if approval is None:
@@ -134,17 +134,17 @@ class Hearing:
             self._modified_by_panel(plan) if approval == "modify" else self._decided(plan, approval)
         )
 
-    def _decided(self, plan: SearchPlan, approval: Approval) -> Heard:
+    def _decided(self, plan: SearchPlan, approval: Approval) -> Intent:
         given = {"user_approval": approval, "approval_timestamp": self._stamp(approval)}
         if approval == "cancel":
             left = structs.replace(self.box, pending_search_plan=None)
             given |= {"pending_search_plan": None, "preview_mode": False}
-            return Heard("cancelled", writes=given | _help_again(left) | _open_step(left))
+            return Intent("cancelled", writes=given | _help_again(left) | _open_step(left))
         # A panel that asks for a preview and approves means a short run, unless that has been made.
         asked = self.answers.preview_mode is True and self.answers.user_approval == approval
         short = approval == "short_run" or (asked and not self._was_previewed(plan))
         given |= {"user_approval": "short_run" if short else "ok", "preview_mode": short}
-        return Heard("search", {"short_run": short}, given)
+        return Intent("search", {"short_run": short}, given)
 
     def _was_previewed(self, plan: SearchPlan) -> bool:
         last = self.box.search_history[-1] if self.box.search_history else None
@@ -154,7 +154,7 @@ class Hearing:
         known = self.answers.user_approval == approval and self.answers.approval_timestamp
         return known or self.now.isoformat(timespec="seconds")
 
-    def _modified_by_panel(self, plan: SearchPlan) -> Heard:
+    def _modified_by_panel(self, plan: SearchPlan) -> Intent:
         """Plan anew with the filters that the panel has changed, or ask what to change."""
         if self.box.current_filters != plan.filters:
             query, odd = with_filters(
@@ -162,35 +162,35 @@ class Hearing:
             )
             return self._proposes(query, {"odd": odd} if odd else {})
         asks = {"next_action": value_of(modify(plan))}
-        return Heard("ask_change", writes=_undecided(plan) | asks)
+        return Intent("ask_change", writes=_undecided(plan) | asks)
 
-    def _assumed_anew(self, plan: SearchPlan) -> Heard | None:
+    def _assumed_anew(self, plan: SearchPlan) -> Intent | None:
         """Plan anew if the panel has changed the assumptions, and the message says nothing else."""
         unknown = [
             e
             for e in self.box.search_assumptions
             if f'"{" ".join(e.split())}"' not in plan.rationale
         ]
-        if not unknown or not self.box.research_question or read_errand(self.text) != "continue":
+        if not unknown or not self.box.research_question or read_request(self.text) != "continue":
             return None
         return self._proposes(replace(query_of_plan(plan), text=""), {})
 
-    def _changed(self, plan: SearchPlan, changes: Changes, *, takes_rest: bool = True) -> Heard:
+    def _changed(self, plan: SearchPlan, changes: Changes, *, takes_rest: bool = True) -> Intent:
         query = changed_query(query_of_plan(plan), changes, takes_rest=takes_rest)
         return self._proposes(query, {"database": changes.database})
 
-    def _proposes(self, query: Query, about: dict[str, Any]) -> Heard:
+    def _proposes(self, query: Query, about: dict[str, Any]) -> Intent:
         wanted = {"question": self.box.research_question, "query": query.text, **_asked(query)}
-        return Heard("propose", wanted | about, {"user_approval": "modify"})
+        return Intent("propose", wanted | about, {"user_approval": "modify"})
 
-    def _replaced(self) -> Heard | None:
+    def _replaced(self) -> Intent | None:
         """Take a message for a new question only if it is one beyond doubt: it says what about."""
         talk = {word.strip("?.,!").casefold() for word in self.text.split()} & _PLAN_TALK
         return None if talk or not is_subject(self.text) else self._question()
 
     # ------------------------------------------------------------------ help is offered
 
-    def _about_help(self) -> Heard | None:
+    def _about_help(self) -> Intent | None:
         failure = self.box.last_search_failure
         offered = failure.actions if failure is not None else []
         chosen = self.answers.selected_remedy
@@ -201,46 +201,46 @@ class Hearing:
             found = find_remedy(chosen, offered)
             if found is not None:
                 return self._remedy(found)
-            return Heard(
+            return Intent(
                 "no_such_remedy",
                 {"chosen": chosen[:80]},
                 {"selected_remedy": None} | _open_step(self.box),
             )
         if means_remedy(self.text):
-            return Heard("no_such_remedy", {"chosen": self.text[:80]}, _open_step(self.box))
+            return Intent("no_such_remedy", {"chosen": self.text[:80]}, _open_step(self.box))
         return None
 
-    def _remedy(self, action: RemedyAction) -> Heard:
+    def _remedy(self, action: RemedyAction) -> Intent:
         context = self.answers.remedy_context
         about = {"name": action.name, "context": context if isinstance(context, dict) else {}}
-        return Heard("remedy", about, {"selected_remedy": action.name})
+        return Intent("remedy", about, {"selected_remedy": action.name})
 
     # ------------------------------------------------------------------ nothing waits
 
-    def _without_plan(self) -> Heard:
+    def _without_plan(self) -> Intent:
         stale = {"user_approval": None} if self.answers.user_approval is not None else {}
-        if read_answer(self.text) is not None or (stale and read_errand(self.text) == "continue"):
-            return Heard("nothing_pending", writes=stale | _open_step(self.box))
-        heard = self._errand() or self._question()
-        return replace(heard, writes=stale | heard.writes)
+        if read_answer(self.text) is not None or (stale and read_request(self.text) == "continue"):
+            return Intent("nothing_pending", writes=stale | _open_step(self.box))
+        intent = self._request() or self._question()
+        return replace(intent, writes=stale | intent.writes)
 
-    def _errand(self) -> Heard | None:
-        plan, errand = self.box.pending_search_plan, read_errand(self.text)
-        if errand is None or (errand == "continue" and plan is not None):
+    def _request(self) -> Intent | None:
+        plan, request = self.box.pending_search_plan, read_request(self.text)
+        if request is None or (request == "continue" and plan is not None):
             return None
-        if plan is not None or errand in ("help", "continue", "cost"):
-            return Heard(errand, writes=_open_step(self.box))
-        does = NextAction(owner="agent", action=errand, target="what was found", due="now")
-        return Heard(errand, writes={"next_action": value_of(does)})
+        if plan is not None or request in ("help", "continue", "cost"):
+            return Intent(request, writes=_open_step(self.box))
+        does = NextAction(owner="agent", action=request, target="what was found", due="now")
+        return Intent(request, writes={"next_action": value_of(does)})
 
-    def _question(self) -> Heard:
+    def _question(self) -> Intent:
         filters = read_filters(self.text, self.now.year, self.names)
         is_new = not is_remark(filters.rest)
         if not is_new and not filters.any:
-            return Heard("remark", writes=_open_step(self.box))
+            return Intent("remark", writes=_open_step(self.box))
         question = filters.rest if is_new else self.box.research_question
         if not question.strip():
-            return Heard("no_question", writes=_open_step(self.box))
+            return Intent("no_question", writes=_open_step(self.box))
         base, odd = with_filters(Query("", limit=FULL_RUN), self.box.current_filters)
         query = changed_query(base, filters, takes_rest=False)
         about: dict[str, Any] = {"question": question[:LONGEST_QUESTION], "query": ""}
@@ -248,7 +248,7 @@ class Hearing:
         if odd:
             about["odd"] = odd
         plans = NextAction(owner="agent", action="search", target="a plan", due="now")
-        return Heard(
+        return Intent(
             "propose",
             about,
             {
@@ -259,11 +259,11 @@ class Hearing:
         )
 
 
-def cancelled(box: GroundingBox, now: datetime) -> Heard:
+def cancelled(box: GroundingBox, now: datetime) -> Intent:
     """Return what a bare denial means, whether or not the plan is still there."""
     if box.pending_search_plan is None:
-        return Heard("cancelled", writes=_open_step(box))
-    return Hearing("cancel", box, PanelAnswers(), {}, now).hear()
+        return Intent("cancelled", writes=_open_step(box))
+    return IntentReader("cancel", box, PanelAnswers(), {}, now).read()
 
 
 _PLAN_TALK = frozenset(
@@ -288,7 +288,7 @@ def _undecided(plan: SearchPlan) -> dict[str, Any]:
 
 
 def _open_step(box: GroundingBox) -> dict[str, Any]:
-    return {"next_action": value_of(settled(box))}
+    return {"next_action": value_of(next_action(box))}
 
 
 def _help_again(box: GroundingBox) -> dict[str, Any]:

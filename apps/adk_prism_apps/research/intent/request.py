@@ -1,18 +1,18 @@
-"""What a message asks for beside a search: a synthesis, a document, a check, what it costs, help."""
+"""What a message may request besides a search: a synthesis, a document, a check, the cost, help."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-Errand = Literal["synthesize", "export", "validate", "cost", "help", "continue"]
+Request = Literal["synthesize", "export", "validate", "cost", "help", "continue"]
 
 _ABOUT_PLAN = (
     r"(?:would|will|does|do|is|are|it|that|this|the|a|plan|search|full|one|run|short|all|there|be)"
 )
 _WHOLE = ("help", "continue", "cost")
-"""Errands that are the whole message: their words begin many a question, too."""
-_SIGNS: tuple[tuple[Errand, str], ...] = (
+"""Requests that must be the whole message: their words also begin questions."""
+_SIGNS: tuple[tuple[Request, str], ...] = (
     (
         "export",
         r"(?:please\s+)?(?:export|download|save|write)\b(?!.*\b(?:papers?|articles?) (?:on|about)\b)",
@@ -48,12 +48,12 @@ _SIGNS: tuple[tuple[Errand, str], ...] = (
     ),
 )
 _COMPILED = tuple((name, re.compile(pattern, re.I | re.S)) for name, pattern in _SIGNS)
-# An errand is a short message; a long one that begins so is a question.
+# A request is a short message; a long one that begins so is a question.
 _LONGEST = 80
 
 
-def read_errand(text: str) -> Errand | None:
-    """Return the errand that a message names; None if it names none. Empty words mean "continue"."""
+def read_request(text: str) -> Request | None:
+    """Return what a message requests; None if it is something else. An empty message means "continue"."""
     plain = text.strip()
     if len(plain) > _LONGEST:
         return None

@@ -1,4 +1,4 @@
-"""What has to be said about a search that went well enough: cautions, not failures."""
+"""Warnings about a search that did not fail: mostly known papers, or not all of them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ _FEWEST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Caution:
+class SearchWarning:
     """`text` has the numbers; it is what a receipt shows."""
 
     type: Literal["duplicate_heavy", "stale_or_truncated"]
     text: str
 
 
-def cautions(outcome: Outcome, known: Collection[str]) -> tuple[Caution, ...]:
-    """Return the cautions of a search; `known` are the keys of papers found before it."""
+def search_warnings(outcome: Outcome, known: Collection[str]) -> tuple[SearchWarning, ...]:
+    """Return the warnings of a search; `known` are the keys of papers found before it."""
     found = []
     count = len(outcome.papers)
     again = sum(1 for paper in outcome.papers if not _are_new(identity(paper), known))
     if count >= _FEWEST and again >= _HEAVY * count:
         text = f"{again} of {count} papers were known before; this database has little new"
-        found.append(Caution("duplicate_heavy", text))
+        found.append(SearchWarning("duplicate_heavy", text))
     if outcome.truncated and outcome.total is not None:
         text = f"{count} of {outcome.total} papers were read"
-        found.append(Caution("stale_or_truncated", text))
+        found.append(SearchWarning("stale_or_truncated", text))
     elif outcome.truncated:
-        found.append(Caution("stale_or_truncated", f"{count} papers were read; there are more"))
+        found.append(
+            SearchWarning("stale_or_truncated", f"{count} papers were read; there are more")
+        )
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"\d[\d,_]*(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Cue:
+class ScenarioInput:
     """The conversation as a scenario sees it."""
 
     conversation: Conversation
@@ -28,4 +28,4 @@ class Cue:
         return self.conversation.answer(name)
 
 
-Act = Callable[[Cue], Turn]
+Act = Callable[[ScenarioInput], Turn]

@@ -10,11 +10,11 @@ import pytest
 from adk_prism.grounding import GroundingBox, PanelAnswers, RemedyAction, SearchPlan
 from adk_prism_apps.research.databases.query import Query
 from adk_prism_apps.research.databases.registry import NAMES
-from adk_prism_apps.research.hearing.changes import read_changes
-from adk_prism_apps.research.hearing.decision import read_answer
-from adk_prism_apps.research.hearing.errand import read_errand
-from adk_prism_apps.research.hearing.hearing import Hearing
-from adk_prism_apps.research.hearing.remedy import find_remedy
+from adk_prism_apps.research.intent.changes import read_changes
+from adk_prism_apps.research.intent.decision import read_answer
+from adk_prism_apps.research.intent.reader import IntentReader
+from adk_prism_apps.research.intent.remedy import find_remedy
+from adk_prism_apps.research.intent.request import read_request
 from adk_prism_apps.research.planning.filters import filters_of, with_filters
 from adk_prism_apps.research.planning.question import query_of
 
@@ -81,7 +81,7 @@ def test_changes(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "errand"),
+    ("text", "expected"),
     [
         ("synthesise", "synthesize"),
         ("Please summarize what we have", "synthesize"),
@@ -103,9 +103,9 @@ def test_changes(words: str) -> None:
         ("this", None),
     ],
 )
-def test_errands(text: str, errand: str | None) -> None:
+def test_requests(text: str, expected: str | None) -> None:
     """A short message that names one; a question is none."""
-    assert read_errand(text) == errand
+    assert read_request(text) == expected
 
 
 REMEDIES = [
@@ -184,8 +184,8 @@ def test_filters_that_cannot_be_read_are_named(filters: dict[str, Any]) -> None:
     assert len(odd) == (0 if filters == {"year": []} else 1)
 
 
-def hear(text: str, answers: PanelAnswers | None = None, **box: Any) -> Any:
-    return Hearing(text, GroundingBox(**box), answers or PanelAnswers(), NAMES, NOW).hear()
+def read(text: str, answers: PanelAnswers | None = None, **box: Any) -> Any:
+    return IntentReader(text, GroundingBox(**box), answers or PanelAnswers(), NAMES, NOW).read()
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def hear(text: str, answers: PanelAnswers | None = None, **box: Any) -> Any:
 )
 def test_with_a_plan(text: str, do: str) -> None:
     """What a message means while a plan waits."""
-    assert hear(text, pending_search_plan=PLAN).do == do
+    assert read(text, pending_search_plan=PLAN).do == do
 
 
 @pytest.mark.parametrize(
@@ -223,13 +223,13 @@ def test_with_a_plan(text: str, do: str) -> None:
 )
 def test_without_a_plan(text: str, do: str) -> None:
     """And while none does."""
-    assert hear(text).do == do
+    assert read(text).do == do
 
 
 def test_no_decision_of_words_carries_an_approval_it_was_not_given() -> None:
     """Only two things approve: words that say so, and the panel's key."""
     for text in ("since 2021", "hmm", "why?", "modify", "help", "export", "explainable AI"):
-        assert hear(text, pending_search_plan=PLAN).writes.get("user_approval") not in (
+        assert read(text, pending_search_plan=PLAN).writes.get("user_approval") not in (
             "ok",
             "short_run",
         )

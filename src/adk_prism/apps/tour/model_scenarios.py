@@ -8,8 +8,8 @@ from google.genai import errors, types
 
 from adk_prism.models import Fail, Say, Show, Think, Turn, say
 
-from .cue import Cue
 from .media import PCM_RATE, pcm, png, wav
+from .scenario_input import ScenarioInput
 
 # Above this a single message is of no use to anybody, and the offline model would run for minutes.
 _MOST_WORDS = 50_000
@@ -17,7 +17,7 @@ _MOST_KIB = 4_096
 _LONGEST_TONE = 5.0
 
 
-def text(cue: Cue) -> Turn:
+def text(given: ScenarioInput) -> Turn:
     return say(
         "This is **plain text**, streamed word by word.\n\n"
         "- It may hold Markdown: a list, `code`, a [link](https://example.com).\n"
@@ -27,7 +27,7 @@ def text(cue: Cue) -> Turn:
     )
 
 
-def reasoning(cue: Cue) -> Turn:
+def reasoning(given: ScenarioInput) -> Turn:
     return Turn(
         (
             Think("The person wants to see reasoning. ", None),
@@ -37,7 +37,7 @@ def reasoning(cue: Cue) -> Turn:
     )
 
 
-def code(cue: Cue) -> Turn:
+def code(given: ScenarioInput) -> Turn:
     program = "total = sum(n * n for n in range(5))\nprint(total)"
     python = types.Language.PYTHON
     return Turn(
@@ -60,7 +60,7 @@ def code(cue: Cue) -> Turn:
     )
 
 
-def image(cue: Cue) -> Turn:
+def image(given: ScenarioInput) -> Turn:
     return Turn(
         (
             Say("A small synthetic image:\n"),
@@ -70,8 +70,8 @@ def image(cue: Cue) -> Turn:
     )
 
 
-def large_file(cue: Cue) -> Turn:
-    kib = min(cue.number(300), _MOST_KIB)
+def large_file(given: ScenarioInput) -> Turn:
+    kib = min(given.number(300), _MOST_KIB)
     # Three bytes a pixel, and the file is stored without compression.
     side = max(1, round((kib * 1024 / 3) ** 0.5))
     picture = png(side)
@@ -84,7 +84,7 @@ def large_file(cue: Cue) -> Turn:
     )
 
 
-def file_reference(cue: Cue) -> Turn:
+def file_reference(given: ScenarioInput) -> Turn:
     return Turn(
         (
             Say("Two references to (imaginary) files, one on the web and one in a bucket:\n"),
@@ -95,7 +95,7 @@ def file_reference(cue: Cue) -> Turn:
     )
 
 
-def audio(cue: Cue) -> Turn:
+def audio(given: ScenarioInput) -> Turn:
     return Turn(
         (
             Say("A tone as a WAV file:\n"),
@@ -110,9 +110,9 @@ def audio(cue: Cue) -> Turn:
 _HEARD = re.compile(r"([\d.]+) seconds of sound near (\d+) Hz")
 
 
-def voice(cue: Cue) -> Turn:
+def voice(given: ScenarioInput) -> Turn:
     """Say what was heard and give it back; asked in writing, say how to be heard."""
-    heard = _HEARD.search(cue.conversation.prompt)
+    heard = _HEARD.search(given.conversation.prompt)
     if heard is None:
         told = (
             "Speak to me over `/api/live/tour`, and I give back the tone that I hear. This is mine:"
@@ -124,7 +124,7 @@ def voice(cue: Cue) -> Turn:
     return Turn((Say(told), Show(_inline(f"audio/pcm;rate={PCM_RATE}", tone))))
 
 
-def sources(cue: Cue) -> Turn:
+def sources(given: ScenarioInput) -> Turn:
     claims = (
         "A prism splits white light into colours.",
         "Each colour is bent by its own angle.",
@@ -158,7 +158,7 @@ def sources(cue: Cue) -> Turn:
     return Turn((Say(" ".join(claims)),), grounding=grounding, citations=citations)
 
 
-def server_side_tool(cue: Cue) -> Turn:
+def server_side_tool(given: ScenarioInput) -> Turn:
     kind = types.ToolType.GOOGLE_SEARCH_WEB
     request = types.ToolCall(id="search-1", tool_type=kind, args={"queries": ["prism"]})
     result = types.ToolResponse(
@@ -176,14 +176,14 @@ def server_side_tool(cue: Cue) -> Turn:
     )
 
 
-def max_tokens(cue: Cue) -> Turn:
+def max_tokens(given: ScenarioInput) -> Turn:
     return Turn(
         (Say("This answer is cut off because the model has reached its limit in the mid"),),
         finish_reason=types.FinishReason.MAX_TOKENS,
     )
 
 
-def safety(cue: Cue) -> Turn:
+def safety(given: ScenarioInput) -> Turn:
     return Turn(
         (Say("This answer begins, and then"),),
         finish_reason=types.FinishReason.SAFETY,
@@ -191,7 +191,7 @@ def safety(cue: Cue) -> Turn:
     )
 
 
-def quota(cue: Cue) -> Turn:
+def quota(given: ScenarioInput) -> Turn:
     details = {
         "error": {
             "code": 429,
@@ -202,7 +202,7 @@ def quota(cue: Cue) -> Turn:
     return Turn((Fail(errors.ClientError(429, details)),))
 
 
-def broken_stream(cue: Cue) -> Turn:
+def broken_stream(given: ScenarioInput) -> Turn:
     return Turn(
         (
             Say("The connection to the model is lost after these"),
@@ -211,12 +211,12 @@ def broken_stream(cue: Cue) -> Turn:
     )
 
 
-def long(cue: Cue) -> Turn:
-    count = int(min(cue.number(2_000), _MOST_WORDS))
+def long(given: ScenarioInput) -> Turn:
+    count = int(min(given.number(2_000), _MOST_WORDS))
     return say(" ".join(f"word{i}" for i in range(1, count + 1)))
 
 
-def empty(cue: Cue) -> Turn:
+def empty(given: ScenarioInput) -> Turn:
     return Turn()
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from google.adk.tools.tool_context import ToolContext
 
+from .agent_names import COORDINATOR, SKILLS, SPECIALISTS
 from .finding import Finding
 from .library import DataProblem
-from .roster import COORDINATOR, SKILLS, SPECIALISTS
 
 _INCIDENT = f"{COORDINATOR}.find_fire"
 LAST_FIRE = "fire_id"

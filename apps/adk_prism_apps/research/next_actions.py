@@ -5,7 +5,7 @@ from __future__ import annotations
 from adk_prism.grounding import GroundingBox, NextAction, SearchFailure, SearchPlan
 
 
-def settled(box: GroundingBox) -> NextAction:
+def next_action(box: GroundingBox) -> NextAction:
     """Return the step that the box leaves open: a plan to approve, help to choose from, or a question."""
     if box.pending_search_plan is not None:
         return approve(box.pending_search_plan)

@@ -15,12 +15,12 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from adk_prism.grounding import APPROVALS, Approval
 
 from .databases.query import MOST_RESULTS, Query
-from .desk import Desk
 from .planning.planner import SHORT_RUN, query_of_plan
+from .session_state import SessionState
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class ApprovedSearch:
     """A search that may run: how it was allowed, and how many papers it may read."""
 
     approval: Approval
@@ -34,51 +34,53 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedSearch:
     """A search that may not run although it was confirmed; the text says why."""
 
     why: str
 
 
-def is_planned(desk: Desk, tool: str, query: Query) -> bool:
-    """Tell whether a call is the pending plan, however many papers it asks for."""
-    plan = desk.box.pending_search_plan
+def is_planned(session: SessionState, tool: str, query: Query) -> bool:
+    """Return whether a call is the pending plan, however many papers it asks for."""
+    plan = session.box.pending_search_plan
     if plan is None or plan.tool != tool:
         return False
     return _same(query_of_plan(plan), query)
 
 
-def is_approved(desk: Desk, tool: str, query: Query) -> bool:
-    """Tell whether the pending plan is this call, and has been approved."""
-    return desk.answers.user_approval in ("ok", "short_run") and is_planned(desk, tool, query)
+def is_approved(session: SessionState, tool: str, query: Query) -> bool:
+    """Return whether the pending plan is this call, and has been approved."""
+    return session.answers.user_approval in ("ok", "short_run") and is_planned(session, tool, query)
 
 
-def grant(
-    desk: Desk, tool: str, query: Query, confirmation: ToolConfirmation | None
-) -> Grant | Refusal:
+def check_approval(
+    session: SessionState, tool: str, query: Query, confirmation: ToolConfirmation | None
+) -> ApprovedSearch | RefusedSearch:
     """Return what a call that came this far may do."""
-    approval = desk.answers.user_approval
-    if confirmation is not None and not is_planned(desk, tool, query):
-        return Refusal(
+    approval = session.answers.user_approval
+    if confirmation is not None and not is_planned(session, tool, query):
+        return RefusedSearch(
             "This plan no longer waits: it was answered in another way, or another plan took its "
             "place. Nothing was searched."
         )
     if confirmation is not None and approval in ("cancel", "modify"):
-        return Refusal(
+        return RefusedSearch(
             f"The plan was confirmed, but the panel says {approval!r}; nothing was searched."
         )
     said = _said(confirmation)
     short = "short_run" in (approval, said) or (
-        desk.answers.preview_mode is True and not was_previewed(desk, query)
+        session.answers.preview_mode is True and not was_previewed(session, query)
     )
     by = "confirmation" if confirmation is not None else "words or panel"
     limit = min(query.limit, MOST_RESULTS)
-    return Grant("short_run" if short else "ok", by, min(limit, SHORT_RUN) if short else limit)
+    return ApprovedSearch(
+        "short_run" if short else "ok", by, min(limit, SHORT_RUN) if short else limit
+    )
 
 
-def was_previewed(desk: Desk, query: Query) -> bool:
-    """Tell whether the last search was the short run of this one."""
-    last = desk.box.search_history[-1] if desk.box.search_history else None
+def was_previewed(session: SessionState, query: Query) -> bool:
+    """Return whether the last search was the short run of this one."""
+    last = session.box.search_history[-1] if session.box.search_history else None
     return last is not None and last.preview and last.query == query.text
 
 

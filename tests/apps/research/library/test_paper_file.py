@@ -13,9 +13,9 @@ from tests.apps.research.databases.recordings import of_service
 from adk_prism_apps.research.databases import BadAnswer, Paper, distinct
 from adk_prism_apps.research.databases.kinds import FIELDS, KINDS
 from adk_prism_apps.research.databases.paper import plain_arxiv, plain_doi
-from adk_prism_apps.research.library.shelf import Row, Shelf
+from adk_prism_apps.research.library.paper_file import PaperFile, Row
 
-ROWS = Shelf().rows()
+ROWS = PaperFile().rows()
 
 
 def test_every_row_has_an_identifier_and_a_check() -> None:
@@ -39,7 +39,7 @@ def _texts(row: Row) -> tuple[str, ...]:
 
 def test_no_paper_stands_there_twice() -> None:
     """By DOI, arXiv id and title."""
-    assert len(distinct(row.paper() for row in ROWS)) == len(ROWS) == Shelf().size
+    assert len(distinct(row.paper() for row in ROWS)) == len(ROWS) == PaperFile().size
 
 
 def test_topics_are_wide_enough() -> None:

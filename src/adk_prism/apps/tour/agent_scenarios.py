@@ -7,33 +7,33 @@ from typing import Any
 
 from adk_prism.models import Call, Say, Turn, say
 
-from .cue import Cue
-from .errands import one_call
+from .scenario_input import ScenarioInput
 from .specialists import CLERK, GUIDE, TRANSLATOR, TRIP_SPECIALISTS
+from .tool_scenarios import one_call
 from .workflows import BOOK_TABLE, LOOK_UP, PLAN_TRIP
 
 
-def transfer(cue: Cue) -> Turn:
+def transfer(given: ScenarioInput) -> Turn:
     return Turn((Say("I hand you over."), Call("transfer_to_agent", {"agent_name": GUIDE})))
 
 
-def parallel_specialists(cue: Cue) -> Turn:
-    if all(cue.answer(name) is None for name in TRIP_SPECIALISTS):
+def parallel_specialists(given: ScenarioInput) -> Turn:
+    if all(given.answer(name) is None for name in TRIP_SPECIALISTS):
         calls = (Call(name, {"request": "A weekend in Porto"}) for name in TRIP_SPECIALISTS)
         return Turn((Say("I ask three specialists at once."), *calls))
     return say("All three have answered: the weekend can begin (synthetic).")
 
 
-def sub_agent_approval(cue: Cue) -> Turn:
-    answer = cue.answer(CLERK)
+def sub_agent_approval(given: ScenarioInput) -> Turn:
+    answer = given.answer(CLERK)
     if answer is None:
         ask = Call(CLERK, {"request": "Refund 19.90 for order 7"})
         return Turn((Say("I ask the clerk, who needs your approval."), ask))
     return say(f"The clerk reports: {_report(answer)}")
 
 
-def agent_tool(cue: Cue) -> Turn:
-    answer = cue.answer(TRANSLATOR)
+def agent_tool(given: ScenarioInput) -> Turn:
+    answer = given.answer(TRANSLATOR)
     if answer is None:
         ask = Call(TRANSLATOR, {"request": "Good morning"})
         return Turn((Say("I ask the translator."), ask))
@@ -53,8 +53,8 @@ recovered_error = one_call(
 )
 
 
-def input_request(cue: Cue) -> Turn:
-    answer = cue.answer(BOOK_TABLE)
+def input_request(given: ScenarioInput) -> Turn:
+    answer = given.answer(BOOK_TABLE)
     if answer is None:
         return Turn((Say("I book a table."), Call(BOOK_TABLE, {"restaurant": "Prisma"})))
     return say(f"The booking says: {_report(answer)}")

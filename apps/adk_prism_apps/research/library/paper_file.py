@@ -54,7 +54,7 @@ class Row:
 COLUMNS = tuple(column.name for column in fields(Row))
 
 
-class Shelf:
+class PaperFile:
     """The file, read when it is first needed."""
 
     def __init__(self, path: Path = BUNDLED) -> None:

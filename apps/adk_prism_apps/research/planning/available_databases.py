@@ -29,7 +29,7 @@ class Choice:
     note: str = ""
 
 
-class Reach:
+class AvailableDatabases:
     """The databases that can be asked, in the order of preference."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Reach:
         return text
 
     def is_enabled(self, key: str) -> bool:
-        """Tell whether a database can be asked."""
+        """Return whether a database can be asked."""
         return any(each.key == key for each in self.enabled())
 
     def labelled(self, label: str) -> AnyDatabase | None:

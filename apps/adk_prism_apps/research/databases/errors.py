@@ -1,11 +1,11 @@
-"""What can go wrong between us and a service: a closed list, with what the service said about it."""
+"""What can go wrong when a service is asked: a closed list, with what the service said about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-TroubleKind = Literal[
+ServiceErrorKind = Literal[
     "network_error",
     "timeout",
     "rate_limited",
@@ -17,10 +17,10 @@ TroubleKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ServiceError:
     """`rule` names the rule that spoke; `detail` is safe to show: no key, no address, no path."""
 
-    kind: TroubleKind
+    kind: ServiceErrorKind
     rule: str
     detail: str
     status: int | None = None

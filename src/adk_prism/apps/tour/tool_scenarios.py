@@ -7,14 +7,14 @@ from typing import Any
 
 from adk_prism.models import Call, Say, Turn, say
 
-from .cue import Act, Cue
+from .scenario_input import Act, ScenarioInput
 
 
 def one_call(call: Call, before: str, after: str) -> Act:
     """Return the act that says `before`, calls, and says `after` of the answer."""
 
-    def act(cue: Cue) -> Turn:
-        answer = cue.answer(call.name)
+    def act(given: ScenarioInput) -> Turn:
+        answer = given.answer(call.name)
         return Turn((Say(before), call)) if answer is None else say(after)
 
     return act
@@ -59,23 +59,23 @@ progress = one_call(
 )
 
 
-def slow(cue: Cue) -> Turn:
-    seconds = cue.number(60)
-    if cue.answer("keep_silent") is None:
+def slow(given: ScenarioInput) -> Turn:
+    seconds = given.number(60)
+    if given.answer("keep_silent") is None:
         return Turn((Say("I keep silent for a while."), Call("keep_silent", {"seconds": seconds})))
     return say("The silence is over.")
 
 
-def approval(cue: Cue) -> Turn:
-    answer = cue.answer("send_invoice")
+def approval(given: ScenarioInput) -> Turn:
+    answer = given.answer("send_invoice")
     if answer is None:
         invoice = Call("send_invoice", {"customer": "Ada", "amount": 120.5})
         return Turn((Say("I need your approval to send this invoice."), invoice))
     return say(f"The invoice {_fate(answer, 'was sent')}.")
 
 
-def two_approvals(cue: Cue) -> Turn:
-    invoice, draft = cue.answer("send_invoice"), cue.answer("delete_draft")
+def two_approvals(given: ScenarioInput) -> Turn:
+    invoice, draft = given.answer("send_invoice"), given.answer("delete_draft")
     if invoice is None or draft is None:
         calls = (
             Call("send_invoice", {"customer": "Grace", "amount": 80.0}),
@@ -86,16 +86,16 @@ def two_approvals(cue: Cue) -> Turn:
     return say(f"The invoice {sent}, and the draft {deleted}.")
 
 
-def client_tool(cue: Cue) -> Turn:
-    answer = cue.answer("get_location")
+def client_tool(given: ScenarioInput) -> Turn:
+    answer = given.answer("get_location")
     if answer is None:
         return Turn((Say("I ask your device."), Call("get_location", {"accuracy": "city"})))
     return say(f"Your device answered: {_brief(answer)}.")
 
 
-def mixed_batch(cue: Cue) -> Turn:
-    place, invoice = cue.answer("get_location"), cue.answer("send_invoice")
-    weather = cue.answer("get_weather")
+def mixed_batch(given: ScenarioInput) -> Turn:
+    place, invoice = given.answer("get_location"), given.answer("send_invoice")
+    weather = given.answer("get_weather")
     if place is None and invoice is None and weather is None:
         calls = (
             Call("get_location", {"accuracy": "city"}),
@@ -108,8 +108,8 @@ def mixed_batch(cue: Cue) -> Turn:
     return say(f"Your device: {where}. The invoice {fate}. The weather is sunny.")
 
 
-def long_running(cue: Cue) -> Turn:
-    answer = cue.answer("order_print")
+def long_running(given: ScenarioInput) -> Turn:
+    answer = given.answer("order_print")
     if answer is None:
         return Turn((Say("I order the print."), Call("order_print", {"pages": 12})))
     if answer.get("status") == "pending":
@@ -117,10 +117,10 @@ def long_running(cue: Cue) -> Turn:
     return say(f"The print is done: {_brief(answer)}.")
 
 
-def state(cue: Cue) -> Turn:
-    if cue.answer("note_trip") is None:
+def state(given: ScenarioInput) -> Turn:
+    if given.answer("note_trip") is None:
         return Turn((Say("I note the trip."), Call("note_trip", {"destination": "Hamburg"})))
-    if cue.answer("note_budget") is None:
+    if given.answer("note_budget") is None:
         return Turn((Say("And its budget."), Call("note_budget", {"amount": 1200})))
     return say("Both are in the session's state now.")
 
@@ -132,8 +132,8 @@ artifact = one_call(
 )
 
 
-def credential_request(cue: Cue) -> Turn:
-    answer = cue.answer("read_calendar")
+def credential_request(given: ScenarioInput) -> Turn:
+    answer = given.answer("read_calendar")
     if answer is None:
         return Turn((Say("I need you to sign in."), Call("read_calendar", {"day": "today"})))
     return say(f"The calendar says: {_brief(answer)}.")
