@@ -50,7 +50,7 @@ async def cutting(port: int, after: int) -> AsyncIterator[tuple[str, Cutter]]:
     """Serve a breaking way to a port; yield its address."""
     cutter = Cutter(port, after)
     async with await asyncio.start_server(cutter.take, "127.0.0.1", 0) as server:
-        found = server.open_sockets[0].getsockname()[1]
+        found = server.sockets[0].getsockname()[1]
         yield f"http://127.0.0.1:{found}", cutter
         for task in cutter.open:
             task.cancel()

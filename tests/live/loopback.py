@@ -89,7 +89,7 @@ async def serve_gemini_live(
         await _Session(found, socket, family).run()
 
     async with serve(handle, "127.0.0.1", 0, ssl=context) as server:
-        found.url = f"https://127.0.0.1:{server.open_sockets[0].getsockname()[1]}"
+        found.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         yield found
 
 

@@ -75,7 +75,7 @@ async def proxying(rules: Rules) -> AsyncIterator[Proxy]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        yield Proxy(server.open_sockets[0].getsockname()[1])
+        yield Proxy(server.sockets[0].getsockname()[1])
     finally:
         server.close()
         for task in open_now:

@@ -93,7 +93,7 @@ async def loopback(answers: Sequence[Answer] | Give) -> AsyncIterator[Loopback]:
             writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    served.url = f"http://127.0.0.1:{server.open_sockets[0].getsockname()[1]}"
+    served.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield served
     finally:
