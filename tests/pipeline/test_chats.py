@@ -12,13 +12,16 @@ from tests.recordings.library import load
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.chats import (
+    LARGEST,
     Chats,
+    HeadCache,
     answered_by,
     answered_later,
     decided_later,
     first_recorded,
 )
 from adk_prism.runlog.entry import (
+    Agent,
     Continues,
     Decision,
     Origin,
@@ -168,6 +171,22 @@ async def test_the_state_before_a_run(log: MemoryLog) -> None:
     assert await chats.state_before(RunId("b")) is None
     with pytest.raises(NotFound):
         await chats.beginning(RunId("unknown"))
+
+
+def test_cached_beginnings_are_bounded() -> None:
+    """The oldest go first; what is too large for the cache is returned all the same."""
+    cache = HeadCache(capacity=4 * LARGEST)
+    large = began("large", message=Raw(b'"%b"' % (b"x" * LARGEST)))
+    assert cache.add(RunId("large"), large).message == large.message
+    assert cache.get(RunId("large")) is None
+    for number in range(2000):
+        head = began(f"r{number}", state={"s": Raw(b"1")}, agents=[Agent(name="a")])
+        kept = cache.add(RunId(head.run), head)
+        assert (kept.run, kept.state, kept.agents) == (head.run, {}, [])
+        assert cache.get(RunId(head.run)) is kept
+        assert cache.size <= 4 * LARGEST
+    assert cache.get(RunId("r0")) is None
+    assert cache.get(RunId("r1999")) is not None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+import msgspec
 from msgspec import Raw, Struct, structs
 
 from adk_prism.facts.calls.pending import Pending
@@ -17,12 +18,16 @@ from adk_prism.facts.reader import Reader
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Decision, Entry, Origin, Response, RunId, RunStarted
 
-KEPT_HEADS = 4096
-"""Runs whose beginning is kept in memory: some hundred busy chats, a few MiB."""
+CACHED_BYTES = 4 * 1024 * 1024
+"""Beginnings of runs that are cached: those of some hundred busy chats. One with an attachment of more than
+`LARGEST` would displace many."""
+LARGEST = 64 * 1024
+OVERHEAD = 1024
+"""Bytes that a beginning takes in memory beside its JSON, estimated."""
 
 
 class ChatRun(Struct, frozen=True):
-    """A run of a chat, and how it began (without the state it began with)."""
+    """A run of a chat, and how it began (without state and agents)."""
 
     summary: RunSummary
     head: RunStarted
@@ -67,13 +72,40 @@ class ChatHistory(Struct, frozen=True):
     """Each with its first run only."""
 
 
+class HeadCache:
+    """How runs began, without state and agents: what never changes need not be read again."""
+
+    def __init__(self, capacity: int = CACHED_BYTES) -> None:
+        self._capacity = capacity
+        self._heads: dict[RunId, tuple[RunStarted, int]] = {}
+        self.size = 0
+        """Bytes that the cached ones take."""
+
+    def get(self, run: RunId) -> RunStarted | None:
+        """Return how a run began, if that is cached."""
+        found = self._heads.get(run)
+        return found[0] if found is not None else None
+
+    def add(self, run: RunId, head: RunStarted) -> RunStarted:
+        """Cache a beginning if it is not too large; return it without state and agents."""
+        # Decoded anew: its raw values would keep the whole record that they were decoded from in memory.
+        encoded = msgspec.json.encode(structs.replace(head, state={}, agents=[]))
+        small = msgspec.json.decode(encoded, type=RunStarted)
+        size = len(encoded) + OVERHEAD
+        if size <= LARGEST:
+            self._heads[run] = (small, size)
+            self.size += size
+            while self.size > self._capacity:
+                self.size -= self._heads.pop(next(iter(self._heads)))[1]
+        return small
+
+
 class Chats:
     """Reads chats from a log."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        self._heads: dict[RunId, RunStarted] = {}
-        """How runs began, without their state: what never changes need not be read again."""
+        self._heads = HeadCache()
 
     async def turns(self, origin: Origin) -> list[Turn]:
         """Return the live turns of a chat, oldest first."""
@@ -93,13 +125,10 @@ class Chats:
         return [ChatRun(summary, await self.beginning(summary.run)) for summary in summaries]
 
     async def beginning(self, run: RunId) -> RunStarted:
-        """Return how a run began, without the state it began with. Raise `NotFound` or `Gone`."""
+        """Return how a run began, without state and agents. Raise `NotFound` or `Gone`."""
         head = self._heads.get(run)
         if head is None:
-            head = structs.replace(await self.head(run), state={})
-            if len(self._heads) >= KEPT_HEADS:
-                self._heads.pop(next(iter(self._heads)))
-            self._heads[run] = head
+            head = self._heads.add(run, await self.head(run))
         return head
 
     async def head(self, run: RunId) -> RunStarted:
