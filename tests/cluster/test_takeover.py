@@ -223,7 +223,7 @@ async def test_a_run_of_a_newer_version(redis: RedisServer, tmp_path: Path) -> N
         await store.xadd(keys.entries, entry, id=f"{before.cursor + 1}-1")
         await store.hset(keys.head, "cursor", str(before.cursor + 1))
     async with replica(agent(Scripted.saying()), redis, tmp_path) as two:
-        takeovers = two.context.runs.can_go_on.__self__  # type: ignore[attr-defined] # whose it is
+        takeovers = two.context.takeovers
 
         def told() -> list[Diagnostic]:
             return [report for report in two.reports if report.kind == "takeover failed"]

@@ -73,8 +73,7 @@ def test_an_app_declares_its_threads(declared: tuple[int, ...], expected: int) -
         session_service=InMemorySessionService(),
         artifact_service=InMemoryArtifactService(),
     )
-    apps = Apps.of_runners({"app": runner})
-    apps.tool_threads = 32
+    apps = Apps.of_runners({"app": runner}, tool_threads=32)
     assert apps.threads_of("app") == expected
 
 
@@ -100,8 +99,7 @@ async def test_apps_with_different_variables_stay_on_the_loop(
     reports: list[Diagnostic] = []
     uris = ServiceUris(sessions="memory://", artifacts="memory://")
     services = open_services(uris, data_dir=tmp_path, agents_dir=tmp_path)
-    apps = Apps.of_folder(tmp_path, services, report=reports.append)
-    apps.tool_threads = 32
+    apps = Apps.of_folder(tmp_path, services, report=reports.append, tool_threads=32)
     await apps.load("threads_one")
     assert apps.threads_of("threads_one") == 32
     await apps.load("threads_two")

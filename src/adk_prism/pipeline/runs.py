@@ -96,7 +96,9 @@ class Runs:
         leases: Leases | None = None,
         quota: Quota | None = None,
         watch: Watch | None = None,
+        can_resume: Callable[[RunStarted], bool] = lambda _: False,
     ) -> None:
+        """`can_resume` tells whether another process could go on with a run."""
         self._log = log
         self._locks = locks
         self._report = report
@@ -107,8 +109,7 @@ class Runs:
         self._active: dict[RunId, _Active] = {}
         self._abandoned: set[asyncio.Task[object]] = set()
         self._draining = False
-        self.can_go_on: Callable[[RunStarted], bool] = lambda _: False
-        """Tells whether another process could go on with a run."""
+        self._can_resume = can_resume
 
     async def start(
         self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
@@ -304,7 +305,7 @@ class Runs:
     def _end_here(self, active: _Active) -> bool:
         """Have a run stop, or be handed over where another process can go on; tell whether it is."""
         head = active.recorder.head
-        if self._leases.is_shared and head is not None and self.can_go_on(head):
+        if self._leases.is_shared and head is not None and self._can_resume(head):
             active.leave()
             return True
         active.stop(STOPPED)

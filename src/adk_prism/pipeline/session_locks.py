@@ -1,8 +1,8 @@
-"""One run per session at a time: who may work on a session now, and what a second comer gets.
+"""Locks on sessions: one run per session at a time.
 
 ADK's persistent session services fail a run when anyone else writes to its session, and the in-memory one
-lets two runs interleave. So every run, state change, rewind and deletion holds its session here first:
-among those of this process by a lock, and among all processes that share a log by a lease.
+lets two runs interleave. So every run, state change, rewind and deletion locks its session first: with an
+asyncio lock within this process, and with a lease among all processes that share a log.
 """
 
 from __future__ import annotations
@@ -19,43 +19,49 @@ from adk_prism.runlog.leases import Lease, Leases, LocalLeases
 Policy = Literal["interrupt", "refuse", "wait"]
 """A second message while a run is active: stops that run, is refused, or waits for its end."""
 
-Settle = Callable[[Origin, bool], Awaitable[bool]]
-"""Sees to the runs that a dead process left open in a session that is held now, and ends them if told to.
-Tells whether the session is free."""
+SettleOrphans = Callable[[Origin, bool], Awaitable[bool]]
+"""Called with a session whose lock was just taken, where processes share a log: a dead process may have left
+an open run in it. The flag asks to end such runs. Returns whether the session is free."""
 
 LOOK = 1.0
-"""Seconds after which who waits for another process looks and asks again: words between processes can be
+"""Seconds between two attempts of whoever waits for another process: messages between processes can get
 lost."""
 
 _BUSY = "This session is busy with a run. Wait for its end, stop it, or use another session."
 
 
 class _Slot:
-    """One session that somebody holds or waits for."""
+    """One session that is locked or waited for."""
 
     __slots__ = ("hold", "impatient", "interest", "lock", "stop")
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.hold: Lease | None = None
-        """The right among processes, of whoever has the lock."""
+        """The lease of whoever has the lock."""
         self.stop: Callable[[], None] | None = None
         self.impatient = 0
-        """Waiters that interrupt whoever holds the session, also one that came before them."""
+        """Waiters that interrupt the holder, also one that got the lock before them."""
         self.interest = 0
-        """Holders and waiters; at zero the slot is forgotten, so idle sessions cost nothing."""
+        """Holder and waiters; at zero the slot is dropped, so idle sessions cost nothing."""
 
 
 class SessionLocks:
-    """All sessions of one process."""
+    """One lock per session, shared by all processes that share the leases."""
 
-    def __init__(self, leases: Leases | None = None, kind: str = "session") -> None:
-        """`kind` tells the leases of one locks from those of another."""
+    def __init__(
+        self,
+        leases: Leases | None = None,
+        kind: str = "session",
+        *,
+        settle: SettleOrphans | None = None,
+    ) -> None:
+        """`kind` is part of the leases' names: locks of different kinds do not block each other."""
         self._leases: Leases = leases or LocalLeases()
         self._kind = kind
         self._slots: dict[str, _Slot] = {}
         self._leases.listen("stop", self._hear_stop)
-        self.settle: Settle | None = None
+        self._settle = settle
 
     def _name(self, origin: Origin) -> str:
         return "\0".join((self._kind, origin.app, origin.user, origin.session))
@@ -169,10 +175,10 @@ class SessionLocks:
             await self._leases.freed(name, LOOK)
 
     async def _is_free(self, origin: Origin, hold: Lease, *, ends: bool) -> bool:
-        if self.settle is None or not self._leases.is_shared:
+        if self._settle is None or not self._leases.is_shared:
             return True
         try:
-            return await self.settle(origin, ends)
+            return await self._settle(origin, ends)
         except BaseException:
             await self._leases.release(hold)
             raise

@@ -62,6 +62,37 @@ MOST = 5
 """Takeovers of one run: a run that brings down whoever runs it must not bring down everybody, for ever."""
 
 
+async def settle_orphans(log: RunLog, leases: Leases, origin: Origin, ends: bool) -> bool:
+    """Deal with runs without an owner in a session that is locked; tell whether the session is free.
+
+    With `ends`, they are ended as cancelled. Without, the session is not free until somebody has taken them
+    over, which needs the lock. Raise `LogError`.
+    """
+    open_runs = await log.list(
+        app=origin.app, user=origin.user, session=origin.session, unended=True
+    )
+    for summary in open_runs:
+        lease = await leases.claim(summary) if ends else None
+        if lease is None:
+            return False
+        try:
+            await log.append(summary.run, [RunEnded(outcome="cancelled")], epoch=lease.epoch)
+            await log.commit(summary.run)
+        finally:
+            await leases.release(lease)
+    return True
+
+
+def can_resume(apps: Apps, head: RunStarted) -> bool:
+    """Tell whether another process can go on with a run of a loaded app."""
+    app = head.origin.app
+    return _is_turn(head) and apps.is_loaded(app) and apps.resumable(app)
+
+
+def _is_turn(head: RunStarted) -> bool:
+    return head.kind == "turn" and not head.live and not head.untrusted
+
+
 class Takeovers:
     """Goes on with the runs that dead processes left."""
 
@@ -144,45 +175,17 @@ class Takeovers:
         self._report(Diagnostic(kind="run taken over", run=summary.run, app=summary.origin.app))
         return True
 
-    async def settle(self, origin: Origin, ends: bool) -> bool:
-        """See to runs without an owner in a session that is held; tell whether the session is free.
-
-        With `ends`, whoever holds it does not want them to go on. Else somebody takes them over, once the
-        session is let go. Raise `LogError`.
-        """
-        open_runs = await self._log.list(
-            app=origin.app, user=origin.user, session=origin.session, unended=True
-        )
-        for summary in open_runs:
-            lease = await self._leases.claim(summary) if ends else None
-            if lease is None:
-                return False
-            try:
-                ended = RunEnded(outcome="cancelled")
-                await self._log.append(summary.run, [ended], epoch=lease.epoch)
-                await self._log.commit(summary.run)
-            finally:
-                await self._leases.release(lease)
-        return True
-
     # ------------------------------------------------------------------ going on
-
-    def can_go_on(self, head: RunStarted) -> bool:
-        """Tell whether a run can be gone on with by another process."""
-        if head.live or head.untrusted or head.kind != "turn":
-            return False
-        # What runs here was loaded; of any other run `will_go_on` has loaded the app.
-        return self._apps.is_loaded(head.origin.app) and self._apps.resumable(head.origin.app)
 
     async def will_go_on(self, head: RunStarted) -> bool:
         """Load the app of a run that could be gone on with; tell whether it can."""
-        if head.live or head.untrusted or head.kind != "turn":
+        if not _is_turn(head):
             return False
         try:
             await self._apps.load(head.origin.app)
         except PrismError:
             return False  # The app is not there, or does not load: the operator has been told.
-        return self.can_go_on(head)
+        return can_resume(self._apps, head)
 
     async def _rest(self, summary: RunSummary, lease: Lease) -> tuple[EventSource, Past]:
         """Read what there is of a run; return what is left of it."""

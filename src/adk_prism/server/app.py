@@ -132,7 +132,9 @@ def build_app(
     )
     data = open_data_folder(settings, observability.report)
     services = open_services(uris, data_dir=data, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=observability.report)
+    apps = Apps.of_folder(
+        folder, services, report=observability.report, tool_threads=settings.tool_threads
+    )
     lifecycle = Lifecycle(observability.report)
 
     @asynccontextmanager

@@ -20,6 +20,7 @@ from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
+from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
 from adk_prism.server.error_texts import ErrorTexts
@@ -47,6 +48,7 @@ class Context:
     log: RunLog
     locks: SessionLocks
     runs: Runs
+    takeovers: Takeovers
     canceller: Canceller
     broadcaster: Broadcaster
     chats: Chats

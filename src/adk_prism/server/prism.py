@@ -53,7 +53,9 @@ class Prism:
         if log is None:
             close_data_folder(Path(settings.data_dir), observability.report)
         lifecycle = Lifecycle(observability.report)
-        apps = Apps.of_runners(runners, report=observability.report)
+        apps = Apps.of_runners(
+            runners, report=observability.report, tool_threads=settings.tool_threads
+        )
         self.context = make_context(
             settings, apps, lifecycle, observability, log, authenticate=authenticate
         )

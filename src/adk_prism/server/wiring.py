@@ -27,7 +27,7 @@ from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
-from adk_prism.pipeline.takeover import Takeovers
+from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
 from adk_prism.runlog.expiring_store import ExpiringStore
@@ -76,7 +76,6 @@ def make_context(
 ) -> Context:
     """Return the parts of a server; those that need opening are held by its lifecycle."""
     report, note = observability.report, observability.audit.note
-    apps.tool_threads = settings.tool_threads
     tickets, links = (
         _tickets(settings, lifecycle),
         ShareLinks(file_of(settings.log, Path(settings.data_dir))),
@@ -95,6 +94,7 @@ def make_context(
         log=kept.readable,
         locks=kept.locks,
         runs=kept.runs,
+        takeovers=kept.takeovers,
         canceller=Canceller(kept.log, kept.runs, kept.locks, report),
         broadcaster=Broadcaster(kept.readable, settings.keep_alive),
         chats=chats,
@@ -128,6 +128,7 @@ class _Kept(NamedTuple):
     leases: Leases
     locks: SessionLocks
     runs: Runs
+    takeovers: Takeovers
     shared: SharedLimits | None
     """What counts callers' limits for all replicas."""
 
@@ -147,7 +148,7 @@ def _kept(
 
     log, secrets = given or open_log(settings.log, warn), secrets_of(settings)
     leases = open_leases(settings.log, settings.lease)
-    locks = SessionLocks(leases)
+    locks = SessionLocks(leases, settle=partial(settle_orphans, log, leases))
     of_runs = RunLimits(runs=limits.runs, run_time=limits.run_time, unwatched=limits.unwatched)
     shared = _shared_limits(settings, limits, lifecycle, report)
     counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
@@ -159,10 +160,10 @@ def _kept(
         left=quota.left,
     )
     log.attach(redact=secrets.payload, observer=observer)
-    runs = Runs(log, locks, report, leases, quota, metrics)
+    resumable = partial(can_resume, apps)
+    runs = Runs(log, locks, report, leases, quota, metrics, resumable)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
-    locks.settle, runs.can_go_on = takeovers.settle, takeovers.can_go_on
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(takeovers.watching)
@@ -171,7 +172,7 @@ def _kept(
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets.record, report)
-    return _Kept(log, readable, leases, locks, runs, shared)
+    return _Kept(log, readable, leases, locks, runs, takeovers, shared)
 
 
 def _shared_limits(

@@ -52,8 +52,13 @@ class Apps:
         *,
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
+        tool_threads: int = 0,
     ) -> None:
-        """Prefer `of_folder` and `of_runners`."""
+        """Prefer `of_folder` and `of_runners`.
+
+        `tool_threads`: threads for the synchronous tools of an app that does not say how many; 0: none, they
+        run on the event loop.
+        """
         self._folder = folder
         self._given = runners
         self._imports = Imports(folder, self._tell) if folder is not None else None
@@ -62,8 +67,7 @@ class Apps:
         self._agents: dict[str, list[Agent]] = {}
         self._graphs: dict[str, Graph] = {}
         self._closed: set[str] = set()
-        self.tool_threads = 0
-        """Threads for the synchronous tools of an app that does not say how many; 0: the event loop."""
+        self._tool_threads = tool_threads
 
     @classmethod
     def of_folder(
@@ -73,6 +77,7 @@ class Apps:
         *,
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
+        tool_threads: int = 0,
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` if it is none."""
         if agents_dir is not None and not agents_dir.is_dir():
@@ -83,7 +88,9 @@ class Apps:
         folders = [agents_dir] if agents_dir is not None else bundled_folders()
         aliases = BUNDLED_ALIASES if agents_dir is None else {}
         served = ServedFolders(folders, services, Environments(report), aliases)
-        return cls(served, {}, report=report, allowed_state=allowed_state)
+        return cls(
+            served, {}, report=report, allowed_state=allowed_state, tool_threads=tool_threads
+        )
 
     @classmethod
     def of_runners(
@@ -92,6 +99,7 @@ class Apps:
         *,
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
+        tool_threads: int = 0,
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
@@ -110,7 +118,9 @@ class Apps:
             name: _served(runner, name, hot[id(runner.session_service)])
             for name, runner in runners.items()
         }
-        return cls(None, given, report=report, allowed_state=allowed_state)
+        return cls(
+            None, given, report=report, allowed_state=allowed_state, tool_threads=tool_threads
+        )
 
     # ------------------------------------------------------------------ which there are
 
@@ -248,7 +258,7 @@ class Apps:
         if declared is not None:
             return declared
         is_safe = self._folder is None or self._folder.allows_threads(name)
-        return self.tool_threads if is_safe else 0
+        return self._tool_threads if is_safe else 0
 
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""
