@@ -96,7 +96,7 @@ ROUTERS: Sequence[Routes] = (
     tickets.routes,
     me.routes,
     share_links.routes,
-    metrics.routes,
+    lambda context: metrics.routes(context.metrics),
     audit.routes,
 )
 

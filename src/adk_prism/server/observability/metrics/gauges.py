@@ -1,4 +1,4 @@
-"""How things are now: asked of the parts of a server whenever somebody wants to know."""
+"""The gauges of a server: read from its parts whenever the metrics are."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adk_prism.server.observability.metrics.family import Labels
 from adk_prism.server.observability.metrics.metrics import UNKNOWN, Metrics
+from adk_prism.server.observability.metrics.registry import Labels
 
 if TYPE_CHECKING:
     from adk_prism.server.context import Context
 
 
 def add_gauges(metrics: Metrics, context: Context) -> None:
-    """Have the parts of a server asked."""
+    """Add the gauges that are read from the parts of a server."""
     runs, broadcaster, calls = context.runs, context.broadcaster, context.observability.calls
-    ask = metrics.ask
-    ask("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
-    ask(
+    add = metrics.add_gauge
+    add("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
+    add(
         "runs_abandoned",
         "Runs that ended while their code, which ignores its cancellation, still runs.",
         lambda: {(): float(runs.abandoned)},
     )
-    ask(
+    add(
         "viewers", "Streams of runs that go on.", lambda: _single(broadcaster.viewers()), "protocol"
     )
-    ask(
+    add(
         "viewer_lag_entries",
         "Entries of its run that the viewer furthest behind was not given yet.",
         lambda: _single(broadcaster.lag()),
         "protocol",
     )
-    ask(
+    add(
         "http_open",
         "Requests, streams and sockets (method WS) that are open.",
         lambda: Counter((call.method, call.route or UNKNOWN) for call in calls.open),
         "method",
         "route",
     )
-    ask("draining", "Whether the server goes down.", lambda: {(): float(context.draining)})
+    add("draining", "Whether the server goes down.", lambda: {(): float(context.draining)})
 
 
 def _single(numbers: Mapping[str, int]) -> Mapping[Labels, float]:

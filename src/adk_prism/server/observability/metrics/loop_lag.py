@@ -1,8 +1,8 @@
-"""How late the event loop is: everything else waits as long.
+"""Event loop lag: how late a timer fires, and with it everything else.
 
-A thread looks whether the loop still turns. One that has stood still for too long is told to the operator at
-once, with the stack of what holds it: usually a synchronous callback of an agent, or a synchronous tool where
-tools have no threads.
+A thread checks that the loop still runs. A loop that is blocked for too long is reported at once, with the
+stack of what blocks it: usually a synchronous callback of an agent, or a synchronous tool where tools have no
+threads.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from prometheus_client import Counter, Histogram
+
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.runlog.cancel_task import cancel_task
-from adk_prism.server.observability.metrics.family import Counter, Histogram
 
 INTERVAL = 0.5
-"""Seconds: finds what blocks for as long in one look, and costs nothing."""
+"""Seconds between two measurements: the next one finds whatever blocks for as long."""
 
 BLOCKED = 5.0
-"""Seconds for which a loop may stand still before the operator is told, where no lease says less."""
+"""Seconds for which the loop may be blocked before it is reported, unless half a lease is shorter."""
 
 LOOKS = 4
-"""Of the thread, in the time after which a loop counts as blocked."""
+"""Checks of the thread within the time after which a loop counts as blocked."""
 
 
 @asynccontextmanager
 async def measuring(
     lag: Histogram, blocked: Counter, report: Report, limit: float = BLOCKED
 ) -> AsyncIterator[None]:
-    """Measure while the block runs; what is later than `limit` seconds is told, and counted."""
+    """Measure inside the `async with` block; a lag above `limit` seconds is counted and reported."""
     watch = _Watch(report, limit)
     task = asyncio.create_task(_measure(lag, blocked, watch), name="adk-prism event loop lag")
     watch.start()
@@ -53,11 +54,11 @@ async def _measure(lag: Histogram, blocked: Counter, watch: _Watch) -> None:
         late = max(0.0, loop.time() - due)
         lag.observe(late)
         if late > watch.limit:
-            blocked.add()
+            blocked.inc()
 
 
 class _Watch:
-    """Looks from a thread whether a loop turns."""
+    """Checks from a thread that a loop runs."""
 
     def __init__(self, report: Report, limit: float) -> None:
         self._report = report
@@ -74,7 +75,7 @@ class _Watch:
         self._stopped.set()
 
     def turned(self) -> None:
-        """Note that the loop turns."""
+        """Note that the loop runs."""
         self._turned = time.monotonic()
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""The numbers of one server.
+"""The metrics of one server.
 
 Labels are apps, protocols, route templates, outcomes, codes and limits: words that the operator or this
 program chose. Never a user, a session, a run or an address: those are in the access log.
@@ -7,18 +7,17 @@ program chose. Never a user, a session, a run or an address: those are in the ac
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from prometheus_client import Counter, Histogram, ProcessCollector, generate_latest
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.runlog.entry import Origin, RunEnded
-from adk_prism.server.observability.metrics import process
-from adk_prism.server.observability.metrics.family import (
-    Collect,
-    Counter,
-    Family,
-    Gauge,
-    Histogram,
-    render,
+from adk_prism.server.observability.metrics.registry import (
+    BoundedSeries,
+    CallbackGauge,
+    Labels,
+    Registry,
 )
 from adk_prism.server.observability.request_tracking import TrackedRequest
 from adk_prism.version import VERSION
@@ -31,26 +30,35 @@ RUNS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 LAGS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 UNKNOWN = "-"
-"""The route of what was refused before there was one, or has none."""
-
+"""The route of a request that was refused before it had one, or that has none."""
 
 PREFIX = "adk_prism_"
 
 
 class Metrics:
-    """Counts what happens, and asks the parts of the server how things are."""
+    """Counts what happens, and reads gauges from the parts of the server."""
 
     def __init__(self) -> None:
-        self._families: list[Family] = [_build(), *process.families()]
+        self.registry = Registry()
+        ProcessCollector(registry=self.registry)
+        self.add_gauge(
+            "info",
+            "This program, and its process.",
+            lambda: {(VERSION, str(os.getpid())): 1.0},
+            "version",
+            "process",
+        )
         counter, histogram = self._counter, self._histogram
         self.requests = counter(
             "http_requests_total", "Requests answered, sockets closed.", "method", "route", "status"
         )
-        self.first_bytes = histogram(
-            "http_first_byte_seconds",
-            "From a request to the first byte of its answer.",
-            ANSWERS,
-            "route",
+        self.first_bytes = BoundedSeries(
+            histogram(
+                "http_first_byte_seconds",
+                "From a request to the first byte of its answer.",
+                ANSWERS,
+                "route",
+            )
         )
         self.sent = counter("http_sent_bytes_total", "Bytes of bodies and frames sent.", "route")
         self.received = counter("http_received_bytes_total", "The same, received.", "route")
@@ -69,72 +77,67 @@ class Metrics:
         self.takeovers = counter(
             "takeovers_total", "Runs of dead processes that go on here.", "app"
         )
-        self.run_time = histogram("run_duration_seconds", "How long runs took here.", RUNS, "app")
+        self.run_time = BoundedSeries(
+            histogram("run_duration_seconds", "How long runs took here.", RUNS, "app")
+        )
         self.appends = histogram("log_append_seconds", "Until the log took an entry.", APPENDS)
         self.commits = histogram("log_commit_seconds", "Until the log had made sure.", APPENDS)
         self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
-        self.loop_blocked = counter(
-            "event_loop_blocked_total",
+        self.loop_blocked = Counter(
+            f"{PREFIX}event_loop_blocked_total",
             "How often the loop stood still for longer than half a lease.",
+            registry=self.registry,
         )
         self.diagnostics = counter("diagnostics_total", "What the operator was told of.", "kind")
 
-    def _counter(self, name: str, help: str, *labels: str) -> Counter:
-        family = Counter(PREFIX + name, help, labels)
-        self._families.append(family)
-        return family
+    def _counter(self, name: str, help: str, *labels: str) -> BoundedSeries[Counter]:
+        return BoundedSeries(Counter(PREFIX + name, help, labels, registry=self.registry))
 
     def _histogram(self, name: str, help: str, bounds: Sequence[float], *labels: str) -> Histogram:
-        family = Histogram(PREFIX + name, help, bounds, labels)
-        self._families.append(family)
-        return family
+        return Histogram(PREFIX + name, help, labels, buckets=bounds, registry=self.registry)
 
-    def ask(self, name: str, help: str, collect: Collect, *labels: str) -> None:
-        """Have a number asked for whenever somebody wants to know."""
-        self._families.append(Gauge(PREFIX + name, help, collect, labels))
+    def add_gauge(
+        self, name: str, help: str, read: Callable[[], Mapping[Labels, float]], *labels: str
+    ) -> None:
+        """Add a gauge whose values are read whenever the metrics are."""
+        self.registry.register(CallbackGauge(PREFIX + name, help, read, labels))
 
-    def text(self) -> str:
-        """Return everything as a Prometheus reads it."""
-        return render(self._families)
+    def text(self) -> bytes:
+        """Return all metrics in Prometheus's text format."""
+        return generate_latest(self.registry)
 
-    # ------------------------------------------------------------------ what tells it
+    # ------------------------------------------------------------------ what updates them
 
     def counting(self, report: Report) -> Report:
         """Return a report whose diagnostics are counted."""
 
         def counted(diagnostic: Diagnostic) -> None:
-            self.diagnostics.add(diagnostic.kind)
+            self.diagnostics.of(diagnostic.kind).inc()
             report(diagnostic)
 
         return counted
 
     def call_ended(self, call: TrackedRequest) -> None:
-        """Take a request or socket that is over."""
+        """Count a request or socket that is over."""
         route = call.route or UNKNOWN
-        self.requests.add(call.method, route, str(call.status or UNKNOWN))
-        self.sent.add(route, by=call.sent)
-        self.received.add(route, by=call.received)
+        self.requests.of(call.method, route, str(call.status or UNKNOWN)).inc()
+        self.sent.of(route).inc(call.sent)
+        self.received.of(route).inc(call.received)
         if call.first_byte is not None:
-            self.first_bytes.observe(call.first_byte, route)
+            self.first_bytes.of(route).observe(call.first_byte)
         if call.is_cut:
-            self.cut.add(route)
+            self.cut.of(route).inc()
 
     def refused(self, limit: str) -> None:
-        """Take a refusal."""
-        self.refusals.add(limit)
+        """Count a refusal."""
+        self.refusals.of(limit).inc()
 
     def run_began(self, origin: Origin, *, taken_over: bool) -> None:
-        """Take a run that goes on here from now."""
-        (self.takeovers if taken_over else self.runs_started).add(origin.app)
+        """Count a run that is recorded here from now on."""
+        (self.takeovers if taken_over else self.runs_started).of(origin.app).inc()
 
     def run_ended(self, origin: Origin, end: RunEnded | None, seconds: float) -> None:
-        """Take a run that does not go on here any more; without an end, somebody else has it."""
+        """Count a run that is no longer recorded here; without an end, another process has it."""
         if end is not None:
-            self.runs_ended.add(origin.app, end.outcome, end.code)
-            self.run_time.observe(seconds, origin.app)
-
-
-def _build() -> Family:
-    labels = (VERSION, str(os.getpid()))
-    named = ("version", "process")
-    return Gauge(f"{PREFIX}info", "This program, and its process.", lambda: {labels: 1.0}, named)
+            self.runs_ended.of(origin.app, end.outcome, end.code).inc()
+            self.run_time.of(origin.app).observe(seconds)
