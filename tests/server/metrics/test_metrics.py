@@ -48,7 +48,7 @@ async def serving(
 
 
 async def numbers(client: httpx.AsyncClient) -> Numbers:
-    """Scrape: the names of the samples with the values of their labels, sorted by label, without empty ones."""
+    """Scrape: sample names with the values of their labels, sorted by label, without empty ones."""
     answer = await client.get("/metrics", headers=headers(ROOT))
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
