@@ -1,9 +1,9 @@
-"""The tolerant read model of ADK's wire event: the only place that knows its field names.
+"""The tolerant read model of ADK's wire event: the only module that knows its field names.
 
 Follows google-adk 2.13.0 (`Event`, 35 fields; `EventActions`, 15; genai `Part`, 17), camelCase.
-Everything is optional and unknown keys are passed over, so a newer ADK can still be read;
-`unknown_fields` gives what was passed over. What other writers do differently is taken as it was
-meant: numbers in quotes, null for what is absent. Values that no fact looks into stay raw JSON.
+Every field is optional and unknown keys are ignored, so that events of a newer ADK can be read;
+`unknown_fields` returns what was ignored. Variants of other writers are accepted: numbers in quotes,
+null for absent values. Values that no fact inspects stay raw JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONFIRMATION = "adk_request_confirmation"
 CREDENTIAL = "adk_request_credential"
 INPUT = "adk_request_input"
 MADE_UP_HINT = "Please approve or reject the tool call"
-"""How ADK begins the hint that it makes up itself: instructions to a program, not to a person."""
+"""The beginning of ADK's default hint, which is addressed to a program and not shown to people."""
 
 ABORTED = "INVOCATION_ABORTED"
 
@@ -126,7 +126,7 @@ class NodeInfo(_Read):
 class GroundingSource(_Read):
     uri: str | None = None
     source_uri: str | None = None
-    """Of an image: the page that shows it."""
+    """The page that shows an image."""
     image_uri: str | None = None
     title: str | None = None
     document_name: str | None = None
@@ -173,7 +173,7 @@ class AdkEvent(_Read):
     timestamp: float = field(default=0.0)
 
 
-_READ_NOWHERE = {
+_UNUSED = {
     "event": """turnCompleteReason liveSessionResumptionUpdate liveSessionId goAway
         voiceActivity interactionId environmentId isolationScope""",
     "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
@@ -181,11 +181,11 @@ _READ_NOWHERE = {
     "nodeInfo": "outputFor messageAsOutput",
     "part": "mediaResolution videoMetadata mediaProcessing speechMetadata",
 }
-"""Known upstream, and no fact is read from them; `fieldcheck` says why, one by one."""
+"""Fields that ADK has and no fact uses; `fieldcheck` gives the reason for each."""
 
 
 def _names(model: type[Struct], where: str) -> frozenset[str]:
-    return frozenset(model.__struct_encode_fields__) | frozenset(_READ_NOWHERE[where].split())
+    return frozenset(model.__struct_encode_fields__) | frozenset(_UNUSED[where].split())
 
 
 EVENT_FIELDS = _names(AdkEvent, "event")
@@ -194,6 +194,33 @@ NODE_FIELDS = _names(NodeInfo, "nodeInfo")
 PART_FIELDS = _names(Part, "part")
 
 
+def _only_known(model: type[Struct], where: str, **inner: Any) -> Any:
+    """Return a subclass of a model that rejects fields which ADK 2.13 does not have."""
+    unused = [(name, Raw, NOTHING) for name in _UNUSED[where].split()]
+    replaced = [(name, type_ | None, None) for name, type_ in inner.items()]
+    return msgspec.defstruct(
+        model.__name__,
+        [*unused, *replaced],
+        bases=(model,),
+        rename="camel",
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+
+
+_known_parts: Any = list[_only_known(Part, "part")]  # type: ignore[misc] # a type made at run time
+_KnownContent = msgspec.defstruct(
+    "Content", [("parts", _known_parts | None, None)], bases=(Content,), gc=False
+)
+_KnownEvent = _only_known(
+    AdkEvent,
+    "event",
+    content=_KnownContent,
+    actions=_only_known(Actions, "actions"),
+    node_info=_only_known(NodeInfo, "nodeInfo"),
+)
+
+_read_known = msgspec.json.Decoder(_KnownEvent).decode
 _read_strictly = msgspec.json.Decoder(AdkEvent).decode
 _read_leniently = msgspec.json.Decoder(AdkEvent, strict=False).decode
 _read_tree = msgspec.json.Decoder(dict[str, Any]).decode
@@ -201,11 +228,22 @@ _read_grounding = msgspec.json.Decoder(Grounding, strict=False).decode
 _encode = msgspec.json.Encoder().encode
 
 
+def read_known_event(event: bytes) -> AdkEvent | None:
+    """Read an event in its usual form; None if it has unknown fields or needs the tolerant `read_event`.
+
+    Nearly all events are usual, and the one pass also shows that they hold nothing unknown.
+    """
+    try:
+        return _read_known(event)  # type: ignore[no-any-return] # the type is made at run time
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
 def read_event(event: bytes) -> AdkEvent:
-    """Read one event. Raise `msgspec.MsgspecError` where it is not an ADK event at all."""
+    """Read an event. Raise `msgspec.MsgspecError` if it is not an ADK event."""
     try:
         return _read_strictly(event)
-    except UnicodeDecodeError as error:  # the one complaint that msgspec does not make its own
+    except UnicodeDecodeError as error:  # the one error that msgspec does not wrap
         raise msgspec.DecodeError(str(error)) from error
     except msgspec.ValidationError:
         tree = _without_nulls(_read_tree(event))
@@ -220,7 +258,7 @@ def _without_nulls(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_grounding(grounding: bytes) -> list[GroundingChunk]:
-    """Return the sources of grounding metadata; none where they cannot be read."""
+    """Return the sources of grounding metadata; none if they cannot be read."""
     try:
         return _read_grounding(grounding).grounding_chunks or []
     except msgspec.MsgspecError:
@@ -228,6 +266,6 @@ def read_grounding(grounding: bytes) -> list[GroundingChunk]:
 
 
 def unknown_part(event: bytes, index: int) -> Raw | None:
-    """Return a part as it was written, if it holds something that the read model does not know."""
+    """Return a part as it was written if it has unknown fields; else None."""
     part = _without_nulls(_read_tree(event)["content"]["parts"][index])
     return Raw(_encode(part)) if part.keys() - PART_FIELDS else None

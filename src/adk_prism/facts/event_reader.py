@@ -14,7 +14,14 @@ import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import media
-from adk_prism.facts.adk_event import AdkEvent, Part, Transcription, read_event, unknown_part
+from adk_prism.facts.adk_event import (
+    AdkEvent,
+    Part,
+    Transcription,
+    read_event,
+    read_known_event,
+    unknown_part,
+)
 from adk_prism.facts.agent_text import AgentText, agent_text
 from adk_prism.facts.calls.call_reader import Batch, CallReader
 from adk_prism.facts.calls.open_calls import Calls
@@ -98,7 +105,8 @@ class EventReader:
         try:
             if not raw.isascii():
                 raw.decode()  # What stays raw JSON is not looked at by msgspec.
-            event = read_event(raw)
+            known = read_known_event(raw)
+            event = known or read_event(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             repaired = repair(raw)
             if repaired is not raw:
@@ -106,8 +114,8 @@ class EventReader:
             return [Unrecognised("event", _as_json(raw))]
         self.sign = Sign.of(event)
         self.ending.is_partial = bool(event.partial)
-        if unknown := unknown_fields(raw):
-            self._report(unknown, out)
+        if known is None:
+            self._report(unknown_fields(raw), out)
         if event.input_transcription is not None:  # whoever the event's author is
             self._transcripts.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:

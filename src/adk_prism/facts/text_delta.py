@@ -53,8 +53,8 @@ _read = msgspec.json.Decoder(_Delta).decode
 
 def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
     """Return the growth of a lane's open block, if that is all that the event `raw` says."""
-    if len(raw) > LONGEST:
-        return None
+    if not lanes or len(raw) > LONGEST:
+        return None  # nothing is being streamed: saves tool events a decode
     try:
         event = _read(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

@@ -1,52 +1,32 @@
-"""Fields of ADK's event that this version has never heard of: told once, never lost.
-
-The read model passes unknown keys over, so that a newer ADK can still be read. Whether there are any is
-found by a second model that refuses them: it costs less than a look at the keys, and nearly all events pass.
-"""
+"""Fields of an ADK event that this version does not know: they are reported, never dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from adk_prism.facts.adk_event import ACTION_FIELDS, EVENT_FIELDS, NODE_FIELDS, PART_FIELDS
+from adk_prism.facts.adk_event import (
+    ACTION_FIELDS,
+    EVENT_FIELDS,
+    NODE_FIELDS,
+    PART_FIELDS,
+    read_known_event,
+)
 from adk_prism.runlog.entry import NOTHING
 
 MOST = 32
-"""Fields that are told of one run. ADK has gained ten in a year; more are no news but noise."""
+"""Fields that are reported per run. ADK gained ten in a year; more would only be noise."""
 
 
-def _refusing(name: str, fields: frozenset[str], **inner: Any) -> Any:
-    """Return a model of these fields that refuses any other, and looks into none but the inner ones."""
-    members = [(field, Raw, NOTHING) for field in sorted(fields - inner.keys())]
-    models = [(field, model | None, None) for field, model in inner.items()]
-    return msgspec.defstruct(name, [*members, *models], forbid_unknown_fields=True, gc=False)
-
-
-_parts_of: Any = list[_refusing("Part", PART_FIELDS)]  # type: ignore[misc] # a type that is made here
-_Content = msgspec.defstruct("Content", [("parts", _parts_of | None, None)], gc=False)
-_Event = _refusing(
-    "Event",
-    EVENT_FIELDS,
-    actions=_refusing("Actions", ACTION_FIELDS),
-    nodeInfo=_refusing("NodeInfo", NODE_FIELDS),
-    content=_Content,
-)
-_refuse = msgspec.json.Decoder(_Event).decode
 _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_parts = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 
 
 def unknown_fields(event: bytes) -> dict[str, Raw]:
     """Return the unknown fields of an event, by place and name: `event.x`, `nodeInfo.x`, `part.x`."""
-    try:
-        _refuse(event)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return dict(_unknown_fields(event))
-    return {}
+    return {} if read_known_event(event) is not None else dict(_unknown_fields(event))
 
 
 def _unknown_fields(event: bytes) -> Iterator[tuple[str, Raw]]:
@@ -67,7 +47,7 @@ def _unknown(
 
 
 def _keys(raw: bytes | Raw) -> dict[str, Raw]:
-    """Return an object's members; none where it is no object."""
+    """Return the members of an object; none for any other value."""
     try:
         return _read_keys(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
