@@ -155,7 +155,7 @@ class AdkEvent(_Read):
     error_message: str | None = None
     finish_reason: str | None = None
     model_version: str | None = None
-    long_running_tool_ids: list[str] | None = None
+    long_running_tool_ids: frozenset[str] | None = None
     usage_metadata: Raw = NOTHING
     grounding_metadata: Raw = NOTHING
     citation_metadata: Raw = NOTHING

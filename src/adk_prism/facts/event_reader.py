@@ -1,20 +1,22 @@
 """What one ADK event means, given the events before it in the run.
 
-Keeps the lanes: (node path or author, branch), each with at most one model call in flight, which the
-model's own non-partial event ends; events that tell only of state, usage or answers leave it alone.
-De-duplication is by lane and kind, never by event id: ids are stable per model
-call in `run_async`, new per message in live runs, and different on the error event of a crash.
+Keeps the lanes: (node path or author, branch), each with at most one model call in flight. The model's
+own non-partial event ends that call; events that hold only state, usage or responses do not.
+Duplicates are removed by lane and kind, never by event id: ids are stable per model call in `run_async`,
+new per message in live runs, and different on the error event of a crash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
 
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
+    ABORTED,
+    Actions,
     AdkEvent,
     Part,
     Transcription,
@@ -23,7 +25,7 @@ from adk_prism.facts.adk_event import (
     unknown_part,
 )
 from adk_prism.facts.agent_text import AgentText, agent_text
-from adk_prism.facts.calls.call_reader import Batch, CallReader
+from adk_prism.facts.calls.call_reader import CallReader
 from adk_prism.facts.calls.open_calls import Calls
 from adk_prism.facts.event_actions import finish_of, read_actions, read_error
 from adk_prism.facts.json_value import is_given
@@ -38,6 +40,7 @@ from adk_prism.facts.model import (
     UserSpoke,
 )
 from adk_prism.facts.model_call import (
+    NOTHING_SHOWN,
     Lane,
     ModelCall,
     Place,
@@ -61,17 +64,20 @@ class EventReader:
 
     def __init__(self) -> None:
         self.ending = Ending()
-        self.text: AgentText | None = None
-        """The text of the last event, if it held a complete one."""
         self.sign = NOTHING_SAID
-        """What the last event said of the turn itself."""
+        """What the last event says about the turn of a live run."""
+        self._parts: Sequence[Part] = ()
+        """The parts of the last event, if it was not partial, and their author."""
+        self._author = Speaker("", "", "")
+        self._transcript: AgentText | None = None
+        """The transcript that the last event completed."""
         self._calls = CallReader()
         self._sources = Sources()
         self._transcripts = Transcripts()
         self._lanes: dict[Lane, ModelCall] = {}
         self._speakers: dict[tuple[str, str, str], Speaker] = {}
         self._unknown_fields: set[str] = set()
-        """Unknown fields that were shown."""
+        """Unknown fields that were reported."""
 
     @property
     def lanes(self) -> Mapping[Lane, ModelCall]:
@@ -85,26 +91,31 @@ class EventReader:
 
     @property
     def questions(self) -> CallReader:
-        """Takes what a live run asks a person, and the answers."""
+        """Reads the questions of a live run, and a person's decisions."""
         return self._calls
 
     @property
     def transcripts(self) -> Transcripts:
-        """What is said aloud."""
+        """The transcripts of speech."""
         return self._transcripts
 
+    @property
+    def text(self) -> AgentText | None:
+        """The text of the last event, if it held a complete one."""
+        return self._transcript or agent_text(self._parts, self._author)
+
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
-        """Show the results that the client gave; ADK takes them in, but says nothing of them."""
+        """Show the results that the client gave: ADK takes them without emitting an event."""
         return self._calls.take_answers(answers)
 
     def read(self, cursor: int, raw: bytes) -> list[Fact]:
         """Return what an event means."""
         out: list[Fact] = []
-        self.text = None
+        self._parts, self._transcript = (), None
         self.sign = NOTHING_SAID
         try:
             if not raw.isascii():
-                raw.decode()  # What stays raw JSON is not looked at by msgspec.
+                raw.decode()  # msgspec does not check the encoding of values that stay raw JSON
             known = read_known_event(raw)
             event = known or read_event(raw)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -116,7 +127,7 @@ class EventReader:
         self.ending.is_partial = bool(event.partial)
         if known is None:
             self._report(unknown_fields(raw), out)
-        if event.input_transcription is not None:  # whoever the event's author is
+        if event.input_transcription is not None:  # whoever wrote the event
             self._transcripts.hear(cursor, event.input_transcription, event.partial, out)
         if event.author == USER:
             self._read_user(cursor, event, out)
@@ -129,7 +140,7 @@ class EventReader:
         return out
 
     def _report(self, unknown: dict[str, Raw], out: list[Fact]) -> None:
-        """Show each unknown field once; what a part holds is shown with the part."""
+        """Report each unknown field once, except those of parts, which are shown with the part."""
         for name, value in unknown.items():
             where, _, field = name.partition(".")
             if (
@@ -153,7 +164,7 @@ class EventReader:
         return speaker
 
     def _delegate(self, speaker: Speaker, out: list[Fact]) -> None:
-        """Note which calls run this speaker."""
+        """Note the calls that run this speaker."""
         for call in self.calls.running(speaker):
             if not call.delegates:
                 self.calls.delegate(call)
@@ -166,17 +177,17 @@ class EventReader:
             call = self._lanes[lane] = ModelCall(f"call-{cursor}", speaker)
         return call
 
-    def _end_model_call(self, call: ModelCall, speaker: Speaker, out: list[Fact]) -> None:
+    def _end_model_call(self, call: ModelCall, lane: Lane, out: list[Fact]) -> None:
         call.end_block(out)
         self._calls.streamed.forget(call, out)
-        self._lanes.pop(lane_of(speaker), None)
+        self._lanes.pop(lane, None)
 
-    def tell_again(self, out: list[Fact]) -> None:
-        """Note that another process goes on: model calls in flight are made anew, and so are the calls
-        whose arguments they were writing."""
+    def restart(self, out: list[Fact]) -> None:
+        """Note that another process continues the run: it repeats the model calls in flight, and the calls
+        whose arguments they were streaming."""
         for call in self._lanes.values():
             self._calls.streamed.forget(call, out)
-            call.tell_again()
+            call.restart()
 
     def cut_off_texts(self) -> Iterator[AgentText]:
         """Yield the texts that were streamed and have not been completed."""
@@ -186,7 +197,7 @@ class EventReader:
         yield from self._transcripts.cut_off_texts()
 
     def close_lanes(self, out: list[Fact]) -> None:
-        """End what is still open when the run is over."""
+        """Close everything that is open when the run ends."""
         for call in self._lanes.values():
             call.end_block(out)
         self._lanes.clear()
@@ -225,8 +236,8 @@ class EventReader:
         else:
             kind = media.media_kind(part)
             shown = media.show(part, str(place[1]), call.speaker, call.name)
-            if kind is not None and shown is not None and not call.is_shown_again(kind):
-                call.preview(kind)
+            if kind is not None and shown is not None and not call.media.is_repeated_preview(kind):
+                call.media.add_preview(kind)
                 call.end_block(out, provisional=True)
                 out.append(shown)
             if heard_text(part):
@@ -237,38 +248,42 @@ class EventReader:
     def _read_whole(
         self, cursor: int, raw: bytes, event: AdkEvent, speaker: Speaker, out: list[Fact]
     ) -> None:
-        call = self._lanes.get(lane_of(speaker)) or ModelCall(f"call-{cursor}", speaker)
+        lane = lane_of(speaker)
+        call = self._lanes.get(lane) or ModelCall(f"call-{cursor}", speaker)
         read_error(event, speaker, out)
-        remainder = Remainder({})
+        remainder = NOTHING_SHOWN
         if call.streamed:
             remainder = call.remainder(_stored(event), out, is_all=_is_all(event, call))
-        if event.content is not None and event.content.parts:
+        content = event.content
+        if content is not None and content.parts:
+            self._parts, self._author = content.parts, speaker
             self._show(cursor, raw, event, call, remainder, out)
         if event.output_transcription is not None:
             self._speak(cursor, event, event.output_transcription, speaker, out)
         if _ends_model_call(event):
-            self._end_model_call(call, speaker, out)
+            self._end_model_call(call, lane, out)
         if event.interrupted or event.turn_complete:
             self._end_turn(event, speaker, out)
-        read_actions(event, speaker, call.name, self._sources, out)
+        finish = finish_of(event)
+        read_actions(event, speaker, call.name, finish, self._sources, out)
         self.ending.note(event)
-        self.ending.finish = finish_of(event) or self.ending.finish
+        self.ending.finish = finish or self.ending.finish
 
     def _speak(
         self, cursor: int, event: AdkEvent, said: Transcription, speaker: Speaker, out: list[Fact]
     ) -> None:
         if text := self._transcripts.speak(cursor, said, event.partial, speaker, out):
-            self.text = AgentText(speaker, text, True)
+            self._transcript = AgentText(speaker, text, True)
 
     def _end_turn(self, event: AdkEvent, speaker: Speaker, out: list[Fact]) -> None:
-        """End what is said aloud: the speaker was cut off, or the turn is over."""
+        """End the transcripts: the speaker was interrupted, or the turn is over."""
         text = self._transcripts.hush(speaker, out)
         if event.turn_complete:
             self._transcripts.complete(out)
         if event.interrupted:
             out.append(Interrupted(speaker))
         elif text:
-            self.text = AgentText(speaker, text, True)
+            self._transcript = AgentText(speaker, text, True)
 
     def _show(
         self,
@@ -279,11 +294,7 @@ class EventReader:
         remainder: Remainder,
         out: list[Fact],
     ) -> None:
-        assert event.content is not None
-        parts = event.content.parts or []
-        batch = Batch.of(event)
-        self.text = agent_text(parts, call.speaker)
-        for index, part in enumerate(parts):
+        for index, part in enumerate(self._parts):
             place = (cursor, index)
             signature = part.thought_signature or ""
             if part.text is not None:
@@ -293,23 +304,24 @@ class EventReader:
                     call.say(kind, news, signature, place, out)
                 elif signature:
                     call.sign(kind, signature)
-            elif not self._show_call(batch, part, place, call, out):
+            elif not self._show_call(event, part, place, call, out):
                 self._show_other(raw, part, place, call, out)
                 _caption(part, remainder, place, call, out)
 
     def _show_call(
-        self, batch: Batch, part: Part, place: Place, call: ModelCall, out: list[Fact]
+        self, event: AdkEvent, part: Part, place: Place, call: ModelCall, out: list[Fact]
     ) -> bool:
-        """Show a call or an answer; tell whether the part was one."""
+        """Read a call or a response; return whether the part was one."""
         if part.function_call is not None:
             call.end_block(out)
             self._transcripts.pause(call.speaker, out)
             signature = part.thought_signature or ""
-            out.extend(self._calls.request(part.function_call, call, place, signature, batch))
+            self._calls.request(part.function_call, call, place, signature, event, out)
         elif part.function_response is not None:
-            if part.function_response.id not in batch.placeholders:
-                answer = part.function_response
-                self._calls.answer(answer, call.speaker, place, out, batch.aborted)
+            response = part.function_response
+            if not _is_placeholder(response.id, event.actions):
+                aborted = event.error_code == ABORTED
+                self._calls.answer(response, call.speaker, place, out, aborted)
         elif part.tool_call is not None:
             call.end_block(out)
             signature = part.thought_signature or ""
@@ -331,7 +343,7 @@ class EventReader:
             elif part.thought_signature:
                 call.sign(text_kind(part), part.thought_signature)
             return
-        if call.is_repeat(kind):
+        if call.media.was_previewed(kind):
             return
         call.end_block(out)
         shown = media.show(part, str(place[1]), call.speaker, call.name)
@@ -355,13 +367,20 @@ class EventReader:
         for index, part in enumerate(parts):
             if part.function_response is not None:
                 self._calls.answer(part.function_response, speaker, (cursor, index), out, False)
-        read_actions(event, speaker, f"call-{cursor}", self._sources, out)
+        read_actions(event, speaker, f"call-{cursor}", finish_of(event), self._sources, out)
+
+
+def _is_placeholder(call: str | None, actions: Actions | None) -> bool:
+    """Return whether a response only says that a person is asked first."""
+    return actions is not None and (
+        call in actions.requested_tool_confirmations or call in actions.requested_auth_configs
+    )
 
 
 def _caption(
     part: Part, remainder: Remainder, place: Place, call: ModelCall, out: list[Fact]
 ) -> None:
-    """Show what is said in a part that sounds, if the model wrote it down."""
+    """Show the transcript of an audio part, if it has one."""
     news = remainder.of("transcript", heard_text(part))
     if news:
         call.say("transcript", news, "", place, out)
@@ -373,17 +392,17 @@ def _stored(event: AdkEvent) -> dict[BlockKind, list[str]]:
 
 
 def _is_all(event: AdkEvent, call: ModelCall) -> bool:
-    """Tell whether an event is all that ADK stores of a model call whose text was streamed.
+    """Return whether an event is all that ADK stores of a model call whose text was streamed.
 
-    It is the aggregate if it has the id of what was streamed: the messages of a live run, where sound and
-    text end one another, have others, and so has the error of a crash, which is no aggregate (`partial` is
-    not false there). A code executor replaces the aggregate by an event of its own, which shows the code.
+    It is the aggregate if it has the id of the streamed events. Messages of a live run, where audio and
+    text end one another, have other ids; so has the error event of a crash, whose `partial` is not false.
+    A code executor replaces the aggregate by an event of its own with the code.
     """
     if not _ends_model_call(event) or event.interrupted or event.turn_complete:
         return False
     if _is_of_a_crash(event):
         return False
-    if call.is_made_again or (event.id and event.id == call.event):
+    if call.is_repeated or (event.id and event.id == call.event):
         return True
     parts = (event.content.parts if event.content is not None else None) or ()
     return any(is_given(part.executable_code) for part in parts)
@@ -394,7 +413,7 @@ def _is_of_a_crash(event: AdkEvent) -> bool:
 
 
 def _ends_model_call(event: AdkEvent) -> bool:
-    """Tell the model's last word from events beside it: state, usage (live), a tool's answer."""
+    """Return whether an event ends its model call; events with state, usage or responses do not."""
     if event.error_code or event.error_message or event.finish_reason:
         return True
     if event.interrupted or event.turn_complete:
@@ -406,7 +425,7 @@ def _ends_model_call(event: AdkEvent) -> bool:
 
 
 def _as_json(raw: bytes) -> Raw:
-    """Keep what cannot be read: as JSON if it is JSON, else as a JSON string."""
+    """Return an unreadable event as JSON if it is JSON, else as a JSON string."""
     try:
         msgspec.json.decode(raw)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

@@ -1,6 +1,6 @@
-"""Raw JSON as Python values, whatever stands in it: for the few facts that look inside a value.
+"""Raw JSON as Python values, for the few facts that inspect a value.
 
-Never raises: tools and models put everything into their values, and no reading may fail for it.
+Never raises: tools and models may write anything into their values.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from adk_prism.runlog.entry import NOTHING
 
 
 def read_value(raw: Raw | bytes) -> Any:
-    """Return the value, repaired where strict readers refuse it; None for what is no JSON at all."""
+    """Return the value, repaired if strict readers reject it; None if it is not JSON."""
+    if raw is NOTHING:
+        return None  # most absent values: saves two failing parsers
     sound = repair(bytes(raw))
     try:
         return msgspec.json.decode(sound)
     except msgspec.MsgspecError:
         pass
     try:
-        return json.loads(sound)  # It takes numbers that are out of a double's range.
+        return json.loads(sound)  # it accepts numbers outside the range of a double
     except ValueError:
         return None
 
@@ -35,5 +37,5 @@ def read_object(raw: Raw | bytes) -> dict[str, Any]:
 
 
 def is_given(raw: Raw) -> bool:
-    """Tell a value from an absent one: some writers leave it out, others write null."""
+    """Return whether a value is present; some writers omit absent ones, others write null."""
     return raw is not NOTHING and bytes(raw) not in (b"", b"null")

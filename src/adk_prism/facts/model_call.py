@@ -1,15 +1,14 @@
-"""One model call in a lane: what of it has been shown, and what a part of it adds.
+"""One model call in a lane: what of it has been shown, and what each further part adds.
 
-Decides how streamed fragments and the closing aggregate become blocks, each shown once. ADK sends
-every streamed text twice: as partial events, and whole in the non-partial event that closes the model
-call, which alone it stores. What ADK stored is the answer: the texts of each kind are compared, what was
-streamed and is stored stays, and the blocks that the stored text contradicts are replaced by it. White
-space at the end that was not stored is cut off. Media and code are counted per kind; the first sight of
-each wins.
+Decides how streamed fragments and the closing aggregate become blocks, each shown once. ADK sends every
+streamed text twice: in partial events, and whole in the non-partial event that ends the model call, the
+only one that it stores. The stored text is the answer: streamed text that is also stored stays, and blocks
+that contradict the stored text are replaced by it. Trailing white space that was not stored is trimmed.
+Media and code are counted per kind; the first occurrence of each is shown.
 
-A call that was cut off by the death of its process is made again from its beginning. What comes is then
-compared as it grows: as long as it is what was shown, there is nothing to show; what goes beyond it goes on
-in the same block; at the first difference the blocks that were shown are replaced.
+If a process dies during a model call, the next one repeats the call from its beginning. The repeated text
+is compared as it grows: while it equals what was shown, nothing is added; text beyond that continues the
+same block; at the first difference the blocks that were shown are replaced.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from adk_prism.facts.model import (
 )
 
 Place = tuple[int, int]
-"""Cursor and part number: where in the log a thing was first seen. Ids are made of it."""
+"""Cursor and part number of the first occurrence; ids are derived from it."""
 
 Lane = tuple[str, str]
 """Node path or author, and branch."""
 
 
 def lane_of(speaker: Speaker) -> Lane:
-    """Return where a speaker speaks."""
+    """Return the lane of a speaker."""
     return speaker.path or speaker.author, speaker.branch
 
 
 class OpenBlock:
-    """A block that grows, or has grown."""
+    """A block that grows, or that has ended."""
 
     __slots__ = ("block", "kind", "pieces", "signature", "trimmed")
 
@@ -52,15 +51,15 @@ class OpenBlock:
         self.block = block
         self.kind = kind
         self.pieces: list[str] = []
-        """What was streamed. Joining once is linear, `+=` on a long text is not."""
+        """The streamed pieces. Joining once is linear, `+=` on a long text is not."""
         self.signature = ""
-        """Came after the block began, so it is told at its end."""
+        """A signature that came after the block began; it is reported at its end."""
         self.trimmed = 0
         """Characters at its end that ADK did not store."""
 
     @property
     def text(self) -> str:
-        """What was streamed, in one piece."""
+        """All that was streamed."""
         return "".join(self.pieces)
 
 
@@ -68,14 +67,12 @@ class ModelCall:
     """The model call in flight in one lane."""
 
     __slots__ = (
-        "_previews",
-        "_repeats",
-        "_retold",
-        "_said",
+        "_blocks",
+        "_media",
+        "_repeated",
         "block",
         "event",
         "name",
-        "sights",
         "speaker",
     )
 
@@ -83,16 +80,13 @@ class ModelCall:
         self.name: Final = name
         self.speaker: Final = speaker
         self.event = ""
-        """Id of the events that it streams; its aggregate has the same one."""
+        """Id of the streamed events; the aggregate has the same one."""
         self.block: OpenBlock | None = None
-        self._said: list[OpenBlock] = []
+        self._blocks: list[OpenBlock] = []
         """The blocks that were streamed, in order."""
-        self.sights: dict[MediaKind, int] = {}
-        self._previews: dict[MediaKind, int] = {}
-        self._retold: dict[BlockKind, str] | None = None
-        """Of a call that is made again: what has come of it, as long as it is no news."""
-        self._repeats: dict[MediaKind, int] = {}
-        """Media that will be shown again."""
+        self._media: _MediaCounts | None = None
+        self._repeated: dict[BlockKind, str] | None = None
+        """Of a repeated call: the text so far, while it equals what was shown."""
 
     # -------------------------------------------------------------- blocks
 
@@ -105,7 +99,7 @@ class ModelCall:
         out: list[Fact],
         provisional: bool = False,
     ) -> OpenBlock:
-        """Show a further piece of text, in the open block or in a new one."""
+        """Add a piece of text to the open block, or to a new one."""
         block = self.block
         if block is None or block.kind != kind:
             self.end_block(out, provisional=provisional)
@@ -121,14 +115,14 @@ class ModelCall:
         return block
 
     def sign(self, kind: BlockKind, signature: str) -> None:
-        """Take a signature that came without new text, for the block of its kind."""
+        """Take a signature without text for the open block of its kind."""
         if self.block is not None and self.block.kind == kind:
             self.block.signature = signature
 
     def end_block(
         self, out: list[Fact], *, provisional: bool = False, replaced: bool = False
     ) -> None:
-        """Close the open block, if there is one; `provisional` where ADK has not stored it yet."""
+        """End the open block, if there is one; `provisional` if ADK has not stored it yet."""
         block = self.block
         if block is not None:
             out.append(
@@ -147,109 +141,102 @@ class ModelCall:
     # -------------------------------------------------------------- fragments and aggregate
 
     def said(self) -> str:
-        """Return the text that was streamed so far."""
+        """Return the text that was streamed."""
         return self._shown("text")
 
     def _shown(self, kind: BlockKind) -> str:
-        return "".join(block.text for block in self._said if block.kind == kind)
+        return "".join(block.text for block in self._blocks if block.kind == kind)
 
     @property
     def streamed(self) -> bool:
-        """Whether fragments of a text have been shown."""
-        return bool(self._said)
+        """Whether fragments of text have been shown."""
+        return bool(self._blocks)
 
     @property
-    def is_made_again(self) -> bool:
-        """Whether another process makes the call anew, and nothing of it differs so far."""
-        return self._retold is not None
+    def is_repeated(self) -> bool:
+        """Whether another process repeats the call, and its text has not differed so far."""
+        return self._repeated is not None
 
     def stream(
         self, kind: BlockKind, text: str, signature: str, place: Place, out: list[Fact]
     ) -> None:
-        """Take a streamed fragment."""
-        if self._retold is not None:
-            text = self._news(self._retold, kind, text, out)
+        """Read a streamed fragment."""
+        if self._repeated is not None:
+            text = self._news(self._repeated, kind, text, out)
             if not text:
                 return
         block = self.say(kind, text, signature, place, out, provisional=True)
         if not block.pieces:
-            self._said.append(block)
+            self._blocks.append(block)
         block.pieces.append(text)
 
-    def tell_again(self) -> None:
-        """Note that the call is made anew: what was shown of it will come again, or something else."""
-        self._retold, self._repeats = {}, dict(self._previews)
+    def restart(self) -> None:
+        """Note that another process repeats the call from its beginning."""
+        self._repeated = {}
+        if self._media is not None:
+            self._media.repeats = dict(self._media.previews)
 
     def _news(
-        self, retold: dict[BlockKind, str], kind: BlockKind, text: str, out: list[Fact]
+        self, repeated: dict[BlockKind, str], kind: BlockKind, text: str, out: list[Fact]
     ) -> str:
-        """Return what a fragment adds to what was shown; replace the blocks that it contradicts."""
+        """Return what a repeated fragment adds; replace the blocks that it contradicts."""
         shown = self._shown(kind)
-        told = retold[kind] = retold.get(kind, "") + text
+        told = repeated[kind] = repeated.get(kind, "") + text
         if shown.startswith(told):
             return ""
-        self._retold = None
+        self._repeated = None
         if told.startswith(shown) and (self.block is None or self.block.kind == kind):
             return told[len(shown) :]
-        # Of the other kinds that have come again, what was shown stands; the rest is to come.
-        self._replace([b for b in self._said if b.kind == kind or b.kind not in retold], out)
+        # Blocks of other kinds that have been repeated stay; the rest will be repeated.
+        self._replace([b for b in self._blocks if b.kind == kind or b.kind not in repeated], out)
         return told
 
     def _replace(self, gone: Sequence[OpenBlock], out: list[Fact]) -> None:
-        """Give up blocks that were streamed."""
+        """Replace blocks that were streamed."""
         if not gone:
             return
         if self.block in gone:
             self.end_block(out, replaced=True)
         out.append(BlocksReplaced([block.block for block in gone]))
-        self._said = [block for block in self._said if block not in gone]
+        self._blocks = [block for block in self._blocks if block not in gone]
 
     def grow(self, kind: BlockKind, text: str) -> BlockGrew | None:
-        """Take a fragment that only makes the open block longer; None where it would do more."""
+        """Read a fragment that only extends the open block; None if it would do more."""
         block = self.block
-        if block is None or block.kind != kind or not block.pieces or self._retold is not None:
+        if block is None or block.kind != kind or not block.pieces or self._repeated is not None:
             return None
         block.pieces.append(text)
         return BlockGrew(block.block, kind, text)
 
-    def is_shown_again(self, kind: MediaKind) -> bool:
-        """Tell whether a preview of this kind was shown before its call was made anew."""
-        left = self._repeats.get(kind, 0)
-        self._repeats[kind] = max(left - 1, 0)
-        return left > 0
-
-    def preview(self, kind: MediaKind) -> None:
-        """Count media that a partial event has already shown."""
-        self._previews[kind] = self._previews.get(kind, 0) + 1
-
-    def is_repeat(self, kind: MediaKind) -> bool:
-        """Tell whether the aggregate's next media of this kind has been shown as a preview."""
-        seen = self.sights.get(kind, 0)
-        self.sights[kind] = seen + 1
-        return seen < self._previews.get(kind, 0)
+    @property
+    def media(self) -> _MediaCounts:
+        """How many media of each kind were shown. Most calls have none, so the counts are made on use."""
+        if self._media is None:
+            self._media = _MediaCounts()
+        return self._media
 
     def remainder(
         self, stored: Mapping[BlockKind, Sequence[str]], out: list[Fact], *, is_all: bool = False
     ) -> Remainder:
-        """Compare what is stored with what was streamed; replace the blocks that it contradicts.
+        """Compare the stored text with the streamed one; replace the blocks that it contradicts.
 
-        `is_all`: what is not in `stored` is not stored at all. Otherwise it may come in another event.
+        `is_all`: what is not in `stored` is not stored at all; otherwise another event may hold it.
         """
         skip: dict[BlockKind, int] = {}
         gone: set[OpenBlock] = set()
-        for kind in dict.fromkeys(block.kind for block in self._said):
+        for kind in dict.fromkeys(block.kind for block in self._blocks):
             texts = stored.get(kind, ())
             if not any(texts) and not is_all:
                 continue
-            blocks = [block for block in self._said if block.kind == kind]
+            blocks = [block for block in self._blocks if block.kind == kind]
             kept = self._kept(blocks, texts)
             skip[kind] = min(sum(len(block.text) for block in kept), len("".join(texts)))
             if kind != "transcript":
                 gone.update(blocks[len(kept) :])
             elif len(kept) < len(blocks):
-                # What was heard is not taken back: it is said again, corrected.
+                # Speech is not taken back: the corrected transcript follows.
                 self._end_block_of(kind, out)
-        self._replace([block for block in self._said if block in gone], out)
+        self._replace([block for block in self._blocks if block in gone], out)
         return Remainder(skip)
 
     def _end_block_of(self, kind: BlockKind, out: list[Fact]) -> None:
@@ -257,7 +244,7 @@ class ModelCall:
             self.end_block(out)
 
     def _kept(self, blocks: list[OpenBlock], texts: Sequence[str]) -> list[OpenBlock]:
-        """Return the leading blocks, all of one kind, that say what is stored."""
+        """Return the leading blocks, all of one kind, that equal the stored text."""
         shown, whole = "".join(block.text for block in blocks), "".join(texts)
         if whole.startswith(shown):
             return blocks
@@ -270,8 +257,36 @@ class ModelCall:
         return [block for block, _ in same]
 
 
+class _MediaCounts:
+    """Media of one model call by kind: previews in partial events, and those in non-partial ones."""
+
+    __slots__ = ("previews", "repeats", "stored")
+
+    def __init__(self) -> None:
+        self.previews: dict[MediaKind, int] = {}
+        self.stored: dict[MediaKind, int] = {}
+        self.repeats: dict[MediaKind, int] = {}
+        """Previews that a repeated call will send again."""
+
+    def add_preview(self, kind: MediaKind) -> None:
+        """Count media that a partial event has shown."""
+        self.previews[kind] = self.previews.get(kind, 0) + 1
+
+    def is_repeated_preview(self, kind: MediaKind) -> bool:
+        """Return whether the next preview of this kind was shown before its call was repeated."""
+        left = self.repeats.get(kind, 0)
+        self.repeats[kind] = max(left - 1, 0)
+        return left > 0
+
+    def was_previewed(self, kind: MediaKind) -> bool:
+        """Return whether the next media of this kind in a non-partial event was shown as a preview."""
+        seen = self.stored.get(kind, 0)
+        self.stored[kind] = seen + 1
+        return seen < self.previews.get(kind, 0)
+
+
 class Remainder:
-    """What of an aggregate's text has not been shown yet."""
+    """The part of an aggregate's text that has not been shown yet."""
 
     __slots__ = ("_skip",)
 
@@ -279,15 +294,19 @@ class Remainder:
         self._skip = skip
 
     def of(self, kind: BlockKind, text: str) -> str:
-        """Return the part of `text` that is news."""
+        """Return the part of `text` that has not been shown."""
         shown = min(self._skip.get(kind, 0), len(text))
         if shown:
             self._skip[kind] -= shown
         return text[shown:]
 
 
+NOTHING_SHOWN = Remainder({})
+"""Of a model call that streamed no text."""
+
+
 def stored_texts(parts: Sequence[Part]) -> dict[BlockKind, list[str]]:
-    """Return the texts of an aggregate by kind; parts of one kind in a row are one text."""
+    """Return the texts of an aggregate by kind; adjacent parts of one kind are one text."""
     found: dict[BlockKind, list[str]] = {}
     rows = groupby((_said_in(part) for part in parts if part.text != ""), itemgetter(0))
     for kind, row in rows:
@@ -304,11 +323,11 @@ def _said_in(part: Part) -> tuple[BlockKind | None, str]:
 
 
 def text_kind(part: Part) -> BlockKind:
-    """Tell thinking from speaking."""
+    """Return whether a text part is reasoning or an answer."""
     return "reasoning" if part.thought else "text"
 
 
 def heard_text(part: Part) -> str:
-    """Return what is said in a part that sounds; empty where nobody wrote it down."""
+    """Return the transcript of an audio part; empty if it has none."""
     said = part.audio_transcription
     return (said.text or "") if said is not None else ""

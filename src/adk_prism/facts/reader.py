@@ -108,8 +108,11 @@ class Reader:
             self._events.ending.is_partial = True
             return self._in_turn([grown])
         facts = self._retries.feed(self._events.read(cursor, event))
-        added = self._annotate(cursor, facts, self._events.text)
-        return self._in_turn([*self._nodes.feed(facts), *added], self._events.sign)
+        added: list[Fact] = []
+        if self._annotators:
+            added = self._annotate(cursor, facts, self._events.text)
+        facts = self._nodes.feed(facts)
+        return self._in_turn([*facts, *added] if added else facts, self._events.sign)
 
     def _annotate(
         self, cursor: int, facts: Sequence[Fact], text: AgentText | None = None
@@ -204,7 +207,7 @@ class Reader:
         """Somebody else goes on: what stopped the run before is not its end."""
         out: list[Fact] = []
         superseded = self._retries.superseded(self._events.calls)
-        self._events.tell_again(out)
+        self._events.restart(out)
         self._events.calls.doubt(record.in_doubt)
         self._events.ending.aborted = False
         if record.epoch:  # without one, it is the seam of a fork

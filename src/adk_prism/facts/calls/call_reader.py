@@ -1,30 +1,30 @@
 """What a function call or response in an event means.
 
-The rules, each found on real runs of google-adk 2.13:
-- Calls are real only in non-partial events; their arguments may stream before, and a model adapter that
-  sets no ids lets ADK give the preview another id than the call.
-- ADK asks a person through reserved calls. The answer that a gated call gets together with the request is
-  a placeholder, recognised by the request on its own event, whichever comes first.
-- A denial is known from the decision that was given, never from the text of the answer.
-- An answer to a call that nobody saw is shown with the call made up for it: nothing vanishes.
+The rules, each observed in runs of google-adk 2.13:
+- Only calls in non-partial events are made; their arguments may stream before. If a model adapter sets no
+  ids, ADK gives the preview another id than the call.
+- ADK asks a person through reserved calls. A call that waits for a confirmation gets a placeholder response,
+  recognised by the request in the `actions` of the same event.
+- A denial is known from the decision that was given, never from the text of the response.
+- For a response without a known call, a call is added, so that the response is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from adk_prism.facts import media
 from adk_prism.facts.adk_event import (
-    ABORTED,
     CONFIRMATION,
     CREDENTIAL,
     INPUT,
     AdkEvent,
     FunctionCall,
     FunctionResponse,
+    ResponsePart,
     ServerCall,
     ServerResponse,
 )
@@ -49,36 +49,6 @@ from adk_prism.facts.model_call import ModelCall, Place
 from adk_prism.runlog.entry import NOTHING, to_raw
 
 _EMPTY_OBJECT = Raw(b"{}")
-_NONE: frozenset[str] = frozenset()
-
-
-class Batch(Struct, frozen=True):
-    """What an event says of all its calls and answers together."""
-
-    ids: frozenset[str]
-    """Of its calls, as ADK knows them."""
-    long_running: frozenset[str]
-    """Those of them whose answer may come much later."""
-    placeholders: frozenset[str]
-    """Calls whose answer only says that a person is asked first."""
-    aborted: bool
-    """The answers were made up when the run was stopped."""
-
-    @classmethod
-    def of(cls, event: AdkEvent) -> Batch:
-        """Read it from an event."""
-        parts = (event.content.parts if event.content is not None else None) or ()
-        ids = [part.function_call.id for part in parts if part.function_call is not None]
-        actions = event.actions
-        asked: Iterable[str] = ()
-        if actions is not None:
-            asked = (*actions.requested_tool_confirmations, *actions.requested_auth_configs)
-        return cls(
-            frozenset([call for call in ids if call]) if ids else _NONE,
-            frozenset(event.long_running_tool_ids) if event.long_running_tool_ids else _NONE,
-            frozenset(asked) if asked else _NONE,
-            event.error_code == ABORTED,
-        )
 
 
 class CallReader:
@@ -96,16 +66,19 @@ class CallReader:
         model: ModelCall,
         place: Place,
         signature: str,
-        batch: Batch,
-    ) -> list[Fact]:
-        """Take a call in a non-partial event."""
+        event: AdkEvent,
+        out: list[Fact],
+    ) -> None:
+        """Read a call in a non-partial event."""
         if part.name == CONFIRMATION:
-            return self._ask_approval(part, model, place)
+            self._ask_approval(part, model, place, out)
+            return
         if part.name in (CREDENTIAL, INPUT):
-            return self._ask_input(part, model, place)
+            out.append(self._ask_input(part, model, place))
+            return
         adk_id = part.id or ""
-        long_running = adk_id in batch.long_running
-        call = self.streamed.confirmed(part, model, batch.ids)
+        long_running = adk_id in (event.long_running_tool_ids or ())
+        call = self.streamed.confirmed(part, model, event)
         if call is None:
             name = part.name or ""
             call = OpenCall(self.calls.new_id(adk_id or derived_id(place)), adk_id, name)
@@ -114,65 +87,41 @@ class CallReader:
             self.calls.confirm(call, adk_id)
         call.awaits = long_running
         self.calls.nest(call, model.speaker)
-        facts: list[Fact] = [
-            self._requested(call, part.args, model.speaker, model.name, long_running, signature)
-        ]
+        out.append(_requested(call, part.args, model.speaker, model.name, long_running, signature))
         if long_running:
-            facts.append(CallPending(call.call, call.name))
-        return facts
+            out.append(CallPending(call.call, call.name))
 
-    def _requested(
-        self,
-        call: OpenCall,
-        args: Raw,
-        speaker: Speaker,
-        model_call: str,
-        long_running: bool = False,
-        signature: str = "",
-    ) -> CallRequested:
-        return CallRequested(
-            call.call,
-            call.name,
-            args if is_given(args) else _EMPTY_OBJECT,
-            speaker,
-            model_call,
-            long_running,
-            False,
-            call.adk_id,
-            signature,
-        )
-
-    def _ask_approval(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
+    def _ask_approval(
+        self, part: FunctionCall, model: ModelCall, place: Place, out: list[Fact]
+    ) -> None:
         request = _Confirmation.read(part.args)
         approval = part.id or derived_id(place)
         if self.calls.is_asked(approval):
-            return []  # said again: a person need not be asked twice
-        facts: list[Fact] = []
+            return  # repeated: a person is asked once
         call = self.calls.by_adk_id(request.call) if request.call else None
         if call is None or not call.requested:
-            call = call or self._made_up(request.call, request.call or approval, request.name)
+            call = call or self._add_unseen(request.call, request.call or approval, request.name)
             self.calls.confirm(call, call.adk_id)
-            facts.append(self._requested(call, request.args, model.speaker, model.name))
+            out.append(_requested(call, request.args, model.speaker, model.name))
         self.calls.gate(approval, call)
-        facts.append(ApprovalRequested(approval, call.call, request.hint, request.payload))
-        return facts
+        out.append(ApprovalRequested(approval, call.call, request.hint, request.payload))
 
-    def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> list[Fact]:
+    def _ask_input(self, part: FunctionCall, model: ModelCall, place: Place) -> Fact:
         reserved = part.id or derived_id(place)
         self.calls.request(reserved)
         if part.name == INPUT:
-            return [InputRequested("input", reserved, "", part.args, model.speaker)]
+            return InputRequested("input", reserved, "", part.args, model.speaker)
         for_call = str(read_object(part.args).get("functionCallId") or "")
         call = self.calls.by_adk_id(for_call)
         if call is not None:
             call.awaits = True
             for_call = call.call
-        return [InputRequested("credential", reserved, for_call, part.args, model.speaker)]
+        return InputRequested("credential", reserved, for_call, part.args, model.speaker)
 
-    # -------------------------------------------------------------- a live run's own questions
+    # -------------------------------------------------------------- questions of live runs
 
     def ask(self, approval: str, adk_id: str, hint: str, payload: Raw) -> list[Fact]:
-        """Take a live run's question about a call, which was made before."""
+        """Read a live run's question about a call that was made before."""
         call = self.calls.by_adk_id(adk_id)
         if call is None or not call.requested or self.calls.is_asked(approval):
             return []
@@ -180,12 +129,12 @@ class CallReader:
         return [ApprovalRequested(approval, call.call, hint, payload)]
 
     def decide(self, approval: str, approved: bool, reason: str) -> list[Fact]:
-        """Take the answer to it."""
+        """Read a person's decision on such a question."""
         call = self.calls.decide(approval, approved, reason)
         return [ApprovalDecided(approval, call, approved, reason)] if call is not None else []
 
     def deny_all(self, reason: str) -> list[Fact]:
-        """Deny what is undecided: there is nobody left to decide."""
+        """Deny all open questions: nobody is left to decide."""
         facts: list[Fact] = []
         for approval, call in self.calls.undecided():
             facts += self.decide(approval, False, reason)
@@ -193,39 +142,36 @@ class CallReader:
             facts.append(CallDenied(call.call, call.name, reason))
         return facts
 
-    # -------------------------------------------------------------- answers
+    # -------------------------------------------------------------- responses
 
     def answer(
         self, part: FunctionResponse, speaker: Speaker, place: Place, out: list[Fact], aborted: bool
     ) -> None:
-        """Take a response that is no placeholder."""
+        """Read a response that is not a placeholder."""
         if part.name in (CONFIRMATION, CREDENTIAL, INPUT):
             out.extend(self._answer_reserved(part))
             return
         name = part.name or ""
         call = self.calls.match(part.id or "", name)
         if call is None or not call.requested:
-            # Nothing said what was asked: a call that is answered has an input all the same.
-            call = call or self._made_up(part.id or "", part.id or derived_id(place), name)
+            # The call was not seen, but a client needs one with an input to show its response.
+            call = call or self._add_unseen(part.id or "", part.id or derived_id(place), name)
             self.calls.confirm(call, call.adk_id)
-            out.append(self._requested(call, NOTHING, speaker, f"call-{place[0]}"))
-        orphans = self.calls.close(call)
-        out.extend(CallAbandoned(left.call, left.name, left.requested) for left in orphans)
+            out.append(_requested(call, NOTHING, speaker, f"call-{place[0]}"))
+        out += [
+            CallAbandoned(left.call, left.name, left.requested) for left in self.calls.close(call)
+        ]
         out.append(self._answered(call, part.response, aborted))
-        for index, piece in enumerate(part.parts or ()):
-            which = f"{place[1]}-{index}"
-            if piece.inline_data is not None:
-                out.append(media.show_inline(piece.inline_data, which, speaker, ""))
-            elif piece.file_data is not None:
-                out.append(media.show_reference(piece.file_data, which, speaker, ""))
+        if part.parts:
+            _show_media(part.parts, place[1], speaker, out)
 
-    def _made_up(self, adk_id: str, wanted: str, name: str) -> OpenCall:
+    def _add_unseen(self, adk_id: str, wanted: str, name: str) -> OpenCall:
         call = OpenCall(self.calls.new_id(wanted), adk_id, name)
         self.calls.open(call)
         return call
 
     def take_answers(self, answers: Mapping[str, Raw]) -> list[Fact]:
-        """Take answers that came with the request that started the run."""
+        """Read the responses that came with the request that started the run."""
         facts: list[Fact] = []
         for name, response in answers.items():
             call = self.calls.by_id(name)
@@ -253,36 +199,25 @@ class CallReader:
             self.calls.satisfy(reserved)
             return []
         answer = read_object(part.response)
-        if isinstance(answer.get("response"), str):  # the other form ADK accepts
+        if isinstance(answer.get("response"), str):  # ADK also accepts JSON in a string
             answer = read_object(answer["response"].encode())
         approved = answer.get("confirmed") is True
         call = self.calls.decide(reserved, approved)
         return [ApprovalDecided(reserved, call, approved)] if call is not None else []
 
-    # -------------------------------------------------------------- the provider's own tools
+    # -------------------------------------------------------------- provider-executed tools
 
     def request_provider(
         self, part: ServerCall, model: ModelCall, place: Place, signature: str
     ) -> Fact:
-        """Take a tool call that the model's provider runs itself."""
+        """Read a call that the model's provider runs itself."""
         wanted, name = part.id or derived_id(place), part.tool_type or "tool"
         call = OpenCall(self.calls.new_id(wanted), part.id or "", name, provider=True)
         self.calls.open(call)
-        args = part.args if is_given(part.args) else _EMPTY_OBJECT
-        return CallRequested(
-            call.call,
-            call.name,
-            args,
-            model.speaker,
-            model.name,
-            False,
-            True,
-            call.adk_id,
-            signature,
-        )
+        return _requested(call, part.args, model.speaker, model.name, False, signature, True)
 
     def answer_provider(self, part: ServerResponse, model: ModelCall, place: Place) -> list[Fact]:
-        """Take the answer to such a call."""
+        """Read the response to such a call."""
         facts: list[Fact] = []
         call = self.calls.match(part.id or "", part.tool_type or "tool")
         if call is None:
@@ -293,6 +228,40 @@ class CallReader:
         self.calls.close(call)
         facts.append(CallAnswered(call.call, call.name, part.response, True))
         return facts
+
+
+def _requested(
+    call: OpenCall,
+    args: Raw,
+    speaker: Speaker,
+    model_call: str,
+    long_running: bool = False,
+    signature: str = "",
+    provider_executed: bool = False,
+) -> CallRequested:
+    return CallRequested(
+        call.call,
+        call.name,
+        args if is_given(args) else _EMPTY_OBJECT,
+        speaker,
+        model_call,
+        long_running,
+        provider_executed,
+        call.adk_id,
+        signature,
+    )
+
+
+def _show_media(
+    parts: Sequence[ResponsePart], index: int, speaker: Speaker, out: list[Fact]
+) -> None:
+    """Show the files that a response carries."""
+    for number, part in enumerate(parts):
+        name = f"{index}-{number}"
+        if part.inline_data is not None:
+            out.append(media.show_inline(part.inline_data, name, speaker, ""))
+        elif part.file_data is not None:
+            out.append(media.show_reference(part.file_data, name, speaker, ""))
 
 
 class _Confirmation:

@@ -156,9 +156,11 @@ class Calls:
                 self._nameless.add(call.name, call)
 
     def _unindex(self, call: OpenCall) -> None:
-        self._by_adk_id.remove(call.adk_id, call)
         self._by_name.remove(call.name, call)
-        self._nameless.remove(call.name, call)
+        if call.adk_id:
+            self._by_adk_id.remove(call.adk_id, call)
+        else:
+            self._nameless.remove(call.name, call)
 
     def running(self, speaker: Speaker) -> Iterator[OpenCall]:
         """Yield the open calls that run a speaker, the innermost first.
@@ -172,6 +174,8 @@ class Calls:
 
     def nest(self, call: OpenCall, speaker: Speaker) -> None:
         """Note whose call it is: with the answer to the call that runs its speaker, it is over."""
+        if len(self._open) < 2:
+            return  # only the call itself is open: saves splitting the path of most calls
         outer = next(self.running(speaker), None)
         if outer is not None and outer is not call:
             self._below.setdefault(outer.call, []).append(call)

@@ -1,9 +1,9 @@
-"""Calls whose arguments a model still writes: which piece belongs to which call, and which are confirmed.
+"""Calls whose arguments are still streaming: which piece belongs to which call, and which are confirmed.
 
-A stream begins with a call's name; further pieces have its id, or nothing where only one call can be
-meant. A call that comes whole in a partial event is one piece, shown when it comes. The model's non-partial
-event confirms the calls, by id; where an adapter gives them other ids than their previews had, by name and
-in order. What it does not confirm is withdrawn.
+A stream begins with a call's name; further pieces have its id, or none if only one call is possible. A
+complete call in a partial event is one piece. The model's non-partial event confirms the calls by id, or,
+if an adapter gave the previews other ids, by name and in order. Calls that it does not confirm are
+withdrawn.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 
-from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, FunctionCall
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT, AdkEvent, FunctionCall
 from adk_prism.facts.calls.argument_writer import ArgumentWriter
 from adk_prism.facts.calls.open_calls import Calls, OpenCall
 from adk_prism.facts.json_value import is_given
@@ -30,7 +30,7 @@ class _Streamed:
     def __init__(self, call: OpenCall, is_whole: bool) -> None:
         self.call = call
         self.is_whole = is_whole
-        """It came in one piece."""
+        """It arrived in one piece."""
         self.writer = ArgumentWriter()
 
 
@@ -43,9 +43,9 @@ class _Streams:
         self.all: list[_Streamed] = []
         self.by_id: dict[str, _Streamed] = {}
         self.unnamed: dict[str, deque[_Streamed]] = {}
-        """By tool, in order: for confirmed calls whose id was not seen before."""
+        """By tool, in order: for confirmed calls with a new id."""
         self.current: _Streamed | None = None
-        """The one whose next piece needs no name."""
+        """The one whose next piece has no name."""
 
     def add(self, stream: _Streamed) -> None:
         self.all.append(stream)
@@ -54,12 +54,12 @@ class _Streams:
         self.unnamed.setdefault(stream.call.name, deque()).append(stream)
 
     def newest(self, name: str) -> _Streamed | None:
-        """Return the last call, if it is one of that tool and its arguments may go on."""
+        """Return the last call, if it is one of that tool and its arguments may continue."""
         last = self.all[-1] if self.all else None
         return last if last is not None and last.call.name == name and not last.is_whole else None
 
     def next_named(self, name: str, taken: Collection[str]) -> OpenCall | None:
-        """Return the oldest unconfirmed call of a tool whose id none of the `taken` ones is."""
+        """Return the oldest unconfirmed call of a tool whose id is not in `taken`."""
         queue = self.unnamed.get(name)
         while queue:
             call = queue.popleft().call
@@ -69,7 +69,7 @@ class _Streams:
 
 
 class StreamedCalls:
-    """The calls of one message that were seen before they were made."""
+    """The calls of one message that streamed before they were made."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -77,9 +77,9 @@ class StreamedCalls:
         """By model call."""
 
     def grow(self, part: FunctionCall, model: ModelCall, place: Place) -> CallInputGrew | None:
-        """Take a call in a partial event: a piece of its arguments, or all of it."""
+        """Read a call in a partial event: a piece of its arguments, or all of it."""
         if part.name in RESERVED:
-            return None  # ADK asks a person; it does so in whole events
+            return None  # requests to a person are read from non-partial events
         streams = self._streams.get(model.name)
         stream = self._stream_of(part, streams) if streams is not None else None
         if stream is None:
@@ -87,9 +87,9 @@ class StreamedCalls:
                 return None
             stream = self._open_stream(part, part.name, model, place)
         elif stream.is_whole:
-            return None  # said again
+            return None  # repeated
         if stream.call.requested:
-            return None  # it has been answered: nobody needs the rest of what was asked
+            return None  # it has been answered: the rest of its arguments is not needed
         text = _whole(part) if stream.is_whole else _written(part, stream.writer)
         self._streams[model.name].current = stream if part.will_continue else None
         if not text and not part.name:
@@ -98,7 +98,7 @@ class StreamedCalls:
         return CallInputGrew(call.call, call.name, text, model.speaker, model.name)
 
     def _stream_of(self, part: FunctionCall, streams: _Streams) -> _Streamed | None:
-        """Find the call that a piece belongs to: the one of its id, else the one that goes on."""
+        """Find the call that a piece belongs to: by id, else the current one."""
         if part.id and part.id in streams.by_id:
             return streams.by_id[part.id]
         current = streams.current
@@ -120,17 +120,15 @@ class StreamedCalls:
         self._streams.setdefault(model.name, _Streams()).add(stream)
         return stream
 
-    def confirmed(
-        self, part: FunctionCall, model: ModelCall, taken: Collection[str]
-    ) -> OpenCall | None:
-        """Find the streamed call that a confirmed one completes: by id, else in order by name."""
+    def confirmed(self, part: FunctionCall, model: ModelCall, event: AdkEvent) -> OpenCall | None:
+        """Find the streamed call that a call of a non-partial event confirms: by id, else by name."""
         streams = self._streams.get(model.name)
         if streams is None:
             return None
         stream = streams.by_id.get(part.id or "")
         if stream is not None and not stream.call.requested:
             return stream.call
-        return streams.next_named(part.name or "", taken)
+        return streams.next_named(part.name or "", _call_ids(event))
 
     def forget(self, model: ModelCall, out: list[Fact]) -> None:
         """Withdraw streamed calls that their model call did not confirm."""
@@ -138,17 +136,25 @@ class StreamedCalls:
         for stream in streams.all if streams is not None else ():
             if not stream.call.requested:
                 self._calls.close(stream.call)
-                stream.call.requested = True  # Told as made and given up: it is not made again.
+                stream.call.requested = (
+                    True  # It was reported as abandoned and must not be requested again.
+                )
                 out.append(CallAbandoned(stream.call.call, stream.call.name, False, True))
 
 
+def _call_ids(event: AdkEvent) -> frozenset[str]:
+    parts = (event.content.parts if event.content is not None else None) or ()
+    calls = (part.function_call for part in parts)
+    return frozenset([call.id for call in calls if call is not None and call.id])
+
+
 def is_piece(part: FunctionCall) -> bool:
-    """Tell a piece of a call's arguments from a call that comes whole."""
+    """Return whether it is a piece of a call's arguments, not a complete call."""
     return bool(part.will_continue or part.partial_args)
 
 
 def _is_bare(part: FunctionCall) -> bool:
-    """Tell a piece that is plain JSON text: one without a path, and with an id of its own (Interactions)."""
+    """Return whether a piece is plain JSON text: without a path, and with an id of its own (Interactions)."""
     return bool(part.partial_args) and not any(p.get("jsonPath") for p in part.partial_args or ())
 
 
@@ -160,10 +166,10 @@ def _written(part: FunctionCall, writer: ArgumentWriter) -> str:
 
 
 def _whole(part: FunctionCall) -> str:
-    """Return the arguments of a whole call as JSON that every client can read."""
+    """Return the arguments of a complete call as strict JSON."""
     return repair(bytes(part.args), parsed=True).decode()
 
 
 def derived_id(place: Place) -> str:
-    """Make an id for a call that came without one."""
+    """Return an id for a call without one."""
     return f"call-{place[0]}.{place[1]}"

@@ -121,7 +121,10 @@ class _Cache:
 
     def add(self, raw: Raw, usage: dict[str, Any]) -> None:
         said = read_object(raw)
-        self._last = said or self._last
+        if not said:  # most calls say nothing of a cache
+            self._hits += bool(_count(usage.get(USAGE["cachedInputTokens"])))
+            return
+        self._last = said
         counted = [_count(_either(said, name)) for name in ("cache_hits", "cache_misses")]
         tokens = _count(usage.get(USAGE["cachedInputTokens"]))
         if any(
@@ -131,7 +134,7 @@ class _Cache:
             self._misses += counted[1] or 0
         elif tokens or (not usage and _either(said, "cache_name")):
             self._hits += 1
-        elif said:
+        else:
             self._misses += 1
 
     def told(self) -> dict[str, Any]:
