@@ -1,4 +1,4 @@
-"""The short way of sound: what is heard, told and recorded is what the long way gives."""
+"""The audio bypass: what is heard and recorded is the same with and without it; by default it is off."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,27 +40,29 @@ from adk_prism.source.live.pending_questions import ApprovalDecision
 
 Scene = Callable[[LiveStage], Any]
 
+bypassed = partial(live, audio_bypass=True)
+
 _ADK_FLOW = _live_llm_flow.postprocess_live_flow
 
 
-class LongWay:
-    """Counts the pieces of sound of which ADK's flow makes events."""
+class AdkFlow:
+    """Counts the chunks of audio that go through ADK's flow."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.pieces = 0
+        self.chunks = 0
         monkeypatch.setattr(_live_llm_flow, "postprocess_live_flow", self._seen)
 
     def _seen(self, flow: Any, context: Any, request: Any, response: Any, event: Any) -> Any:
-        self.pieces += audio_in(response) is not None
+        self.chunks += audio_in(response) is not None
         return _ADK_FLOW(flow, context, request, response, event)
 
 
 @pytest.fixture
-def long_way(monkeypatch: pytest.MonkeyPatch) -> LongWay:
-    return LongWay(monkeypatch)
+def adk_flow(monkeypatch: pytest.MonkeyPatch) -> AdkFlow:
+    return AdkFlow(monkeypatch)
 
 
-# --------------------------------------------------------------------------- the same either way
+# --------------------------------------------------------------------------- the same with and without
 
 
 async def chat(run: LiveStage) -> None:
@@ -72,7 +75,7 @@ async def chat(run: LiveStage) -> None:
 async def speak(run: LiveStage) -> None:
     sound = tone(440, 500, 16_000)
     for start in range(0, len(sound), 640):
-        assert run.source.hear(sound[start : start + 640])
+        assert run.source.send_audio(sound[start : start + 640])
     run.source.end_speech()
     await run.until_done()
 
@@ -87,7 +90,7 @@ async def approve(run: LiveStage) -> None:
 
 
 async def long_speech(run: LiveStage) -> None:
-    """More than is gathered into one event."""
+    """More than is joined into one event."""
     await run.say("a b c d e f g h i j k l m n o p q r s t u v w x y z " * 2)
     await run.until_done()
 
@@ -124,7 +127,7 @@ def slow_agent() -> LlmAgent:
 
 @dataclass(frozen=True)
 class Case:
-    """A conversation, and who has it."""
+    """A conversation, and its agent."""
 
     id: str
     play: Scene
@@ -166,8 +169,8 @@ def _without_call_ids(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-async def test_both_ways_are_the_same(case: Case) -> None:
-    """The log, entry by entry, and the sound, piece by piece."""
+async def test_it_changes_nothing(case: Case) -> None:
+    """Neither the log, entry by entry, nor the audio, chunk by chunk."""
     found = []
     for audio_bypass in (True, False):
         pieces: list[Any] = []
@@ -181,22 +184,22 @@ async def test_both_ways_are_the_same(case: Case) -> None:
     assert short == long
 
 
-async def test_sound_takes_the_short_way(long_way: LongWay) -> None:
-    """All of it, once what was said before it is recorded."""
-    async with live(runner_of(slow_agent())) as run:
+async def test_audio_is_taken_directly(adk_flow: AdkFlow) -> None:
+    """All of it, once what was sent before it is recorded."""
+    async with bypassed(runner_of(slow_agent())) as run:
         await long_speech(run)
         assert run.sound
-        assert long_way.pieces == 0
+        assert adk_flow.chunks == 0
     async with live(runner_of(slow_agent()), audio_bypass=False) as run:
         await long_speech(run)
-        assert long_way.pieces >= 50
+        assert adk_flow.chunks >= 50
 
 
-# --------------------------------------------------------------------------- who goes the long way
+# --------------------------------------------------------------------------- apps that see the audio
 
 
 class Watcher(BasePlugin):
-    """Looks at each event, and makes all sound short."""
+    """Handles each event, and makes all audio short."""
 
     def __init__(self) -> None:
         super().__init__(name="watcher")
@@ -253,27 +256,31 @@ OBSERVED: dict[str, Callable[[], Runner]] = {
         LlmAgent(name="voice", model=_model(), code_executor=UnsafeLocalCodeExecutor())
     ),
 }
-"""Apps in which something looks at what the model says."""
+"""Apps with code that sees what the model sends."""
 
 
 @pytest.mark.parametrize("case", OBSERVED)
-async def test_where_somebody_looks_sound_goes_the_long_way(case: str, long_way: LongWay) -> None:
-    """And is heard all the same."""
+async def test_it_is_not_used_where_code_of_the_app_sees_the_audio(
+    case: str, adk_flow: AdkFlow
+) -> None:
+    """It is heard all the same."""
     runner = OBSERVED[case]()
-    async with live(runner) as run:
+    async with bypassed(runner) as run:
         await chat(run)
-        assert long_way.pieces == len(run.sound) // 3840 > 0
+        assert adk_flow.chunks == len(run.sound) // 3840 > 0
 
 
 @pytest.mark.parametrize("audio_bypass", [True, False])
-async def test_plugins_are_shown_each_event(audio_bypass: bool, long_way: LongWay) -> None:
-    """Whichever way it takes, and what they make of it counts."""
+async def test_event_plugins_are_called_for_each_event(
+    audio_bypass: bool, adk_flow: AdkFlow
+) -> None:
+    """With and without the bypass; and what they return counts."""
     watcher = Watcher()
     async with live(_runner(slow_agent(), Runner, watcher), audio_bypass=audio_bypass) as run:
         await chat(run)
         assert watcher.shown == 6
         assert run.sound == b"\1\0" * 6
-        assert long_way.pieces == (0 if audio_bypass else 6)
+        assert adk_flow.chunks == (0 if audio_bypass else 6)
         assert watcher.invocations == {"e-1"}
 
 
@@ -291,18 +298,20 @@ UNOBSERVED: dict[str, Callable[[], Runner]] = {
 
 
 @pytest.mark.parametrize("case", UNOBSERVED)
-async def test_where_nobody_looks_it_does_not(case: str, long_way: LongWay) -> None:
+async def test_it_is_used_where_no_code_of_the_app_sees_the_audio(
+    case: str, adk_flow: AdkFlow
+) -> None:
     """Whatever else there is."""
-    async with live(UNOBSERVED[case]()) as run:
+    async with bypassed(UNOBSERVED[case]()) as run:
         await run.say("hello")
         await run.until(lambda record: bool(answers_in(record)) or "You" in str(record))
         await run.until_done()
         assert run.sound
-        assert long_way.pieces == 0
+        assert adk_flow.chunks == 0
 
 
-async def test_tools_that_listen_are_sent_what_is_said() -> None:
-    """A tool that asks for a copy of what is said to the model gets it."""
+async def test_streaming_tools_get_what_is_sent() -> None:
+    """A tool that takes a copy of what is sent to the model gets it."""
     heard: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def listen(input_stream: LiveRequestQueue) -> AsyncGenerator[str, None]:
@@ -318,10 +327,10 @@ async def test_tools_that_listen_are_sent_what_is_said() -> None:
         asked = found.prompt == "listen" and not found.answers
         return Turn((Call("listen", {}, id="c1"),)) if asked else say("Yes.")
 
-    async with live(runner_of(scripted_agent(plan, [listen]))) as run:
+    async with bypassed(runner_of(scripted_agent(plan, [listen]))) as run:
         await run.say("listen")
         await run.until_done()
-        assert run.source.hear(b"\1\0" * 320)
+        assert run.source.send_audio(b"\1\0" * 320)
         async with asyncio.timeout(PATIENCE):
             assert await heard.get() == b"\1\0" * 320
 
@@ -346,25 +355,45 @@ def named() -> None:
 
 
 @pytest.mark.usefixtures("named")
-async def test_a_model_that_is_named(long_way: LongWay) -> None:
+async def test_a_model_that_is_named(adk_flow: AdkFlow) -> None:
     """Its agent says a name, or nothing at all and has its parent's."""
     child = LlmAgent(name="child")
     agent = LlmAgent(name="voice", model="named-1", sub_agents=[child])
-    async with live(runner_of(agent)) as run:
+    async with bypassed(runner_of(agent)) as run:
         await chat(run)
         assert run.sound
-        assert long_way.pieces == 0
+        assert adk_flow.chunks == 0
         for found in (agent, child):
             model = found.canonical_live_model
             assert isinstance(model, Named)
             assert (type(model).__name__, model.model) == ("Named", "named-1")
 
 
+async def test_by_default_nothing_of_the_app_is_changed(adk_flow: AdkFlow) -> None:
+    """Neither the model's class nor its connection."""
+    connections: list[BaseLlmConnection] = []
+
+    class Opened(ScriptedModel):
+        @asynccontextmanager
+        async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+            async with super().connect(llm_request) as connection:
+                connections.append(connection)
+                yield connection
+
+    model = Opened(model="scripted", script=script)
+    async with live(runner_of(LlmAgent(name="voice", model=model))) as run:
+        await run.say("hello")
+        await run.until_done()
+        assert type(model) is Opened
+        assert [("receive" in vars(each)) for each in connections] == [False]
+        assert adk_flow.chunks == len(run.sound) // 3840 > 0
+
+
 async def test_a_model_stays_what_it_is() -> None:
     """Its class has a child of the same name; its fields, copies and text forms are as before."""
     model = _model()
     before = (repr(model), model.model_dump(exclude={"script"}))
-    async with live(runner_of(LlmAgent(name="voice", model=model))) as run:
+    async with bypassed(runner_of(LlmAgent(name="voice", model=model))) as run:
         await run.say("hello")
         await run.until_done()
     assert isinstance(model, ScriptedModel)
@@ -393,17 +422,17 @@ class Sealed(BaseLlm):
             yield connection
 
 
-async def test_a_model_that_cannot_be_met(long_way: LongWay) -> None:
-    """Its sound goes the long way."""
+async def test_a_model_whose_class_cannot_be_subclassed(adk_flow: AdkFlow) -> None:
+    """Its audio goes through ADK's flow."""
     model = Sealed(model="sealed", inner=_model())
-    async with live(runner_of(LlmAgent(name="voice", model=model))) as run:
+    async with bypassed(runner_of(LlmAgent(name="voice", model=model))) as run:
         await chat(run)
         assert type(model) is Sealed
-        assert long_way.pieces == len(run.sound) // 3840 > 0
+        assert adk_flow.chunks == len(run.sound) // 3840 > 0
 
 
-async def test_a_live_run_inside_a_tool_is_not_ours(long_way: LongWay) -> None:
-    """What its model says is its own business."""
+async def test_a_live_run_inside_a_tool_is_not_touched(adk_flow: AdkFlow) -> None:
+    """Its audio goes through ADK's flow."""
     model = _model()
     inner = runner_of(LlmAgent(name="inner", model=model))
 
@@ -429,9 +458,9 @@ async def test_a_live_run_inside_a_tool_is_not_ours(long_way: LongWay) -> None:
         return Turn((Call("ask", {}, id="c1"),)) if found.prompt == "ask" else script(request)
 
     model.script = plan
-    async with live(runner_of(LlmAgent(name="voice", model=model, tools=[ask]))) as run:
+    async with bypassed(runner_of(LlmAgent(name="voice", model=model, tools=[ask]))) as run:
         await run.say("ask")
         await run.until_done()
         assert answers(await run.events())["c1"] == {"result": "3 pieces"}
         assert len(run.sound) == 2 * 3840
-    assert long_way.pieces == 3
+    assert adk_flow.chunks == 3

@@ -42,17 +42,21 @@ async def gemini(
         yield found
 
 
-@pytest.fixture
-async def server(gemini: LoopbackLive, family: Family) -> AsyncIterator[Served]:
+@pytest.fixture(params=["off", "auto"])
+async def server(
+    gemini: LoopbackLive, family: Family, request: pytest.FixtureRequest
+) -> AsyncIterator[Served]:
+    """With and without the audio bypass."""
     model = Gemini(model=f"gemini-{family}-flash-live", base_url=gemini.url)
-    async with served(runner_of(LlmAgent(name="voice", model=model, tools=list(TOOLS)))) as found:
+    runner = runner_of(LlmAgent(name="voice", model=model, tools=list(TOOLS)))
+    async with served(runner, live_shortcut=request.param) as found:
         yield found
 
 
 async def test_a_whole_conversation(
     server: Served, gemini: LoopbackLive, judge: Judge, family: Family
 ) -> None:
-    """LiveConnection, be heard, approve one call and deny another, interrupt, lose the model, go on."""
+    """Talk, be heard, approve one call and deny another, interrupt, lose the model, go on."""
     async with server.live("session=s1&audio=binary") as client:
         await client.say("hello")
         finish = await client.until_chunk("finish")

@@ -270,7 +270,7 @@ async def test_what_is_spoken_is_heard() -> None:
     async with stage() as run:
         tone = _tone(440, 16_000)
         for start in range(0, len(tone), 640):
-            assert run.source.hear(tone[start : start + 640])
+            assert run.source.send_audio(tone[start : start + 640])
         run.source.end_speech()
         await run.until_done()
         events = await run.events()
@@ -281,7 +281,7 @@ async def test_what_is_spoken_is_heard() -> None:
 async def test_sound_that_nobody_takes_is_dropped() -> None:
     """What the model cannot take in time does not pile up."""
     async with stage() as run:
-        taken = [run.source.hear(b"\0\0" * 320) for _ in range(1000)]
+        taken = [run.source.send_audio(b"\0\0" * 320) for _ in range(1000)]
         assert taken.count(True) <= 300
         await run.say("hello")
         await run.until_done()

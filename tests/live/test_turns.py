@@ -203,7 +203,7 @@ def test_clients_accept_each_message(case: Case, judge: Judge) -> None:
 
 
 def test_each_message_has_its_own_totals() -> None:
-    """PcmChunk, usage and interruption are told with the message they belong to, and start anew."""
+    """Sound, usage and interruption are told with the message they belong to, and start anew."""
     run = live_run([SOUND, SOUND, USAGE, STOP, CUT, DONE, SOUND, DONE, said("no sound"), DONE])
     told = [c["messageMetadata"] for c in chunks(run) if c["type"] == "finish"]
     sound = {"chunks": 1, "bytes": 3, "sampleRate": 24000, "duration": 6.3e-05}

@@ -275,17 +275,18 @@ class Settings:
         float, Option(SPAN, "how long a live run waits for a client that left to come back")
     ] = 15.0
     live_sound: Annotated[
-        LiveSound, Option(choice("keep", "drop"), "whether runs keep the agent's sound")
+        LiveSound, Option(choice("keep", "drop"), "whether runs keep the agent's audio")
     ] = "keep"
     live_sound_limit: Annotated[
-        int, Option(SIZE, "how much sound one live run keeps; of more, only how much it was")
+        int, Option(SIZE, "how much audio one live run keeps; beyond that, only its amount")
     ] = 32 * 1024**2
     live_shortcut: Annotated[
         LiveShortcut,
         Option(
-            choice("auto", "off"), "whether sound goes past ADK's flow where nobody looks at it"
+            choice("auto", "off"),
+            "`auto` sends live audio past ADK's flow where no code of the app sees it",
         ),
-    ] = "auto"
+    ] = "off"
     approval_timeout: Annotated[
         float, Option(SPAN, "how long a live run waits for an approval before it is denied")
     ] = 30.0

@@ -148,11 +148,11 @@ class AdkLiveConnection(LiveConnection):
             await check_state(self._context, line.origin.app, request.state_delta)
             await line.source.change_state(request.state_delta)
         if request.activity_start is not None:
-            line.source.tell_activity(begins=True)
+            line.source.signal_activity(starts=True)
         elif request.activity_end is not None:
-            line.source.tell_activity(begins=False)
+            line.source.signal_activity(starts=False)
         elif request.audio_stream_end:
-            line.source.end_sound()
+            line.source.end_audio()
         elif request.blob is not None:
             self._send_blob(line, request.blob)
         elif request.content is not None:
@@ -162,7 +162,7 @@ class AdkLiveConnection(LiveConnection):
 
     def _send_blob(self, line: LiveRun, blob: types.Blob) -> None:
         data, media_type = check_blob(blob.data or b"", blob.mime_type or "")
-        if not line.source.hear(data, media_type) and self._now() - self._dropped_at > 1:
+        if not line.source.send_audio(data, media_type) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
             raise Conflict("The model does not keep up: sound is dropped.")
 

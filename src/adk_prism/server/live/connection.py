@@ -335,7 +335,7 @@ class LiveConnection:
         if not self._is_on:
             raise Unprocessable("The microphone is off; send audio_control, action start, first.")
         line = self._line or await self._on_line()
-        if not line.source.hear(pcm) and self._now() - self._dropped_at > 1:
+        if not line.source.send_audio(pcm) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
             raise Conflict("The model does not keep up: sound is dropped.")
 
@@ -343,7 +343,7 @@ class LiveConnection:
         line = await self._on_line()
         self._is_on = frame.action == "start"
         if self._is_on:
-            line.source.begin_speech()
+            line.source.start_speech()
         else:
             line.source.end_speech()
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from adk_prism.source.live.eager_task import EagerTask, StartedWork
+from adk_prism.source.adk.live_eager_task import EagerTask, StartedWork
 
 CLOSE_TIMEOUT = 2.0
 """Seconds that the last message may take."""
@@ -49,7 +49,7 @@ class SendQueue:
         """Send a piece of sound, if there is room."""
         left: str | bytes | StartedWork | None = message
         if self._idle is not None and self._waiting.empty():
-            left = self._idle.begin(self._say(message))
+            left = self._idle.start(self._say(message))
         if left is None:
             return
         try:

@@ -49,7 +49,7 @@ def routes(context: Context) -> APIRouter:
             affective=enable_affective_dialog,
             explicit_activity=explicit_vad_signal,
             transparent=enable_session_resumption,
-            save_sound=save_live_blob,
+            save_audio=save_live_blob,
         )
         request = ConnectRequest(
             app=app,

@@ -34,9 +34,9 @@ from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
+from adk_prism.source.adk.live_support import supports_live
 from adk_prism.source.app_folder import Found
 from adk_prism.source.bundled_apps import is_bundled
-from adk_prism.source.live.live_support import supports_live
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""

@@ -1,16 +1,17 @@
-"""The short way of sound: between whoever talks and the model's connection, past ADK's live flow.
+"""The audio bypass (`--live-shortcut auto`): audio goes directly between client and model connection.
 
-google-adk 2.13 makes an event of each piece of sound that a model says, and a request of each that it is
-told, and takes both through some ten generators and tasks. Nothing on that way looks at sound, unless the
-app has put something there (`stock`). So where nothing has, sound is taken from the connection as it is
-received, and given to it in the name of ADK's own sender. Plugins that want to be shown each event are shown
-it, by ADK's Runner, as on the long way. All that is not sound goes the long way, and is not touched.
+google-adk 2.13 makes an event of each chunk of audio that a model sends, and a request of each chunk that
+it is sent, and passes both through some ten generators and tasks. Nothing in ADK's own code reads the audio
+on the way. With the bypass on, audio is taken from the connection as it is received, and sent to it in
+place of ADK's sender. Plugins with `on_event_callback` are still called for each event. Everything that is
+not audio goes through ADK's flow, unchanged.
 
-The order stays: a piece takes the short way only when all that the model said before it has come out at
-the end of the long one; else it follows it there. What is heard and recorded is the same either way.
+It is off by default, because it changes objects of the app: the model's class is replaced by a subclass that
+overrides `connect`, and `receive` of an open connection is replaced. Where `source.adk.live_stock_flow` finds
+that code of the app would see the audio, it is not used.
 
-A connection is met where the model opens it. A model is given a class of its own for that, a child of its
-class in which `connect` is the only difference; outside live runs of ours that changes nothing.
+Order: a chunk is taken directly only when everything that the model sent before has passed through ADK's
+flow; otherwise it follows the same way. What is heard and recorded is the same with and without the bypass.
 """
 
 from __future__ import annotations
@@ -39,23 +40,22 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 
 from adk_prism.runlog.entry import Record
+from adk_prism.source.adk.live_stock_flow import has_streaming_tool, is_stock_agent
 from adk_prism.source.live.audio_log import PcmChunk, audio_in
-from adk_prism.source.live.call_cancellation import CancelCalls, watch_cancellations
-from adk_prism.source.live.stock_flow import is_stock_agent, streams_input
 
 Play = Callable[[str, LlmResponse, list[PcmChunk]], Iterable[Record]]
-"""Takes sound of the agent of that name; returns what of it is to be recorded now."""
-Show = Callable[[str, LlmResponse], Awaitable[None]]
-"""Takes it as an event, which it shows to the app's plugins first."""
+"""Takes audio of the agent of that name; returns what of it is to be recorded now."""
+NotifyPlugins = Callable[[str, LlmResponse], Awaitable[None]]
+"""Takes audio as an event that the app's plugins see first."""
 Write = Callable[[Record], Awaitable[None]]
+Receive = Callable[[], AsyncGenerator[LlmResponse, None]]
 
 
 class ConnectionOwner(NamedTuple):
-    """Where a connection belongs."""
+    """The run and the agent that open a connection."""
 
-    audio_bypass: AudioBypass
-    speaker: str
-    """The agent that opens it."""
+    bypass: AudioBypass
+    agent: str
 
 
 CONNECTION_OWNER: ContextVar[ConnectionOwner | None] = ContextVar(
@@ -66,72 +66,64 @@ CONNECTION_OWNER: ContextVar[ConnectionOwner | None] = ContextVar(
 DIRECT_CONNECTION: ContextVar[BaseLlmConnection | None] = ContextVar(
     "adk_prism_direct_connection", default=None
 )
-"""The connection to which ADK's sender, who runs here, may be told sound at once."""
+"""The connection to which audio may be sent in place of ADK's sender, which runs in this context."""
 
 
 class AudioBypass:
-    """The short way of one live run."""
+    """The audio bypass of one live run."""
 
     def __init__(
-        self,
-        play: Play,
-        write: Write,
-        cancel_calls: CancelCalls,
-        *,
-        show: Show | None = None,
-        is_open: bool = True,
+        self, play: Play, write: Write, *, notify: NotifyPlugins | None, is_stock_runner: bool
     ) -> None:
-        """Down it is used while it `is_open`, by agents of ADK's own kind; up always: nobody is shown
-        what is said to a model, but tools that ask for it. `show` is for apps with such plugins."""
+        """From the model it is used with ADK's own Runner and agents; to the model always, except with
+        streaming tools, which are the only code that sees a copy. `notify` is for apps with event plugins."""
         self._play = play
         self._write = write
-        self._cancel_calls = cancel_calls
-        self._show = show
-        self._is_open = is_open
+        self._notify = notify
+        self._is_stock = is_stock_runner
         self._entered = 0
         self._left = 0
 
     def event_enters(self) -> None:
-        """Note that an event is on the long way."""
+        """Note that an event is in ADK's flow."""
         self._entered += 1
 
     def event_left(self) -> None:
-        """Note that one has come out, and all of it has been done."""
+        """Note that an event has left ADK's flow and is recorded."""
         self._left += 1
 
-    async def meet(self, agent: BaseAgent, context: InvocationContext) -> None:
-        """Meet an agent that begins to run: the connections that it opens are looked at."""
+    async def enter_agent(self, agent: BaseAgent, context: InvocationContext) -> None:
+        """Intercept the connections of an agent that starts to run."""
         CONNECTION_OWNER.set(ConnectionOwner(self, agent.name))
-        self._is_open = self._is_open and is_stock_agent(agent)
+        self._is_stock = self._is_stock and is_stock_agent(agent)
         if not isinstance(agent, LlmAgent):
             return
-        # Whatever keeps the model from being found, ADK meets it next, and says it better.
+        # An error in finding the model is raised by ADK itself, right after this.
         with suppress(Exception):
             intercept_connections(await agent.canonical_live_model_async(ReadonlyContext(context)))
 
     @asynccontextmanager
-    async def through(
+    async def open(
         self,
         opened: AbstractAsyncContextManager[BaseLlmConnection],
         request: LlmRequest,
-        speaker: str,
+        agent: str,
     ) -> AsyncIterator[BaseLlmConnection]:
-        """Open a connection and stand beside it."""
+        """Open a connection with the bypass in place."""
         async with opened as connection:
-            watch_cancellations(connection, self._cancel_calls)
-            DIRECT_CONNECTION.set(None if streams_input(request) else connection)
-            with self._listening(connection, speaker):
+            DIRECT_CONNECTION.set(None if has_streaming_tool(request) else connection)
+            with self._receiving(connection, agent):
                 yield connection
 
     @contextmanager
-    def _listening(self, connection: BaseLlmConnection, speaker: str) -> Iterator[None]:
-        """Take the sound of a connection while it is open; of one that allows it."""
+    def _receiving(self, connection: BaseLlmConnection, agent: str) -> Iterator[None]:
+        """Replace `receive` of an open connection, if its object allows it."""
         own = getattr(connection, "__dict__", None)
-        if not self._is_open or own is None:
+        if not self._is_stock or own is None:
             yield
             return
         receive, is_own = connection.receive, "receive" in own
-        own["receive"] = self._receive(receive, speaker)
+        own["receive"] = self._without_audio(receive, agent)
         try:
             yield
         finally:
@@ -139,63 +131,57 @@ class AudioBypass:
             if is_own:
                 own["receive"] = receive
 
-    def _receive(
-        self, receive: Callable[[], AsyncGenerator[LlmResponse, None]], speaker: str
-    ) -> Callable[[], AsyncGenerator[LlmResponse, None]]:
-        async def short() -> AsyncGenerator[LlmResponse, None]:
-            is_heard, is_told = True, False
-            # ADK takes a connection that says nothing for one that is over: sound is not nothing.
-            while is_heard and not is_told:
-                is_heard = False
+    def _without_audio(self, receive: Receive, agent: str) -> Receive:
+        async def responses_for_adk() -> AsyncGenerator[LlmResponse, None]:
+            has_audio, has_other = True, False
+            # ADK takes a connection that gives no response for a closed one: audio is a response, too.
+            while has_audio and not has_other:
+                has_audio = False
                 async with aclosing(receive()) as responses:
                     async for response in responses:
-                        pieces = audio_in(response) if self._left >= self._entered else None
-                        if pieces is None:
-                            is_told = True
+                        chunks = audio_in(response) if self._left >= self._entered else None
+                        if chunks is None:
+                            has_other = True
                             yield response
                         else:
-                            is_heard = True
-                            await self._pass_on(speaker, response, pieces)
+                            has_audio = True
+                            await self._take(agent, response, chunks)
                 await asyncio.sleep(0)
 
-        return short
+        return responses_for_adk
 
-    async def _pass_on(self, speaker: str, response: LlmResponse, pieces: list[PcmChunk]) -> None:
-        if self._show is not None:
-            await self._show(speaker, response)
+    async def _take(self, agent: str, response: LlmResponse, chunks: list[PcmChunk]) -> None:
+        if self._notify is not None:
+            await self._notify(agent, response)
             return
-        for due in self._play(speaker, response, pieces):
+        for due in self._play(agent, response, chunks):
             await self._write(due)
 
 
 class _InterceptedModel:
-    """What a class of models has more when its connections are met."""
+    """Overrides `connect` of the model class that it is mixed into."""
 
     __slots__ = ()
 
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
-        """Open a connection, and let the run that it belongs to stand beside it."""
+        """Open a connection; in a live run with the audio bypass, put the bypass in place."""
         opened: AbstractAsyncContextManager[BaseLlmConnection] = super().connect(  # type: ignore[misc]  # of the model's class
             llm_request
         )
-        route = CONNECTION_OWNER.get()
-        if route is None:
-            return opened
-        return route.audio_bypass.through(opened, llm_request, route.speaker)
+        owner = CONNECTION_OWNER.get()
+        return opened if owner is None else owner.bypass.open(opened, llm_request, owner.agent)
 
 
 def intercept_connections(model: BaseLlm) -> None:
-    """See to it that a model's connections are met; one whose class allows no child stays as it is."""
-    if isinstance(model, _InterceptedModel):
-        return
-    with suppress(TypeError, RuntimeError):
-        object.__setattr__(model, "__class__", _intercepted_class(type(model)))
+    """Give a model a class that overrides `connect`; a class that cannot be subclassed stays as it is."""
+    if not isinstance(model, _InterceptedModel):
+        with suppress(TypeError, RuntimeError):
+            object.__setattr__(model, "__class__", _intercepted_class(type(model)))
 
 
 @cache
 def _intercepted_class(kind: type[BaseLlm]) -> type[BaseLlm]:
-    """Return the child of a class of models whose connections are met. It goes by the same name."""
+    """Return a subclass of a model class that overrides `connect`, under the same name."""
     same = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return new_class(
-        kind.__name__, (_InterceptedModel, kind), exec_body=lambda names: names.update(same)
-    )
+    bases = (_InterceptedModel, kind)
+    return new_class(kind.__name__, bases, exec_body=lambda names: names.update(same))

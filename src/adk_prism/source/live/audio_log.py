@@ -1,9 +1,9 @@
-"""The agent's sound on its way to the log: gathered, and kept up to a bound.
+"""The agent's audio on its way to the log: joined into larger events, and kept up to a limit.
 
-A live model sends some fifty pieces of sound a second. Whoever talks to it gets each at once; the log gets
-them together, as one event a second, which says of how many pieces it was made. The first of a turn is
-logged alone: with it the message begins. Beyond the bound only their number and size are kept, which is what
-a message's totals need.
+A live model sends about fifty chunks of audio a second. The client gets each at once; the log gets them
+joined, one event a second, which says how many chunks it holds. The first chunk of a turn is logged alone,
+because the message starts with it. Beyond the limit only number and size are kept, which is what a
+message's totals need.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from msgspec import Struct, json
 from adk_prism.runlog.entry import AgentEvent
 
 EVENT_BYTES = 48_000
-"""Bytes that are gathered into one event: a second of 24 kHz."""
+"""Bytes that are joined into one event: a second at 24 kHz."""
 
 _encode = json.Encoder().encode
 
 NOTE = "adkPrism"
-"""Key of a part's metadata that says how much sound it stands for (`facts.media`)."""
+"""Key of a part's metadata that says how much audio it stands for (`facts.media`)."""
 
 
 class PcmChunk(Struct, frozen=True, gc=False):
-    """A piece of raw sound."""
+    """A chunk of raw audio: 16 bits, one channel."""
 
     pcm: bytes
     media_type: str
 
 
-_SAYS_MORE = (
+_OTHER_FIELDS = (
     "partial turn_complete interrupted error_code grounding_metadata usage_metadata"
     " input_transcription output_transcription voice_activity go_away live_session_resumption_update"
 ).split()
 
 
-def audio_in(said: LlmResponse) -> list[PcmChunk] | None:
-    """Return the sound that a response or an event is; None if it is, or says, anything else."""
-    content = said.content
+def audio_in(response: LlmResponse) -> list[PcmChunk] | None:
+    """Return the audio of a response or an event that has nothing else; None for any other."""
+    content = response.content
     if content is None or not content.parts or content.role == "user":
         return None
-    # Read all at once: this is asked some fifty times a second for each client.
-    if any(map(said.__dict__.get, _SAYS_MORE)):
+    # All in one pass: this runs about fifty times a second for each client.
+    if any(map(response.__dict__.get, _OTHER_FIELDS)):
         return None
     found = []
     for part in content.parts:
@@ -56,64 +56,64 @@ def audio_in(said: LlmResponse) -> list[PcmChunk] | None:
 
 
 class AudioLog:
-    """Gathers the sound of one run into events for its log."""
+    """Joins the audio of one run into events for its log."""
 
-    def __init__(self, kept: int, serialise: Callable[[Event], bytes]) -> None:
-        """`kept` is how many bytes the log keeps."""
-        self._left = kept
+    def __init__(self, limit: int, serialise: Callable[[Event], bytes]) -> None:
+        """`limit` is how many bytes the log keeps."""
+        self._left = limit
         self._serialise = serialise
         self._first: Event | None = None
-        self._pieces: list[PcmChunk] = []
+        self._chunks: list[PcmChunk] = []
         self._size = 0
         self._is_first = True
-        """The next piece is the first of its turn."""
+        """The next chunk is the first of its turn."""
 
     def end_turn(self) -> None:
-        """Note that what is heard next belongs to another turn."""
+        """Note that the next chunk belongs to another turn."""
         self._is_first = True
 
     def add(
-        self, speaker: str, pieces: list[PcmChunk], event: Callable[[], Event]
+        self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
     ) -> list[AgentEvent]:
-        """Take pieces of sound of an event, which is made if need be; return what is to be logged."""
+        """Take the chunks of an event, which is made only if needed; return what is to be logged now."""
         due = []
-        if self._first is not None and not self._goes_on(speaker, pieces):
+        if self._first is not None and not self._fits(author, chunks):
             due += self.flush()
         self._first = self._first or event()
-        self._pieces += pieces
-        self._size += sum(len(piece.pcm) for piece in pieces)
+        self._chunks += chunks
+        self._size += sum(len(chunk.pcm) for chunk in chunks)
         if self._is_first or self._size >= EVENT_BYTES:
             due += self.flush()
         self._is_first = False
         return due
 
-    def _goes_on(self, speaker: str, pieces: list[PcmChunk]) -> bool:
-        """Tell whether a piece can be joined to what is gathered."""
+    def _fits(self, author: str, chunks: list[PcmChunk]) -> bool:
+        """Tell whether chunks can be joined to those before."""
         assert self._first is not None
-        same = self._pieces[0].media_type == pieces[0].media_type
-        return same and self._first.author == speaker
+        same = self._chunks[0].media_type == chunks[0].media_type
+        return same and self._first.author == author
 
     def flush(self) -> list[AgentEvent]:
-        """Return what is gathered as one event; none if nothing is."""
-        event, pieces, size = self._first, self._pieces, self._size
+        """Return the chunks since the last event as one event; none if there are none."""
+        event, chunks, size = self._first, self._chunks, self._size
         if event is None:
             return []
-        self._first, self._pieces, self._size = None, [], 0
+        self._first, self._chunks, self._size = None, [], 0
         kept = size <= self._left
         if kept:
             self._left -= size
-        part = _part(pieces, size, kept=kept)
+        part = _part(chunks, size, kept=kept)
         rest = self._serialise(event.model_copy(update={"content": None}))
         whole = b'{"content":{"parts":[%b],"role":"model"},%b' % (part, rest[1:])
         return [AgentEvent(whole)]
 
 
-def _part(pieces: list[PcmChunk], size: int, *, kept: bool) -> bytes:
-    """Return sound as a part's JSON, as ADK writes it: Base64 for URLs."""
-    pcm = b"".join(piece.pcm for piece in pieces) if kept else b""
+def _part(chunks: list[PcmChunk], size: int, *, kept: bool) -> bytes:
+    """Return audio as a part's JSON, as ADK writes it: URL-safe Base64."""
+    pcm = b"".join(chunk.pcm for chunk in chunks) if kept else b""
     data = _encode(pcm).replace(b"+", b"-").replace(b"/", b"_")
-    inline = b'"inlineData":{"data":%b,"mimeType":%b}' % (data, _encode(pieces[0].media_type))
-    if len(pieces) == 1 and kept:
+    inline = b'"inlineData":{"data":%b,"mimeType":%b}' % (data, _encode(chunks[0].media_type))
+    if len(chunks) == 1 and kept:
         return b"{%b}" % inline
-    noted = _encode({NOTE: {"chunks": len(pieces), "bytes": size}})
+    noted = _encode({NOTE: {"chunks": len(chunks), "bytes": size}})
     return b'{%b,"partMetadata":%b}' % (inline, noted)

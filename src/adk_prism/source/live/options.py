@@ -1,4 +1,4 @@
-"""How a live run is set up: what the client chose, what the operator allows, as ADK's `RunConfig`."""
+"""The options of a live run, and ADK's `RunConfig` made from them."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from adk_prism.source.telemetry import run_telemetry
 Modality = Literal["audio", "text"]
 
 APPROVAL_TIMEOUT = 30.0
-"""Seconds a person has to decide: long enough to read a question, short enough for a conversation."""
+"""Seconds a person has to decide: enough to read the question, short enough for a conversation."""
 CLIENT_TIMEOUT = 10.0
-"""Seconds a client has for a tool of its own: the model stands waiting."""
-SOUND_KEPT = 32 * 1024 * 1024
-"""Bytes of sound a run's log keeps: eleven minutes of speech; an hour would be 170 MB."""
+"""Seconds a client has to run a tool: the model waits meanwhile."""
+AUDIO_LOG_BYTES = 32 * 1024 * 1024
+"""Bytes of audio that a run's log keeps: eleven minutes of speech; an hour would be 170 MB."""
 
 
 class LiveOptions(Struct, frozen=True, kw_only=True):
-    """What can be chosen for a live run."""
+    """What the client and the operator choose for a live run."""
 
     modality: Modality = "audio"
-    """What the model answers in; of most models one or the other."""
+    """What the model answers in."""
     manual: bool = False
-    """The client says where speech begins and ends (push-to-talk); else the model finds out."""
+    """The client signals where speech starts and ends (push-to-talk); otherwise the model detects it."""
     proactive: bool | None = None
-    """The model may say something unasked, or say nothing; None, here and below: as the model does."""
+    """The model may speak unasked, or stay silent. None, here and below: the model's default."""
     affective: bool | None = None
-    """The model answers to how something is said."""
+    """The model reacts to the tone of voice."""
     explicit_activity: bool | None = None
-    """The model tells when it hears that speech begins and ends."""
+    """The model signals when it detects that speech starts and ends."""
     transparent: bool | None = None
-    """The model tells which of the client's messages it has, when a connection is resumed."""
-    save_sound: bool = False
-    """ADK keeps what is said, both ways, as artifacts."""
+    """The model says which messages it has received, when a connection is resumed."""
+    save_audio: bool = False
+    """ADK saves the audio of both sides as artifacts."""
     approval_timeout: float = APPROVAL_TIMEOUT
     client_timeout: float = CLIENT_TIMEOUT
-    audio_log_bytes: int = SOUND_KEPT
-    """Bytes of sound that the log keeps; of what comes after it only keeps how much it was."""
-    audio_bypass: bool = True
-    """Sound may go past ADK's flow, where nothing of the app would have seen it there."""
+    audio_log_bytes: int = AUDIO_LOG_BYTES
+    """Bytes of audio that the log keeps; beyond that, only number and size of the chunks."""
+    audio_bypass: bool = False
+    """Audio skips ADK's flow, where no code of the app would see it there. It changes objects of the app."""
 
 
 class LiveCall(Struct, frozen=True, kw_only=True):
-    """One live run that is asked for."""
+    """A request for one live run."""
 
     run: str
     origin: Origin
@@ -56,7 +56,7 @@ class LiveCall(Struct, frozen=True, kw_only=True):
 
 
 def run_config(options: LiveOptions) -> RunConfig:
-    """Return ADK's configuration. Resumption is asked for, so that ADK reconnects without a word."""
+    """Return ADK's configuration, with session resumption, so that ADK reconnects by itself."""
     detection = types.AutomaticActivityDetection(disabled=True)
     spoken = types.RealtimeInputConfig(automatic_activity_detection=detection)
     return RunConfig(
@@ -71,6 +71,6 @@ def run_config(options: LiveOptions) -> RunConfig:
         ),
         enable_affective_dialog=options.affective,
         explicit_vad_signal=options.explicit_activity,
-        save_live_blob=options.save_sound,
+        save_live_blob=options.save_audio,
         telemetry=run_telemetry(),
     )

@@ -1,11 +1,11 @@
-"""The ADK plugin of live runs: it stands before the tools that wait for somebody.
+"""The ADK plugin of live runs: calls that wait for a person or the client.
 
-google-adk 2.13 has no approvals in live runs: a tool that needs one is refused, and nobody is asked. Here
-the call waits, in the background (`nonblocking_tools`), for the person or the client, and then runs or is
-refused, as in any other run. An exception of a tool is answered with an error: in the background ADK would
-only log it, and the model would wait for ever; in the foreground it would end the conversation.
+google-adk 2.13 has no approvals in live runs: a tool that needs one is refused without asking. Here the
+call waits, in the background (`nonblocking_tools`), and then runs or is refused, as in any other run. An
+exception of a tool is answered with an error: for a background call ADK would only log it and the model
+would wait for ever; for any other it would end the conversation.
 
-Also decides the invocation's id, which ADK draws by itself in live runs.
+It also sets the invocation id, which ADK generates by itself in live runs.
 """
 
 from __future__ import annotations
@@ -25,32 +25,34 @@ from msgspec import json
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
+from adk_prism.source.adk.live_call_cancellation import CANCEL_CALLS
+from adk_prism.source.adk.live_tools import agent_context
 from adk_prism.source.client_tool import is_client_tool
 from adk_prism.source.confirmed_tools import tool_failure
 from adk_prism.source.live.audio_bypass import CONNECTION_OWNER
 from adk_prism.source.live.nonblocking_tools import NonBlockingTools
 from adk_prism.source.live.pending_questions import (
     CANCELLED,
-    CURRENT_QUESTIONS,
     ApprovalDecision,
     ApprovalPrompt,
     PendingQuestions,
 )
+from adk_prism.source.live.run_context import CURRENT_RUN, current_run
 from adk_prism.source.plain_json import storable
 
 NAME = "adk_prism_live"
 INPUT = "adk_request_input"
-"""ADK's tool with which an agent asks a person something."""
+"""ADK's tool with which an agent asks a person for input."""
 
 MAX_QUESTIONS = 8
-"""Approvals that one call may ask for, one after the other; a tool that asks for ever would never end."""
+"""Approvals that one call may ask for, one after the other."""
 
 ALWAYS_BLOCKING = frozenset({"transfer_to_agent", "task_completed"})
-"""ADK acts on their answers only where its receiving loop gives them."""
+"""ADK acts on their responses only in its receiving loop."""
 
 
 def live_plugin(runner: Runner, report: Report) -> LivePlugin:
-    """Return the Runner's plugin for live runs; it is added behind the one that sees nodes."""
+    """Return the Runner's plugin for live runs; add it behind the node plugin if it is missing."""
     manager = runner.plugin_manager
     known = manager.get_plugin(NAME)
     if isinstance(known, LivePlugin):
@@ -62,7 +64,7 @@ def live_plugin(runner: Runner, report: Report) -> LivePlugin:
 
 
 class LivePlugin(BasePlugin):
-    """Serves every live run of one Runner; for any other run it does nothing."""
+    """Serves every live run of one Runner; it ignores other runs."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(name=NAME)
@@ -70,81 +72,80 @@ class LivePlugin(BasePlugin):
         self._report = report
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        questions = CURRENT_QUESTIONS.get()
-        if (
-            questions is not None
-            and invocation_context.live_request_queue is questions.request_queue
-        ):
-            invocation_context.invocation_id = questions.invocation
-            questions.root = invocation_context
+        run = CURRENT_RUN.get()
+        if run is not None and invocation_context.live_request_queue is run.request_queue:
+            invocation_context.invocation_id = run.invocation
+            run.root = invocation_context
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        questions = _questions(callback_context.invocation_id)
-        if questions is not None:
-            context = callback_context._invocation_context
-            questions.enter(agent.name, context)
-            if questions.audio_bypass is not None:
-                await questions.audio_bypass.meet(agent, context)
+        run = current_run(callback_context.invocation_id)
+        context = agent_context(callback_context)
+        if run is not None and context is not None:
+            run.enter_agent(agent.name, context)
+            if run.audio_bypass is not None:
+                await run.audio_bypass.enter_agent(agent, context)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
-        """See calls before ADK runs them."""
-        questions = _questions(invocation_context.invocation_id)
-        if questions is None:
+        """Prepare for calls before ADK runs them."""
+        run = current_run(invocation_context.invocation_id)
+        if run is None:
             return
-        if questions.audio_bypass is not None:
-            questions.audio_bypass.event_enters()
+        if run.audio_bypass is not None:
+            run.audio_bypass.event_enters()
         if event.partial:
             return
         for call in event.get_function_calls():
-            questions.see(call.id or "")
-            tool = questions.tool(event.author, call.name or "")
+            run.questions.add_call(call.id or "")
+            tool = run.tool(event.author, call.name or "")
             if tool is None or not call.id or tool.name in ALWAYS_BLOCKING:
                 continue
-            if questions.is_cancelled(call.id):
+            if run.questions.is_cancelled(call.id):
                 continue
             context = ToolContext(invocation_context, function_call_id=call.id)
             gated = await self._is_gated(tool, dict(call.args or {}), context)
             if gated or tool.is_long_running:
-                questions.expect(call.id, tool, gated=gated)
+                run.expect_answer(call.id, tool, gated=gated)
             if tool.name == INPUT:
-                questions.expect_input(call.id, to_raw(storable(dict(call.args or {}))))
+                run.questions.expect_input(call.id, to_raw(storable(dict(call.args or {}))))
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        """Wait for whom the call waits for; answer in its place where it must not run here."""
-        questions = _questions(tool_context.invocation_id)
+        """Wait for the approval, or for the client's result; respond for a call that must not run here."""
+        run = current_run(tool_context.invocation_id)
         call = tool_context.function_call_id
-        if questions is None or not call:
+        if run is None or not call:
             return None
         CONNECTION_OWNER.set(None)
-        questions.nonblocking_calls.off(call)
-        if questions.is_cancelled(call):
+        CANCEL_CALLS.set(None)
+        run.nonblocking_calls.remove(call)
+        if run.questions.is_cancelled(call):
             return {"error": CANCELLED}
         if await self._is_gated(tool, tool_args, tool_context):
-            decision = await questions.ask(call, tool.name)
+            decision = await run.questions.ask(call, tool.name)
             if not decision.approved:
                 reason = f" Reason: {decision.reason}" if decision.reason else ""
                 return {"error": f"This tool call is rejected.{reason}"}
             tool_context.tool_confirmation = _confirmation(decision)
-        return await questions.fetch(call) if is_client_tool(tool) else None
+        return await run.questions.wait_for_result(call) if is_client_tool(tool) else None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        """Ask the person for what the tool itself asks for; let the client answer for a long-running tool
-        that has not."""
-        questions = _questions(tool_context.invocation_id)
+        """Ask for the approval that the tool itself asks for; wait for the client's result of a long-running
+        tool that returned nothing."""
+        run = current_run(tool_context.invocation_id)
         call = tool_context.function_call_id
-        if questions is None or not call:
+        if run is None or not call:
             return None
         if call in tool_context.actions.requested_tool_confirmations:
-            return await self._confirmed(questions, tool, tool_args, tool_context)
-        return await questions.fetch(call) if tool.is_long_running and not result else None
+            return await self._confirmed(run.questions, tool, tool_args, tool_context)
+        is_pending = tool.is_long_running and not result
+        return await run.questions.wait_for_result(call) if is_pending else None
 
     async def _confirmed(
         self,
@@ -153,7 +154,7 @@ class LivePlugin(BasePlugin):
         args: dict[str, Any],
         context: ToolContext,
     ) -> dict[str, Any]:
-        """Run a tool again with a person's answer, as ADK does in other runs; it may ask once more."""
+        """Run a tool again with the decision, as ADK does in other runs; it may ask once more."""
         call = context.function_call_id or ""
         result: Any = None
         for _ in range(MAX_QUESTIONS):
@@ -169,22 +170,22 @@ class LivePlugin(BasePlugin):
                 context.actions.requested_tool_confirmations.pop(call, None)
                 return tool_failure(tool, error, self._report)
         context.actions.requested_tool_confirmations.pop(call, None)
-        return {"error": "The tool asks for an approval again and again."}
+        return {"error": f"The tool asked for more than {MAX_QUESTIONS} approvals."}
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Any
     ) -> dict[str, Any] | None:
-        """Answer for a tool that raised: the model is told that it did, the operator why."""
+        """Respond for a tool that raised: the model gets an error, the operator the cause."""
         del tool_args
-        if _questions(tool_context.invocation_id) is None or not isinstance(error, Exception):
+        if current_run(tool_context.invocation_id) is None or not isinstance(error, Exception):
             return None
         return tool_failure(tool, error, self._report)
 
     async def _is_gated(self, tool: BaseTool, args: dict[str, Any], context: ToolContext) -> bool:
-        # Asked as ADK's own gate asks: anything but True lets the call through.
+        # As in ADK's own check: anything but True lets the call through.
         try:
             return await tool.check_require_confirmation(args, context) is True
-        except Exception as error:  # the app's own function: when in doubt, a person is asked
+        except Exception as error:  # the app's own function: ask a person to be safe
             self._report(Diagnostic(kind="gate failed", detail=tool.name, cause=cause_of(error)))
             return True
 
@@ -192,9 +193,3 @@ class LivePlugin(BasePlugin):
 def _confirmation(decision: ApprovalDecision) -> ToolConfirmation:
     payload = None if is_absent(decision.payload) else json.decode(decision.payload)
     return ToolConfirmation(confirmed=decision.approved, payload=payload)
-
-
-def _questions(invocation: str) -> PendingQuestions | None:
-    """Return the questions of the live run that this happens in, and not in a run inside one of its tools."""
-    questions = CURRENT_QUESTIONS.get()
-    return questions if questions is not None and questions.invocation == invocation else None

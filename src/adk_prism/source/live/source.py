@@ -1,15 +1,14 @@
 """A live run of an in-process ADK Runner as a source of records.
 
-Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it enters the log:
-- the run is the connection to the model. One task drives it; all that is to be recorded, whoever saw it,
-  goes through one queue, so the log has one order;
-- what the user writes is recorded here, since ADK stores it and says nothing;
-- sound goes to whoever listens at once, and to the log gathered (`sound`);
-- handles for the resumption of a model's session stay on the server;
-- an interruption is recorded, what waits for a person is denied, and the model is told in the way it
-  understands. Until it has ended its turn its sound is dropped.
+Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it is recorded:
+- one task drives the run; everything that is recorded goes through one queue, so the log has one order;
+- the user's text is recorded here, because ADK stores it without an event;
+- audio goes to the listener at once, and to the log in larger events (`audio_log`);
+- session resumption handles are not recorded;
+- an interruption is recorded, open approvals are denied, and the model is told in the way that it
+  understands. Its audio is dropped until it has ended its turn.
 
-It ends when the client has had enough (`close`): the model is told, and given half a second.
+`close` ends the run: the model is told, and ADK has half a second to end.
 """
 
 from __future__ import annotations
@@ -33,19 +32,16 @@ from google.genai import types
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import NotFound, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
+from adk_prism.source.adk.live_call_cancellation import watch_cancellations
+from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
 from adk_prism.source.agents import list_agents
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
 from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
 from adk_prism.source.live.options import LiveCall, run_config
-from adk_prism.source.live.pending_questions import (
-    CURRENT_QUESTIONS,
-    ApprovalDecision,
-    ClientToolResult,
-    PendingQuestions,
-)
+from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
 from adk_prism.source.live.plugin import NAME, live_plugin
-from adk_prism.source.live.stock_flow import has_event_plugins, is_stock_runner
+from adk_prism.source.live.run_context import CURRENT_RUN, LiveRunContext
 from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
@@ -54,25 +50,25 @@ from adk_prism.source.runner import first_cause
 from adk_prism.version import VERSION
 
 MAX_UNWRITTEN = 256
-"""Records that may wait to be written before the model's next word is."""
+"""Records that may wait to be written; beyond that the model's next event waits."""
 
-REMEMBERED = 64
-"""Messages that are known when they come again: more than wait for a connection that was lost."""
+MAX_REMEMBERED = 64
+"""Message ids that are recognised when sent again: more than a client queues while disconnected."""
 
 CLOSE_TIMEOUT = 0.5
-"""Seconds that ADK has to end a run whose queue is closed: it takes milliseconds."""
+"""Seconds that ADK has to end a run whose queue is closed; it takes milliseconds."""
 
-HEARD_TYPE = "audio/pcm;rate=16000"
-"""What a microphone sends: 16 kHz, 16 bits, one channel, as Gemini wants it."""
+MICROPHONE_TYPE = "audio/pcm;rate=16000"
+"""16 kHz, 16 bits, one channel, as Gemini expects it."""
 
 _IGNORES_CONTENT = re.compile(r"(?:.*/)?gemini-3")
-"""Models that refuse content in the middle of a session, and are interrupted by speech alone."""
+"""Models that refuse content in the middle of a session, and can be interrupted by speech only."""
 
 Listener = Callable[[PcmChunk], None]
 
 
-class Stopped(Exception):
-    """Somebody stopped the run."""
+class LiveRunCancelled(Exception):
+    """The run was cancelled."""
 
 
 class LiveSource:
@@ -86,55 +82,53 @@ class LiveSource:
         agents: Sequence[Agent] | None = None,
         report: Report = ignore,
     ) -> None:
-        """Prepare a run; nothing happens yet."""
+        """Prepare a run; `records` starts it."""
         self._runner = runner
         self._call = call
         self._agents = list_agents(runner.agent) if agents is None else list(agents)
         self._serialiser = Serialiser(report, run=call.run, app=call.origin.app)
         self._records: asyncio.Queue[Record | None] = asyncio.Queue(MAX_UNWRITTEN)
-        nonblocking_tools = live_plugin(runner, report).nonblocking_tools
-        self._questions = PendingQuestions(
-            call.invocation, call.options, nonblocking_tools, self._records.put
-        )
-        self._sound = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
+        tools = live_plugin(runner, report).nonblocking_tools
+        self._run = LiveRunContext(call.invocation, call.options, tools, self._records.put)
+        self._audio = AudioLog(call.options.audio_log_bytes, self._serialiser.event)
         self._driver: asyncio.Task[None] | None = None
         self._is_speaking = False
         self._is_muted = False
         self._is_active = False
-        """The model has been told that the person speaks."""
-        self._is_stopped = False
+        """The model has been told that the person is speaking."""
+        self._is_cancelled = False
         self._said: dict[str, None] = {}
         """Ids of the last messages, in order."""
         self.listener: Listener | None = None
-        """Is given the agent's sound, piece by piece, while somebody listens."""
+        """Gets the agent's audio, chunk by chunk, while a client is connected."""
 
     @property
     def correlation(self) -> str:
-        """Of the last exception text that was kept from the log; empty if there was none."""
+        """The correlation id of the last exception text that was kept out of the log; empty if none was."""
         return self._serialiser.correlation
 
     # ------------------------------------------------------------------ the run
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Run until the client or the model ends it. Raise `NotFound` before the first record."""
-        del emit  # all that is seen here goes through one queue
+        """Run until the client or the model ends it. Raise `NotFound` for an unknown session."""
+        del emit  # everything goes through one queue
         yield await self._started()
         self._driver = asyncio.create_task(self._drive(), name=f"live {self._call.run}")
         try:
             while (record := await self._records.get()) is not None:
                 yield record
         finally:
-            self._driver.cancel()  # what ran to its end stays as it ended
+            self._driver.cancel()  # has no effect on one that has ended
             await asyncio.wait([self._driver])
-            self._questions.close()
-        self._judge(self._driver)
+            self._run.close()
+        self._raise_failure(self._driver)
 
-    def _judge(self, driver: asyncio.Task[None]) -> None:
-        """Raise what ended the run badly. Being cut short when it was told to end is no failure."""
-        if self._is_stopped:
-            raise Stopped
+    def _raise_failure(self, driver: asyncio.Task[None]) -> None:
+        """Raise what made the run fail. Cancelling the driver of a closed run is not a failure."""
+        if self._is_cancelled:
+            raise LiveRunCancelled
         if driver.cancelled():
-            if not self._questions.request_queue.closed:
+            if not self._run.request_queue.closed:
                 raise asyncio.CancelledError
             return
         error = driver.exception()
@@ -152,7 +146,7 @@ class LiveSource:
             config=GetSessionConfig(num_recent_events=0),
         )
         if session is None:
-            raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
+            raise NotFound(f"Session {origin.session[:60]!r} does not exist; create it first.")
         return RunStarted(
             run=self._call.run,
             origin=origin,
@@ -164,111 +158,111 @@ class LiveSource:
         )
 
     async def _drive(self) -> None:
-        CURRENT_QUESTIONS.set(self._questions)
+        CURRENT_RUN.set(self._run)
         if self._call.options.audio_bypass:
-            self._questions.audio_bypass = AudioBypass(
-                self._spoken,
+            self._run.audio_bypass = AudioBypass(
+                self._play_direct,
                 self._records.put,
-                self._questions.cancel_calls,
-                show=self._show if has_event_plugins(self._runner, (NAME, NODES)) else None,
-                is_open=is_stock_runner(self._runner),
+                notify=self._notify if has_event_plugins(self._runner, (NAME, NODES)) else None,
+                is_stock_runner=is_stock_runner(self._runner),
             )
         events = self._runner.run_live(
             user_id=self._call.origin.user,
             session_id=self._call.origin.session,
-            live_request_queue=self._questions.request_queue,
+            live_request_queue=self._run.request_queue,
             run_config=run_config(self._call.options),
         )
         try:
-            async with aclosing(events):
-                async for event in events:
-                    await self._take(event)
+            with watch_cancellations(self._run.questions.cancel_calls):
+                async with aclosing(events):
+                    async for event in events:
+                        await self._take(event)
         finally:
-            self._questions.close()
-            await self._put_sound()
+            self._run.close()
+            await self._write_audio()
             await self._records.put(None)
 
     async def _take(self, event: Event) -> None:
         await self._record(event)
-        if self._questions.audio_bypass is not None:
-            self._questions.audio_bypass.event_left()
+        if self._run.audio_bypass is not None:
+            self._run.audio_bypass.event_left()
 
     async def _record(self, event: Event) -> None:
-        pieces = audio_in(event)
-        if pieces is not None:
-            for due in self._play(event.author, pieces, lambda: event):
+        chunks = audio_in(event)
+        if chunks is not None:
+            for due in self._play(event.author, chunks, lambda: event):
                 await self._records.put(due)
             return
         if event.live_session_resumption_update is not None:
             return
-        if not event.partial:  # words that are still being said need not stand before their sound
-            await self._put_sound()
-        self._follow(event)
+        if not event.partial:  # a partial transcript may be recorded before its audio
+            await self._write_audio()
+        self._track_speech(event)
         await self._records.put(AgentEvent(self._serialiser.event(event)))
         for call in event.get_function_calls() if not event.partial else ():
-            self._questions.seen(call.id or "").set()
+            self._run.questions.logged(call.id or "").set()
 
-    def _follow(self, event: Event) -> None:
-        """Follow whether the agent speaks."""
+    def _track_speech(self, event: Event) -> None:
+        """Track whether the agent is speaking."""
         if event.turn_complete or event.interrupted:
             self._is_speaking = self._is_muted = False
-            self._sound.end_turn()
+            self._audio.end_turn()
         elif event.get_function_calls():
-            self._is_speaking = False  # who calls has said what came before (`facts.live_turns`)
+            self._is_speaking = (
+                False  # what was said before a call is complete (`facts.live_turns`)
+            )
         elif event.content is not None or event.output_transcription is not None:
             self._is_speaking = True
 
-    def _spoken(
-        self, speaker: str, response: LlmResponse, pieces: list[PcmChunk]
+    def _play_direct(
+        self, author: str, response: LlmResponse, chunks: list[PcmChunk]
     ) -> Sequence[AgentEvent]:
-        """Take sound that came the short way, as if it had come the long one."""
-        return self._play(speaker, pieces, lambda: self._event(speaker, response))
+        """Take audio of the audio bypass."""
+        return self._play(author, chunks, lambda: self._event(author, response))
 
-    async def _show(self, speaker: str, response: LlmResponse) -> None:
-        """Take sound that came the short way, after all plugins have been shown it."""
-        assert self._questions.root is not None
-        event = await self._runner._process_and_append_event(
-            self._event(speaker, response), self._questions.root, is_live_call=True
-        )
-        await self._take(event)
+    async def _notify(self, author: str, response: LlmResponse) -> None:
+        """Take audio of the audio bypass after the app's plugins have seen it."""
+        assert self._run.root is not None
+        event = self._event(author, response)
+        await self._take(await process_event(self._runner, event, self._run.root))
 
-    def _event(self, speaker: str, response: LlmResponse) -> Event:
+    def _event(self, author: str, response: LlmResponse) -> Event:
         """Return the event that ADK makes of a response (`flows/llm_flows/core/_finalizer.py`)."""
         fields = {name: getattr(response, name) for name in LlmResponse.model_fields}
         said = {name: value for name, value in fields.items() if value is not None}
-        event = Event(id=Event.new_id(), invocation_id=self._call.invocation, author=speaker)
+        event = Event(id=Event.new_id(), invocation_id=self._call.invocation, author=author)
         return event.model_copy(update=said)
 
     def _play(
-        self, speaker: str, pieces: list[PcmChunk], event: Callable[[], Event]
+        self, author: str, chunks: list[PcmChunk], event: Callable[[], Event]
     ) -> Sequence[AgentEvent]:
-        """Let it be heard; return what of it is to be recorded now."""
+        """Pass audio to the listener; return what of it is to be recorded now."""
         self._is_speaking = True
         if self._is_muted:
             return ()
         if self.listener is not None:
-            for piece in pieces:
-                self.listener(piece)
-        return self._sound.add(speaker, pieces, event)
+            for chunk in chunks:
+                self.listener(chunk)
+        return self._audio.add(author, chunks, event)
 
-    async def _put_sound(self) -> None:
-        for due in self._sound.flush():
+    async def _write_audio(self) -> None:
+        for due in self._audio.flush():
             await self._records.put(due)
 
-    # ------------------------------------------------------------------ what a client may do
+    # ------------------------------------------------------------------ from the client
 
     async def say(self, content: types.Content, message: str = "", partial: bool = False) -> None:
-        """Send what the user wrote, under the message's id; the same id again is the same message.
+        """Send the user's message; a message id that has been sent before is ignored.
 
-        After a `partial` one the model waits for more.
-
-        Raise `Unprocessable` for what ADK refuses.
+        After a `partial` one the model waits for more. Raise `Unprocessable` for what ADK refuses.
         """
         if message in self._said:
-            return  # a client that came back could not know that it had arrived
+            return  # a client that reconnected cannot know that it had arrived
         content = checked_message(content)
         if any(part.function_response for part in content.parts or ()):
-            raise Unprocessable("Results of tools and approvals are not said; send them as such.")
+            raise Unprocessable(
+                "A message must not hold function responses; send tool results and approvals as such."
+            )
         self._remember(message)
         said = Event(
             id=message or Event.new_id(),
@@ -276,116 +270,112 @@ class LiveSource:
             author="user",
             content=content,
         )
-        await self._put_sound()
+        await self._write_audio()
         await self._records.put(AgentEvent(self._serialiser.event(said)))
-        self._questions.request_queue.send_content(content, partial)
+        self._run.request_queue.send_content(content, partial)
 
     async def change_state(self, delta: Mapping[str, Any]) -> None:
-        """Change the session's state; ADK stores it, and does not tell it as an event."""
+        """Change the session's state; recorded here, because ADK stores it without an event."""
         changed = storable(delta)
         told = Event(
             invocation_id=self._call.invocation,
             author="user",
             actions=EventActions(state_delta=changed),
         )
-        await self._put_sound()
+        await self._write_audio()
         await self._records.put(AgentEvent(self._serialiser.event(told)))
-        self._questions.request_queue.send(LiveRequest(state_delta=changed))
+        self._run.request_queue.send(LiveRequest(state_delta=changed))
 
     def _remember(self, message: str) -> None:
         if message:
             self._said[message] = None
-        if len(self._said) > REMEMBERED:
+        if len(self._said) > MAX_REMEMBERED:
             del self._said[next(iter(self._said))]
 
-    def hear(self, pcm: bytes, media_type: str = HEARD_TYPE) -> bool:
-        """Send a piece of what the microphone hears, or a picture; tell whether there was room for it."""
-        return self._questions.request_queue.hear(pcm, media_type)
+    def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
+        """Send a chunk of the microphone's audio, or an image; tell whether there was room for it."""
+        return self._run.request_queue.send_audio(pcm, media_type)
 
-    def tell_activity(self, *, begins: bool) -> None:
-        """Tell the model that the person begins, or stops, to speak, whoever found that out."""
-        if begins:
-            self._questions.request_queue.begin_activity()
+    def signal_activity(self, *, starts: bool) -> None:
+        """Tell the model that the person starts or stops speaking, in any mode."""
+        if starts:
+            self._run.request_queue.send_activity_start()
         else:
-            self._questions.request_queue.end_activity()
-        self._is_active = begins
+            self._run.request_queue.send_activity_end()
+        self._is_active = starts
 
-    def end_sound(self) -> None:
-        """Say that no more sound comes for now."""
-        self._questions.request_queue.end_sound()
+    def end_audio(self) -> None:
+        """Tell the model that no more audio comes for now."""
+        self._run.request_queue.send_audio_stream_end()
 
-    def begin_speech(self) -> None:
-        """The person begins to speak: told to a model that does not find out by itself."""
+    def start_speech(self) -> None:
+        """The person starts to speak; a model that does not detect it is told."""
         if self._call.options.manual and not self._is_active:
             self._is_active = True
-            self._questions.request_queue.begin_activity()
+            self._run.request_queue.send_activity_start()
 
     def end_speech(self) -> None:
-        """The person has spoken, or switched the microphone off."""
+        """The person has stopped speaking, or switched the microphone off."""
         if not self._call.options.manual:
-            self._questions.request_queue.end_sound()
+            self._run.request_queue.send_audio_stream_end()
         elif self._is_active:
             self._is_active = False
-            self._questions.request_queue.end_activity()
+            self._run.request_queue.send_activity_end()
 
     async def interrupt(self, reason: str) -> None:
-        """Cut the agent off."""
-        self._questions.abandon_all("The person interrupted.")
+        """Interrupt the agent."""
+        self._run.questions.abandon_all("The person interrupted.")
         self._is_muted = self._is_speaking
-        await self._put_sound()
+        await self._write_audio()
         await self._records.put(SpeakerInterrupted(reason=reason))
-        self._signal()
+        self._interrupt_model()
 
-    def _signal(self) -> None:
+    def _interrupt_model(self) -> None:
         """Tell the model that it is interrupted, in the way that it understands."""
         if self._call.options.manual:
-            self.begin_speech()
+            self.start_speech()
             return
         model = self._model()
         if isinstance(model, Gemini):
             if _IGNORES_CONTENT.match(model.model) is None:
-                self._questions.request_queue.send_content(types.UserContent(" "), partial=True)
+                self._run.request_queue.send_content(types.UserContent(" "), partial=True)
         else:
-            self._questions.request_queue.begin_activity()
+            self._run.request_queue.send_activity_start()
 
     def _model(self) -> object:
-        agent = next(
-            (c.agent for c in reversed(self._questions.contexts.values())), self._runner.agent
-        )
+        agent = self._run.agent or self._runner.agent
         return agent.canonical_live_model if isinstance(agent, LlmAgent) else None
 
     def decide(self, approval: str, decision: ApprovalDecision) -> None:
-        """Answer an approval. Raise `Conflict` or `NotFound`."""
-        self._questions.decide(approval, decision)
+        """Answer an approval. Raise `Conflict`, `NotFound` or `Unprocessable`."""
+        self._run.questions.decide(approval, decision)
 
     def give_result(self, call: str, result: ClientToolResult) -> None:
-        """Give the result of a client's tool. Raise `Conflict` or `NotFound`."""
-        self._questions.give_result(call, result)
+        """Take the result of a client's tool. Raise `Conflict`, `NotFound` or `Unprocessable`."""
+        self._run.questions.give_result(call, result)
 
     def give_result_by_adk_id(self, adk_id: str, result: ClientToolResult) -> None:
-        """Give the result of the last call of ADK's id. Raise `Conflict` or `NotFound`."""
-        self._questions.give_result_by_adk_id(adk_id, result)
+        """Take the result of the last call with this ADK id. Raise as `give_result` does."""
+        self._run.questions.give_result_by_adk_id(adk_id, result)
 
     # ------------------------------------------------------------------ the end
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, or is about to."""
-        return self._questions.request_queue.closed or (
-            self._driver is not None and self._driver.done()
-        )
+        """Whether the run has ended or is ending."""
+        return self._run.request_queue.closed or (self._driver is not None and self._driver.done())
 
     def close(self) -> None:
         """End the run; repeating it changes nothing."""
         if self.is_over:
             return
-        self._questions.abandon_all("The session is over.")
-        self._questions.request_queue.close()
+        self._run.questions.abandon_all("The session is over.")
+        self._run.request_queue.close()
         driver = self._driver
         if driver is not None:
             asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, driver.cancel)
 
     def cancel(self) -> None:
-        """Stop the run."""
-        self._is_stopped = True
+        """Cancel the run."""
+        self._is_cancelled = True
         self.close()

@@ -20,7 +20,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.workflow import BaseNode, Workflow
 
 from adk_prism.models import ScriptedModel, WritingModel, say
-from adk_prism.source.live.live_support import only_raises, supports_live
+from adk_prism.source.adk.live_support import only_raises, supports_live
 
 
 class Written(BaseLlm):
