@@ -120,7 +120,7 @@ async def _run_when_told() -> None:
     from google.adk.runners import InMemoryRunner
     from google.genai import types
 
-    from adk_prism.source.telemetry import run_telemetry
+    from adk_prism.source.adk.telemetry import run_telemetry
     from benchmarks.agents.speaker.agent import root_agent
 
     runner = InMemoryRunner(app_name=APP, agent=root_agent)

@@ -17,7 +17,8 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import RunId
 from adk_prism.source.plugin import watch_nodes
-from adk_prism.source.tool_work import WORK, NotingExecutor, Work, note_tool_threads
+from adk_prism.source.tool_threads import thread_pool
+from adk_prism.source.tool_work import WORK, NotingExecutor, Work
 
 Json = dict[str, Any]
 
@@ -104,8 +105,7 @@ async def stopped(stage: Stage, route: str, run: str) -> Json:
 async def test_threads_of_adk_are_seen() -> None:
     """A function that ADK runs in its pool for tools is at work until its thread is done."""
     tools, work, config = Tools(), Work(), RunConfig(tool_thread_pool_config=ToolThreadPoolConfig())
-    note_tool_threads(4)
-    note_tool_threads(4)
+    assert thread_pool(4) is not None
     model = Scripted.saying(call("block", "c1"), "Done.")
     async with staging(agent(model, tools=[tools.block])) as stage:
         watch_nodes(stage.runner)

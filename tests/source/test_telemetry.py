@@ -26,7 +26,7 @@ _SETUP = {
 def test_telemetry_is_cheap_only_where_nobody_listens(who: str, cheap: bool) -> None:
     """Providers are global to a process, so each case has its own."""
     code = (
-        f"{_SETUP[who]}from adk_prism.source.telemetry import run_telemetry; "
+        f"{_SETUP[who]}from adk_prism.source.adk.telemetry import run_telemetry; "
         "config = run_telemetry(); "
         "print(config is not None and config.capture_message_content.value == 'NO_CONTENT')"
     )

@@ -13,12 +13,12 @@ from google.adk.apps.app import App
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
-from google.adk.utils import _sync_runner
 from tests.server.staged import staging
 from tests.source.scripted import Scripted, call
 
 from adk_prism import tool_threads
 from adk_prism.diagnostics import Diagnostic
+from adk_prism.source.adk.tool_thread_pool import adk_pool
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, open_services
 from adk_prism.source.tool_threads import thread_pool
@@ -111,10 +111,10 @@ async def test_apps_with_different_variables_stay_on_the_loop(
 
 
 async def test_adk_finds_our_pool() -> None:
-    """The contract with google-adk's private registry, and what a StopIteration in a thread becomes."""
+    """A StopIteration in a thread of the pool reaches the caller as a RuntimeError."""
     config = thread_pool(2)
     assert config is not None
-    pool = _sync_runner._get_tool_thread_pool(config.max_workers)
+    pool = adk_pool(config.max_workers)
     running = asyncio.get_running_loop().run_in_executor(pool, next, iter(()))
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(running, 30)

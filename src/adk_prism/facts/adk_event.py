@@ -18,6 +18,8 @@ from adk_prism.runlog.entry import NOTHING
 CONFIRMATION = "adk_request_confirmation"
 CREDENTIAL = "adk_request_credential"
 INPUT = "adk_request_input"
+REQUESTS = frozenset({CONFIRMATION, CREDENTIAL, INPUT})
+"""Calls by which ADK itself asks a person."""
 MADE_UP_HINT = "Please approve or reject the tool call"
 """The beginning of ADK's default hint, which is addressed to a program and not shown to people."""
 

@@ -1,7 +1,7 @@
 """The agents of an app, read from its root: for a run's first record and for lists.
 
-Knows the shapes in which google-adk 2.13 nests agents: sub-agents, workflow nodes, `AgentTool`, and
-the tool and the worker that ADK itself puts around a node, which have no public names.
+Knows how google-adk nests agents: sub-agents, workflow nodes, `AgentTool`, and the tool and the worker
+that ADK itself puts around a node.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.workflow import BaseNode, Workflow
 
 from adk_prism.runlog.entry import Agent
+from adk_prism.source.adk.agent_attributes import default_model, worker_node
 
 RootKind = Literal["llm", "workflow", "legacy"]
 """Which of ADK's runtimes runs a root: they differ in errors, resume and rewind."""
@@ -49,7 +50,7 @@ def _walk(root: BaseNode) -> Iterator[BaseNode]:
     seen: set[int] = set()
     waiting: list[BaseNode] = [root]
     while waiting:
-        node = unwrapped(waiting.pop())
+        node = worker_node(waiting.pop())
         if id(node) in seen:
             continue
         seen.add(id(node))
@@ -71,8 +72,7 @@ def model_of(node: BaseNode) -> str:
         if isinstance(agent, LlmAgent) and agent.model:
             return _name_of(agent.model)
         agent = agent.parent_agent
-    # Set by `LlmAgent.set_default_model`, which has no public counterpart.
-    return _name_of(getattr(node, "_default_model", LlmAgent.DEFAULT_MODEL))
+    return _name_of(default_model(node))
 
 
 def _name_of(model: str | BaseLlm) -> str:
@@ -99,9 +99,3 @@ def node_of_tool(tool: object) -> BaseNode | None:
         return tool
     node = getattr(tool, "node", None) if isinstance(tool, BaseTool) else None
     return node if isinstance(node, BaseNode) else None
-
-
-def unwrapped(node: BaseNode) -> BaseNode:
-    """Return the node that a parallel worker, which has its name, runs for each item of a list."""
-    inner = getattr(node, "_node", None)
-    return inner if isinstance(inner, BaseNode) and inner.name == node.name else node

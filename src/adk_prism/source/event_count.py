@@ -1,7 +1,7 @@
 """How many events a session has in storage, for the three services of ADK whose storage is known.
 
-With the newest events at hand, their number tells that nothing was put among the older ones: a clock that is
-behind makes an event older than those that were there. ADK 2.13 itself never counts.
+If the newest events are known, the count shows that nothing was inserted among the older ones: a clock
+that is behind gives an event an earlier time than those before it. ADK itself never counts.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 
+from adk_prism.source.adk.session_storage import sqlite_connection
+
 SessionKey = tuple[str, str, str]
 """App, user and session."""
 
 
 async def count_events(service: BaseSessionService, key: SessionKey) -> int | None:
-    """Return the number of a session's events; None if it cannot be told."""
+    """Return the number of a session's events; None if the storage is unknown."""
     if isinstance(service, InMemorySessionService):
         app_name, user_id, session_id = key
         found = service.sessions.get(app_name, {}).get(user_id, {}).get(session_id)
@@ -24,13 +26,12 @@ async def count_events(service: BaseSessionService, key: SessionKey) -> int | No
 
 
 async def _count_in_sqlite(service: BaseSessionService, key: SessionKey) -> int | None:
-    from google.adk.sessions.sqlite_session_service import SqliteSessionService
-
-    if not isinstance(service, SqliteSessionService):
+    connection = sqlite_connection(service)
+    if connection is None:
         return None
     where = "WHERE app_name=? AND user_id=? AND session_id=?"
     async with (
-        service._get_db_connection() as db,
+        connection as db,
         db.execute(f"SELECT COUNT(*) FROM events {where}", key) as rows,
     ):
         row = await rows.fetchone()

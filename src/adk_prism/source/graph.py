@@ -31,7 +31,8 @@ from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, Workflow
 from msgspec import Struct
 
-from adk_prism.source.agents import model_of, node_of_tool, unwrapped
+from adk_prism.source.adk.agent_attributes import worker_node
+from adk_prism.source.agents import model_of, node_of_tool
 from adk_prism.source.nodes.kinds import kind_of
 
 MAX_NODES = 1000
@@ -126,7 +127,7 @@ class _Drawing:
 
     def place(self, given: BaseNode, parent: str) -> str:
         """Return where an agent or workflow node is; draw it the first time."""
-        node = unwrapped(given)
+        node = worker_node(given)
         known = self._places.get(id(node))
         if known is not None:
             return known

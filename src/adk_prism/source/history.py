@@ -1,8 +1,4 @@
-"""What a session's events say: which still count, who waits, where a call was made.
-
-The rules are ADK's own (google-adk 2.13 `events/_rewind_events.py` and `runners.py`); its helpers
-are private, so they are named here and nowhere else.
-"""
+"""What a session's events say: which still count, who waits, where a call was made."""
 
 from __future__ import annotations
 
@@ -11,15 +7,6 @@ from collections.abc import Sequence
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 
-try:
-    from google.adk.events._rewind_events import _apply_rewinds
-    from google.adk.runners import _find_active_task_scope
-except ImportError as error:  # pragma: no cover - only with another google-adk
-    raise ImportError(
-        "The installed google-adk has moved _apply_rewinds or _find_active_task_scope. "
-        "Install the version that adk-prism pins, or adapt adk_prism/source/history.py."
-    ) from error
-
 
 def live_events(session: Session) -> list[Event]:
     """Return the events that no rewind has taken back."""
@@ -27,14 +14,24 @@ def live_events(session: Session) -> list[Event]:
 
 
 def apply_rewinds(events: Sequence[Event]) -> list[Event]:
-    """Return the events that none among them has taken back."""
-    return _apply_rewinds(list(events))
+    """Return the events that no rewind among them has taken back, without the rewinds themselves.
 
-
-def paused_task_invocation(session: Session) -> str:
-    """Return the invocation of a task agent that waits for the user's reply; empty if none does."""
-    scope = _find_active_task_scope(session)
-    return scope[1] if scope else ""
+    A rewind takes back everything from the first event of the invocation that it names. The last
+    rewind counts first: it may take back an earlier one.
+    """
+    if not any(event.actions.rewind_before_invocation_id for event in events):
+        return list(events)
+    first = {event.invocation_id: i for i, event in reversed(list(enumerate(events)))}
+    live: list[Event] = []
+    end = len(events)
+    while end:
+        end -= 1
+        target = events[end].actions.rewind_before_invocation_id
+        if not target:
+            live.append(events[end])
+        else:
+            end = min(end, first.get(target, end))
+    return live[::-1]
 
 
 def find_call(events: Sequence[Event], call: str) -> Event | None:

@@ -30,19 +30,11 @@ from pydantic import BaseModel
 
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
 from adk_prism.facts.outcome import WITHHELD
+from adk_prism.source.adk.credentials import redact_credentials
+from adk_prism.source.adk.restored_events import INTERNAL_PREFIX, public_event
 from adk_prism.source.next_delta import NextDelta
 from adk_prism.source.plain_json import describe, encode_strictly, plain
 from adk_prism.source.provider_error import provider_message
-
-try:
-    from google.adk.auth.auth_credential import _redact_credential_secrets
-    from google.adk.events._internal_metadata import public_event
-except ImportError as error:  # pragma: no cover - only with another google-adk
-    raise ImportError(
-        "The installed google-adk has moved its credential redaction "
-        "(_redact_credential_secrets, public_event), and adk-prism writes no events without it. "
-        "Install the version that adk-prism pins, or adapt adk_prism/source/redaction.py."
-    ) from error
 
 _SUSPICIOUS = (
     b'"authType"',
@@ -56,7 +48,7 @@ _SUSPICIOUS = (
     b'"__adk_internal_',
     b'"temp:',
 )
-"""Every key or name on which `_redact_credential_secrets`, `public_event` or we act. A false alarm
+"""Every key or name on which `redact_credentials`, `public_event` or we act. A false alarm
 costs one slow walk; the list is held complete by a test that compares with ADK's walk."""
 
 _FOREIGN_SUSPICION = re.compile(
@@ -77,7 +69,6 @@ Each suspicious word holds it once more, or `adk_`, or `temp:`: three looks inst
 words a regular expression finds that there are none in two thirds of the time of `in`."""
 
 _TEMP = "temp:"
-_INTERNAL = "__adk_internal_"
 _EXPLAINED = frozenset(
     [reason.value for reason in types.FinishReason]
     + [reason.value for reason in types.BlockedReason]
@@ -172,7 +163,7 @@ def content_json(content: types.Content) -> Raw:
 def answer_json(name: str, response: Raw) -> Raw:
     """Return the answer to a call as it may enter a log."""
     called = {"name": name, "response": msgspec.json.decode(response)}
-    return Raw(encode_strictly(_redact_credential_secrets(called)["response"]))
+    return Raw(encode_strictly(redact_credentials(called)["response"]))
 
 
 def foreign_json(data: bytes) -> bytes:
@@ -183,7 +174,7 @@ def foreign_json(data: bytes) -> bytes:
     """
     if _FOREIGN_SUSPICION.search(data) is None:
         return data
-    value = _redact_credential_secrets(pydantic_core.from_json(data))
+    value = redact_credentials(pydantic_core.from_json(data))
     for holder in (value, value.get("event")):
         if isinstance(holder, dict):
             _drop_internal(holder)
@@ -197,8 +188,8 @@ def _drop_internal(value: dict[str, Any]) -> None:
     places = [
         *((actions, key, _TEMP) for key in delta if isinstance(actions, dict)),
         (value, "state", _TEMP),
-        (value, "customMetadata", _INTERNAL),
-        (value, "custom_metadata", _INTERNAL),
+        (value, "customMetadata", INTERNAL_PREFIX),
+        (value, "custom_metadata", INTERNAL_PREFIX),
     ]
     for holder, key, prefix in places:
         if isinstance(holder.get(key), dict):
@@ -213,7 +204,7 @@ def session_json(session: Session) -> bytes:
         _redacted_event(_without_exception(event) if _holds_exception(event) else event)
         for event in session.events
     ]
-    return encode_strictly(_redact_credential_secrets(shown))
+    return encode_strictly(redact_credentials(shown))
 
 
 _AS_ADK: Mapping[str, Any] = {
@@ -259,7 +250,7 @@ def _without_exception(event: Event, reference: str = "") -> Event:
 def _redacted_event(event: Event) -> dict[str, Any]:
     """Walk the event as ADK does, and drop `temp:` state."""
     event = public_event(event)
-    value = _redact_credential_secrets(_dumped(event))
+    value = redact_credentials(_dumped(event))
     actions = value.get("actions")
     if isinstance(actions, dict) and isinstance(actions.get("stateDelta"), dict):
         delta = actions["stateDelta"]
@@ -277,5 +268,5 @@ def _dumped(model: BaseModel) -> Any:
 def _redacted_bytes(value: Mapping[str, Any]) -> bytes:
     data = encode_strictly(value)
     if _is_suspicious(data):
-        return encode_strictly(_redact_credential_secrets(pydantic_core.from_json(data)))
+        return encode_strictly(redact_credentials(pydantic_core.from_json(data)))
     return data

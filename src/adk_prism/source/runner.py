@@ -40,13 +40,15 @@ from adk_prism.runlog.entry import (
     RunStarted,
     is_absent,
 )
+from adk_prism.source.adk.task_scope import paused_task_invocation
+from adk_prism.source.adk.telemetry import run_telemetry
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.confirmed_tools import confirmed_tools
 from adk_prism.source.containment import first_cause as first_cause
 from adk_prism.source.contract import Emit
-from adk_prism.source.history import live_events, paused_task_invocation
+from adk_prism.source.history import live_events
 from adk_prism.source.observed_runner import observed, serialised
 from adk_prism.source.plugin import watch_nodes
 from adk_prism.source.prefix.plugin import after_prefix
@@ -64,9 +66,7 @@ from adk_prism.source.request import RunRequest as RunRequest
 from adk_prism.source.request import read_content as read_content
 from adk_prism.source.run_observer import RunObserver
 from adk_prism.source.sessions import new_state_event
-from adk_prism.source.telemetry import run_telemetry
 from adk_prism.source.tool_threads import thread_pool
-from adk_prism.source.tool_work import note_tool_threads
 from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.source.untrusted import restored_invocations
 from adk_prism.version import VERSION
@@ -200,8 +200,6 @@ class RunnerSource:
         )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
-        if config.tool_thread_pool_config is not None:
-            note_tool_threads(config.tool_thread_pool_config.max_workers)
         return self._runner.run_async(
             user_id=self._request.origin.user,
             session_id=self._request.origin.session,

@@ -29,6 +29,7 @@ from google.adk.sessions.base_session_service import (
 )
 from google.adk.sessions.session import Session
 
+from adk_prism.source.adk.session_storage import Revision, session_revision
 from adk_prism.source.event_count import SessionKey, count_events
 from adk_prism.source.event_size import event_size
 from adk_prism.source.history import apply_rewinds
@@ -61,7 +62,6 @@ _KNOWN = {
 import them all takes half a second, and one is used."""
 
 _Key = SessionKey
-_Revision = tuple[float, str | None]
 
 
 class AfterPrefix(GetSessionConfig):
@@ -76,7 +76,7 @@ class _CachedSession:
     """A session's events, as of a revision."""
 
     events: list[Event]
-    revision: _Revision
+    revision: Revision
     weight: int
     prefix: Prefix | None = None
     appended: tuple[str, ...] = ()
@@ -144,7 +144,9 @@ class SessionCache(BaseSessionService):
         if session is None or new is None:
             return None
         session.events = [*hot.events, *new]
-        is_ours = _revision(session) == hot.revision and hot.appended == tuple(e.id for e in new)
+        is_ours = session_revision(session) == hot.revision and hot.appended == tuple(
+            e.id for e in new
+        )
         if is_ours or await count_events(storage_of(self), key) == len(session.events):
             return session
         return None
@@ -164,7 +166,9 @@ class SessionCache(BaseSessionService):
         weight += sum(map(event_size, session.events[count:]))
         prefix = known.prefix if known is not None else None
         # The Runner adds to the list that it is given: ours is another one.
-        self._hot[key] = _CachedSession(list(session.events), _revision(session), weight, prefix)
+        self._hot[key] = _CachedSession(
+            list(session.events), session_revision(session), weight, prefix
+        )
         total = sum(hot.bytes for hot in self._hot.values())
         while total > self._most_bytes or len(self._hot) > MOST_SESSIONS:
             _, dropped = self._hot.popitem(last=False)
@@ -183,13 +187,13 @@ class SessionCache(BaseSessionService):
         if event.partial:
             return event
         key = (session.app_name, session.user_id, session.id)
-        before = _revision(session)
+        before = session_revision(session)
         # Forgotten until it is known what has been stored, also if that is never known.
         hot = self._hot.pop(key, None)
         stored = await self.inner.append_event(session, event)
         if hot is not None and hot.revision == before:
             hot.appended = (*hot.appended, stored.id)
-            hot.revision = _revision(session)
+            hot.revision = session_revision(session)
             self._hot[key] = hot
         prefix = prefix_of(session)
         if prefix is not None and prefix.tied(stored):
@@ -234,10 +238,6 @@ class SessionCache(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
-
-
-def _revision(session: Session) -> _Revision:
-    return session.last_update_time, session._storage_update_marker
 
 
 def _news(kept: Sequence[Event], recent: Sequence[Event]) -> list[Event] | None:

@@ -11,7 +11,6 @@ import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from google.adk.events.event import Event
@@ -21,9 +20,9 @@ from google.adk.sessions.base_session_service import (
     ListSessionsResponse,
 )
 from google.adk.sessions.session import Session
-from google.adk.sessions.sqlite_session_service import SqliteSessionService
 
 from adk_prism.errors import NoSessions
+from adk_prism.source.adk.session_storage import sqlite_file
 
 _STATES = {
     "08": "there is no connection to the database",
@@ -130,19 +129,6 @@ class SessionStore(BaseSessionService):
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
-
-
-def sqlite_file(service: BaseSessionService) -> Path | None:
-    """Return the file of ADK's own service for one, once its tables are made; None of any other.
-
-    It opens a connection for each question, so another thread may ask. Of a version that keeps these things
-    elsewhere it is not known, and the event loop asks.
-    """
-    path = getattr(service, "_db_path", "")
-    is_ready = getattr(service, "_schema_ready", False)
-    if type(service) is not SqliteSessionService or path in ("", ":memory:") or not is_ready:
-        return None
-    return Path(path)
 
 
 def _listed_elsewhere(

@@ -16,8 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from google.adk.errors._invocation_not_found_error import InvocationNotFoundError
-from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.errors import InvocationNotFoundError, StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
@@ -139,9 +138,9 @@ class Sessions:
         """Take back an invocation and all after it, state and artifacts included.
 
         `wanted_state` is `RunStarted.state` of the run that is taken back; without it, only initial
-        state that was never changed can be put back. Keys that were added are removed, or left as
-        None by a service whose storage is unknown (`forgetting`). Raise `NotFound`, or `Conflict` for an
-        invocation that is not there (any more) or holds several messages of the user (task mode),
+        state that was never changed can be restored. Keys that were added are removed, or left as
+        None by a service whose storage is unknown (`state_key_removal`). Raise `NotFound`, or `Conflict`
+        for an invocation that is not there (any more) or holds several messages of the user (task mode),
         which a rewind would take back together.
         """
         before = await self.get(origin)

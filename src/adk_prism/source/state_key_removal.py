@@ -1,11 +1,9 @@
-"""State keys that are removed, not set to null.
+"""Remove state keys from a stored session.
 
-ADK 2.13 has no way to remove a key: a session service only assigns, so `rewind_async` leaves a key
-that the rewound part added with the value None. For a tool that reads `state.get("count", 0) + 1`
-that is not "as if the message had never been sent" but a crash. So the key is taken out of the
-stored state itself, for the three services whose storage is known; `False` for any other tells that
-the None stays. Call it only while no run holds the session: events and the session's revision are
-not touched, so no reader would notice.
+ADK has no way to remove a key: a session service only assigns, so `rewind_async` sets a key that the
+rewound part added to None. A tool that reads `state.get("count", 0) + 1` would then fail. So the key is
+removed from the stored state, for the three services whose storage is known. Call it only while no run
+holds the session: neither events nor the session's revision change, so no reader would notice.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 
+from adk_prism.source.adk.session_storage import sqlite_connection
 from adk_prism.source.session_cache import storage_of
 
 
@@ -32,21 +31,20 @@ async def remove_state_keys(
         for key in keys:
             stored.state.pop(key, None)
         return True
-    return await _forget_in_sqlite(service, session, keys) or await _forget_in_database(
+    return await _remove_in_sqlite(service, session, keys) or await _remove_in_database(
         service, session, keys
     )
 
 
-async def _forget_in_sqlite(
+async def _remove_in_sqlite(
     service: BaseSessionService, session: Session, keys: Collection[str]
 ) -> bool:
-    from google.adk.sessions.sqlite_session_service import SqliteSessionService
-
-    if not isinstance(service, SqliteSessionService):
+    connection = sqlite_connection(service)
+    if connection is None:
         return False
     where = "WHERE app_name=? AND user_id=? AND id=?"
     which = (session.app_name, session.user_id, session.id)
-    async with service._get_db_connection() as db:
+    async with connection as db:
         await db.execute("BEGIN IMMEDIATE")
         async with db.execute(f"SELECT state FROM sessions {where}", which) as rows:
             row = await rows.fetchone()
@@ -57,7 +55,7 @@ async def _forget_in_sqlite(
     return True
 
 
-async def _forget_in_database(
+async def _remove_in_database(
     service: BaseSessionService, session: Session, keys: Collection[str]
 ) -> bool:
     from google.adk.sessions.database_session_service import DatabaseSessionService

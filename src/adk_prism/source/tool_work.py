@@ -1,9 +1,9 @@
-"""Which tools of a run are at work, also after the run was stopped.
+"""Which tools of a run are still running, also after the run was stopped.
 
-A call is at work from `before_tool` to its answer or error. A thread cannot be stopped: a function that ADK
-or the tool itself runs in one goes on when the call is cancelled. So the threads that a call starts are noted
-too, where they come from ADK's pool for tools (google-adk 2.13: `utils._sync_runner`) or from the event
-loop's own (`asyncio.to_thread`). A thread that a tool makes in another way is not seen.
+A call runs from `before_tool` to its answer or error. A thread cannot be stopped: a function that runs in
+one continues when the call is cancelled. So the threads that a call starts are tracked too, if they come
+from ADK's pool for tools (`adk.tool_thread_pool`) or from the event loop's own (`asyncio.to_thread`).
+Threads that a tool creates in another way are not seen.
 """
 
 from __future__ import annotations
@@ -73,28 +73,6 @@ class NotingExecutor(ThreadPoolExecutor):
     def submit(self, fn: Callable[..., _Result], /, *args: Any, **kwargs: Any) -> Future[_Result]:
         """Run a function in a thread."""
         return _noted(super().submit(fn, *args, **kwargs))
-
-
-def note_tool_threads(max_workers: int) -> None:
-    """Have the threads noted that ADK runs tools in, on this event loop."""
-    pool = _pool_of_adk(max_workers)
-    if pool is None or "submit" in vars(pool):
-        return
-    submit = pool.submit
-
-    def noting(fn: Callable[..., _Result], /, *args: Any, **kwargs: Any) -> Future[_Result]:
-        return _noted(submit(fn, *args, **kwargs))
-
-    pool.submit = noting  # type: ignore[method-assign] # the pool is ADK's, and of no class of ours
-
-
-def _pool_of_adk(max_workers: int) -> ThreadPoolExecutor | None:
-    """Return ADK's threads for tools; None of a version that keeps them elsewhere: they are not seen."""
-    try:
-        from google.adk.utils._sync_runner import _get_tool_thread_pool
-    except ImportError:
-        return None
-    return _get_tool_thread_pool(max_workers)
 
 
 def _noted(future: Future[_Result]) -> Future[_Result]:

@@ -17,14 +17,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pydantic_core
-from google.adk.events._internal_metadata import RESTORED_EVENT_KEY, mark_restored
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
-from google.adk.utils._function_call_names import CLIENT_FUNCTION_CALL_NAMES
 from google.genai import types
 from msgspec import Raw, structs
 from pydantic.alias_generators import to_camel
 
+from adk_prism.facts.adk_event import REQUESTS
 from adk_prism.runlog.entry import (
     NOTHING,
     AgentEvent,
@@ -41,6 +40,7 @@ from adk_prism.runlog.entry import (
     is_absent,
     to_raw,
 )
+from adk_prism.source.adk.restored_events import INTERNAL_PREFIX, is_restored, mark_restored
 from adk_prism.source.plain_json import encode_strictly
 
 RefusedKeys = Callable[[Iterable[str]], Collection[str]]
@@ -76,7 +76,6 @@ _DELTA = _spellings("state_delta")
 _ASKED = _spellings("requested_tool_confirmations")
 _CALL = _spellings("function_call")
 _RESPONSE = _spellings("function_response")
-_INTERNAL = "__adk_internal_"
 
 
 # --------------------------------------------------------------------------- in the log
@@ -141,7 +140,7 @@ def _clean_event(data: bytes | Raw, refused: RefusedKeys) -> bytes:
         told["content"] = content | {"parts": parts} if parts or not content["parts"] else None
     for name in ("customMetadata", "custom_metadata"):
         if isinstance(metadata := told.get(name), dict):
-            told[name] = {k: v for k, v in metadata.items() if not k.startswith(_INTERNAL)}
+            told[name] = {k: v for k, v in metadata.items() if not k.startswith(INTERNAL_PREFIX)}
     return encode_strictly(told)
 
 
@@ -157,7 +156,7 @@ def _clean_actions(actions: Any, refused: RefusedKeys) -> dict[str, Any]:
 def _asks(part: Any, waits: Collection[str]) -> bool:
     """Tell a question to a person, the answer to one, and what stands in for a result meanwhile."""
     calls = _values(part, _CALL) + _values(part, _RESPONSE)
-    if any(isinstance(c, dict) and c.get("name") in CLIENT_FUNCTION_CALL_NAMES for c in calls):
+    if any(isinstance(c, dict) and c.get("name") in REQUESTS for c in calls):
         return True
     return any(isinstance(r, dict) and r.get("id") in waits for r in _values(part, _RESPONSE))
 
@@ -218,11 +217,6 @@ def _without_open(event: Event, index: int, kept: frozenset[tuple[int, str]]) ->
 def as_client_event(event: Event) -> Event:
     """Return an event that a client gives a new session, marked and without handles."""
     return mark_restored(event.model_copy(update=dict(HANDLES)))
-
-
-def is_restored(event: Event) -> bool:
-    """Tell whether an event was put into its session, and did not happen there."""
-    return bool((event.custom_metadata or {}).get(RESTORED_EVENT_KEY))
 
 
 def restored_invocations(session: Session) -> frozenset[str]:

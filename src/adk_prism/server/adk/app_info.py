@@ -10,6 +10,7 @@ from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolse
 from google.adk.workflow import BaseNode
 
 from adk_prism.server.adk.adk_models import AppInfo
+from adk_prism.source.adk.agent_attributes import origin_folder
 
 
 def describe_app(name: str, runner: Runner) -> AppInfo:
@@ -32,9 +33,7 @@ def root_of(runner: Runner) -> BaseNode:
 
 def folder_of(root: BaseNode) -> Path | None:
     """Return the folder of an app; None for a Runner that was built in Python."""
-    # ADK's loader leaves on the root where it found it.
-    folder = getattr(root, "_adk_origin_path", None)
-    return folder if isinstance(folder, Path) else None
+    return origin_folder(root)
 
 
 def _language(root: BaseNode) -> Literal["yaml", "python"]:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
-from google.adk.utils._function_call_names import CLIENT_FUNCTION_CALL_NAMES
 
 from adk_prism.errors import UsageError
+from adk_prism.facts.adk_event import REQUESTS
 
 EARLIEST, LATEST = 0.0, 253_370_764_800.0
 """Seconds: from 1970 to the first day of 9999, in any time zone a date that Python can hold."""
@@ -42,7 +42,7 @@ def _claims(event: Event) -> str:
         return "event actions"
     names = {call.name for call in event.get_function_calls()}
     names |= {response.name for response in event.get_function_responses()}
-    if not CLIENT_FUNCTION_CALL_NAMES.isdisjoint(names):
+    if not REQUESTS.isdisjoint(names):
         return "ADK protocol function calls"
     return ""
 

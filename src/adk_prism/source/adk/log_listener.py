@@ -1,46 +1,53 @@
-"""What ADK says when it runs a node: the only trace of function and join nodes, and of every end.
+"""Starts and ends of workflow nodes, from the DEBUG lines of ADK's node runner.
 
-google-adk 2.13 has plugin callbacks for agents and tools alone, and its events name neither starts nor
-ends. But the one class that runs every node of the newer runtime, root agents and delegated ones
-included (`workflow/_node_runner.py`), says at level DEBUG when a node starts, ends and is cancelled,
-in the node's own task and with its full path. It is listened to there, by a filter on that one
-logger:
-- exact where its spans are not: `invoke_node` spans carry a name, but no path and no run;
+google-adk has plugin callbacks for agents and tools only, and its events contain neither starts nor
+ends. But the class that runs every node of the newer runtime (`workflow/_node_runner.py`), root agents
+and delegated ones included, logs at DEBUG when a node starts, ends and is cancelled, in the node's own
+task and with its full path. A filter on that logger reads those lines:
+- it is exact where spans are not: `invoke_node` spans carry a name, but neither path nor run;
 - nothing is installed in OpenTelemetry, which an operator may want for other listeners;
-- it costs a few lines per node, and nothing per streamed piece.
+- it costs a few lines per node, and nothing per streamed part.
 
-The logger is set to one below DEBUG, a level that nobody else uses, so that an operator's own setting
-can be told from ours; lines that he would not have seen without us end in the filter. If the words
-change, or logging is switched off as a whole, agents and tools are still seen by the plugin.
+The logger's level is set to one below DEBUG, a level that nobody else uses, so that an operator's own
+setting can be told from ours. The filter drops lines that the operator did not ask for. Without the
+lines, the plugin still sees agents and tools.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType
+from typing import Any
+
+from adk_prism.source.adk.capability import Capability, require
 
 LOGGER = "google_adk.google.adk.workflow._node_runner"
 LEVEL = logging.DEBUG - 1
 
+STARTED = "node %s started."
+ENDED = "node %s end."
+CANCELLED = "node %s cancelled via signal."
+
 Signal = Callable[[str], None]
-"""Is told a node's path."""
+"""Called with a node's path."""
 
 
 class AdkLogListener(logging.Filter):
-    """Hears the lines of the node runner. One is enough for a process: whoever is told finds the run."""
+    """Reads the lines of the node runner; one per process, for ADK has one logger."""
 
     def __init__(self, started: Signal, ended: Signal, cancelled: Signal) -> None:
         super().__init__()
         self._signals: Mapping[str, Signal] = {
-            "node %s started.": started,
-            "node %s end.": ended,
-            "node %s cancelled via signal.": cancelled,
+            STARTED: started,
+            ENDED: ended,
+            CANCELLED: cancelled,
         }
         self._level = logging.NOTSET
-        """What the operator had set for the logger."""
+        """The operator's level of the logger."""
 
     def attach(self) -> None:
-        """Begin to listen, or see to it that nothing has been changed since. Costs next to nothing."""
+        """Add the filter and set the level, if they are not as we left them. Costs next to nothing."""
         logger = logging.getLogger(LOGGER)
         if logger.level != LEVEL:
             self._level = logger.level
@@ -49,14 +56,14 @@ class AdkLogListener(logging.Filter):
             logger.filters.insert(0, self)  # before one of the operator's that drops the line
 
     def detach(self) -> None:
-        """Leave the logger as it was found."""
+        """Restore the logger."""
         logger = logging.getLogger(LOGGER)
         logger.removeFilter(self)
         if logger.level == LEVEL:
             logger.setLevel(self._level)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell of a line, and let it pass if the operator wants to read it."""
+        """Signal a line; return whether the operator wants to see it."""
         if record.levelno == logging.DEBUG:
             signal = self._signals.get(record.msg)
             if signal is not None and isinstance(record.args, tuple):
@@ -66,3 +73,38 @@ class AdkLogListener(logging.Filter):
     def _wanted(self) -> int:
         parent = logging.getLogger(LOGGER).parent
         return self._level or (parent.getEffectiveLevel() if parent is not None else LEVEL)
+
+
+def _probe() -> None:
+    from google.adk.workflow import _node_runner
+
+    require(_node_runner.logger.name == LOGGER, "The node runner has another logger.")
+    logged = set(_strings(vars(_node_runner)))
+    missing = [line for line in (STARTED, ENDED, CANCELLED) if line not in logged]
+    require(not missing, f"The node runner does not log {missing}.")
+
+
+def _strings(names: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the string constants in the functions of a module's classes."""
+    waiting: list[Any] = [
+        member
+        for each in names.values()
+        if isinstance(each, type)
+        for member in vars(each).values()
+    ]
+    while waiting:
+        member = waiting.pop()
+        if isinstance(member, str):
+            yield member
+        elif isinstance(member, CodeType):
+            waiting.extend(member.co_consts)
+        else:
+            waiting.extend(filter(None, [getattr(member, "__code__", None)]))
+
+
+CAPABILITY = Capability(
+    name="workflow nodes",
+    summary="see function and join nodes, and the ends of all nodes",
+    without="only agents and tools appear as nodes; some ends are inferred",
+    probe=_probe,
+)

@@ -9,7 +9,7 @@ from google.genai import types
 from msgspec import Struct
 
 from adk_prism.runlog.entry import Origin
-from adk_prism.source.telemetry import run_telemetry
+from adk_prism.source.adk.telemetry import run_telemetry
 
 Modality = Literal["audio", "text"]
 

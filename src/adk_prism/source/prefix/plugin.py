@@ -16,8 +16,8 @@ whole app); where somebody else looks at a request, it is made whole before they
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
@@ -25,24 +25,16 @@ from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.flows.llm_flows import contents as adk_contents
-from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.genai import types
 
+from adk_prism.source.adk.model_class import rewrite_requests
 from adk_prism.source.prefix.contents import PrefixContents
 from adk_prism.source.prefix.placeholder import find_mark, prefix_of, put_back, restore
 from adk_prism.source.prefix.session_prefix import Prefix
 from adk_prism.source.session_cache import AfterPrefix
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-
-    _AnyLlm = BaseLlm
-else:
-    _AnyLlm = object  # A class of pydantic's would give the model fields that it has already.
 
 _NAME = "adk_prism_put_back"
 _CHAT = (None, "chat")
@@ -115,7 +107,7 @@ class _PutBack(BasePlugin):
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
         """Give an agent all events, if it needs them."""
-        context = callback_context._invocation_context
+        context = callback_context.get_invocation_context()
         prefix = prefix_of(context.session)
         if prefix is not None and not await _fits(agent, context, prefix):
             restore(context.session)
@@ -127,12 +119,14 @@ class _PutBack(BasePlugin):
         mark = find_mark(llm_request.contents)
         if mark is None:
             return
-        context = callback_context._invocation_context
+        context = callback_context.get_invocation_context()
         mark.show(await _view(context, mark.prefix))
         agent = context.agent
-        if isinstance(agent, LlmAgent) and not _is_looked_at(context, agent):
-            _let_put_back(agent.canonical_model)
-        else:
+        if not (
+            isinstance(agent, LlmAgent)
+            and not _is_looked_at(context, agent)
+            and rewrite_requests(agent.canonical_model, _whole)
+        ):
             llm_request.contents = put_back(llm_request.contents)
 
     async def after_agent_callback(
@@ -140,7 +134,7 @@ class _PutBack(BasePlugin):
     ) -> None:
         """Give all events to callbacks that come after an agent: they may keep what was said."""
         if agent.canonical_after_agent_callbacks:
-            restore(callback_context._invocation_context.session)
+            restore(callback_context.get_invocation_context().session)
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Give all events to plugins that come after the run."""
@@ -210,32 +204,10 @@ def _is_looked_at(context: InvocationContext, agent: LlmAgent) -> bool:
     )
 
 
-class _PutsBack(_AnyLlm):
-    """What a model's class gets before it, so that it makes requests whole."""
-
-    __slots__ = ()
-
-    def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        if find_mark(llm_request.contents) is not None:
-            # A copy: ADK's spans go through the request once more when the model has answered.
-            whole: dict[str, Any] = {"contents": put_back(llm_request.contents)}
-            llm_request = llm_request.model_copy(update=whole)
-        return super().generate_content_async(llm_request, stream=stream)
-
-
-def _let_put_back(model: BaseLlm) -> None:
-    """Have a model put prefixes back. It stays the object that it is, of the class that it was of."""
-    if not isinstance(model, _PutsBack):
-        object.__setattr__(model, "__class__", _putting_back(type(model)))
-
-
-@cache
-def _putting_back(kind: type[BaseLlm]) -> type[BaseLlm]:
-    names = {
-        "__module__": kind.__module__,
-        "__qualname__": kind.__qualname__,
-        "__doc__": kind.__doc__,
-    }
-    return type(kind.__name__, (_PutsBack, kind), names)
+def _whole(request: LlmRequest) -> LlmRequest:
+    """Return a request with the contents of its prefix, if it has a placeholder for one."""
+    if find_mark(request.contents) is None:
+        return request
+    # A copy: ADK's spans read the request once more when the model has answered.
+    whole: dict[str, Any] = {"contents": put_back(request.contents)}
+    return request.model_copy(update=whole)

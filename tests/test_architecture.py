@@ -1,0 +1,166 @@
+"""Internals of third parties are used in one package only: `adk_prism.source.adk`.
+
+A name with a leading underscore belongs to whoever defines it. This reads the source and fails on
+- an import of a private module or name from outside the package;
+- `obj._name`, and its string form in `getattr` and the like, unless the same module defines `_name`, or,
+  for `self._name`, a module of ours that it imports: a base class may be there;
+- an assignment of `__class__`, which turns somebody's object into another.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import TypeGuard
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = (ROOT / "src/adk_prism", ROOT / "apps/adk_prism_apps")
+FENCED = ("src/adk_prism/source/adk/", "src/adk_prism/source/live/")
+"""The second until its internals, too, have moved to the first."""
+
+DOCUMENTED = {"_asdict", "_fields", "_make", "_replace", "os._exit", "sys._current_frames"}
+"""Public in spite of their names: Python documents them."""
+
+FILES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+
+ACCESSORS = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "__setattr__"}
+
+
+def is_private(name: str) -> bool:
+    return any(
+        part.startswith("_") and not (part.startswith("__") and part.endswith("__"))
+        for part in name.split(".")
+    )
+
+
+def defined_in(tree: ast.AST) -> set[str]:
+    """Return the names that a module gives to something."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
+                names.add(name)
+    return names
+
+
+def inherited_in(tree: ast.AST, file: Path) -> set[str]:
+    """Return the names that modules of ours define which a module imports directly."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = (node.module or "").replace(".", "/")
+            folders = (
+                [file.parents[node.level - 1]] if node.level else [each.parent for each in PACKAGES]
+            )
+            for path in (folder / f"{module}.py" for folder in folders):
+                names |= _defined_by(path) if path.is_file() else set()
+    return names
+
+
+@cache
+def _defined_by(path: Path) -> set[str]:
+    return defined_in(ast.parse(path.read_text()))
+
+
+def violations(tree: ast.AST, file: Path = FILES[0]) -> list[str]:
+    """Return each use of somebody else's internals, with its line."""
+    own, inherited = defined_in(tree), inherited_in(tree, file)
+    return [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(tree)
+        if _imports(node) or _takes(node, own, inherited) or _swaps_class(node)
+    ]
+
+
+def _imports(node: ast.AST) -> TypeGuard[ast.stmt]:
+    if isinstance(node, ast.Import):
+        return any(is_private(each.name) for each in node.names if _is_foreign(each.name))
+    if not isinstance(node, ast.ImportFrom) or node.level or not _is_foreign(node.module or ""):
+        return False
+    return any(map(is_private, [node.module or "", *(each.name for each in node.names)]))
+
+
+def _takes(node: ast.AST, own: set[str], inherited: set[str]) -> TypeGuard[ast.expr]:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
+            return is_private(name) and name not in own | inherited
+        case ast.Attribute(attr=name):
+            is_documented = bool(DOCUMENTED & {name, ast.unparse(node)})
+            return is_private(name) and name not in own and not is_documented
+        case ast.Call():
+            name = _accessed(node)
+            return is_private(name) and name not in own
+    return False
+
+
+def _swaps_class(node: ast.AST) -> TypeGuard[ast.expr]:
+    match node:
+        case ast.Attribute(attr="__class__", ctx=ast.Store()):
+            return True
+        case ast.Call():
+            return _accessed(node) == "__class__"
+    return False
+
+
+def _is_foreign(module: str) -> bool:
+    return module != "__future__" and module.split(".")[0] not in ("adk_prism", "adk_prism_apps")
+
+
+def _accessed(call: ast.Call) -> str:
+    """Return the attribute that a call of `getattr` or the like names."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in ACCESSORS:
+            texts = [arg.value for arg in call.args if isinstance(arg, ast.Constant)]
+            return next((text for text in texts if isinstance(text, str)), "")
+    return ""
+
+
+def test_only_one_package_uses_internals_of_others() -> None:
+    """Put what you need into a module of source/adk/, with a probe and a way without it."""
+    found = [
+        f"{path.relative_to(ROOT)}:{text}"
+        for path in FILES
+        if not path.relative_to(ROOT).as_posix().startswith(FENCED)
+        for text in violations(ast.parse(path.read_text()), path)
+    ]
+    assert not found, "\n".join(found)
+
+
+CASES = {
+    "private import": ("from google.adk.runners import _find", True),
+    "private module": ("from google.adk.events._rewind_events import apply", True),
+    "plain private module": ("import asyncio.tasks, google._auth", True),
+    "our own private name": ("from adk_prism.source.agents import _walk", False),
+    "future": ("from __future__ import annotations", False),
+    "attribute": ("service._db_path", True),
+    "attribute of self": ("self._inner._session", True),
+    "own attribute": (
+        "class A:\n def __init__(self): self._x = 1\n def f(self, o): return o._x",
+        False,
+    ),
+    "inherited attribute": ("class A(B):\n def f(self): return self._x", True),
+    "string": ("getattr(node, '_node', None)", True),
+    "public string": ("getattr(node, 'node', None)", False),
+    "dunder": ("type(node).__name__", False),
+    "class swap": ("model.__class__ = Other", True),
+    "class swap in words": ("object.__setattr__(model, '__class__', Other)", True),
+    "namedtuple": ("scope._replace(node=1)", False),
+    "documented": ("os._exit(1)", False),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_counts_as_an_internal(case: tuple[str, bool]) -> None:
+    code, is_refused = case
+    assert bool(violations(ast.parse(code))) == is_refused
