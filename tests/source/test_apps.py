@@ -20,6 +20,7 @@ from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.apps import Apps
+from adk_prism.source.bundled_apps import APPS_PACKAGE, bundled_folders, install_hint
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.graph import read_graph
 from adk_prism.source.services import Services, ServiceUris, open_services
@@ -170,6 +171,21 @@ def test_a_folder_that_is_not_there(tmp_path: Path, services: Services) -> None:
 def test_the_bundled_apps_are_the_default(services: Services) -> None:
     """They are found like anybody's."""
     assert Apps.of_folder(None, services).names() == ["recovery", "research", "tour"]
+
+
+def test_without_adk_prism_apps_the_tour_is_served_alone(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks for one of the others is told how to install it."""
+    assert install_hint("recovery") == ""
+    monkeypatch.setitem(sys.modules, APPS_PACKAGE, None)
+    bundled_folders.cache_clear()
+    try:
+        assert Apps.of_folder(None, services).names() == ["tour"]
+        assert "adk-prism[apps]" in install_hint("recovery")
+        assert install_hint("support") == ""
+    finally:
+        bundled_folders.cache_clear()
 
 
 async def test_runners_of_the_host_program() -> None:

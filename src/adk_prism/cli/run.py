@@ -146,6 +146,7 @@ async def _conversations(
     from adk_prism.server.configured_secrets import secrets_of
     from adk_prism.server.data_folder import open_data_folder
     from adk_prism.source.apps import Apps
+    from adk_prism.source.bundled_apps import install_hint
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
@@ -158,7 +159,8 @@ async def _conversations(
     services = open_services(uris, data_dir=data, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=tell)
     if apps.find(args.app) is None:
-        raise UsageError(f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}.")
+        there = f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}."
+        raise UsageError(there + (install_hint(args.app) if folder is None else ""))
     locks = SessionLocks()
     conversations = Conversations(apps, Runs(log, locks, tell), locks, Chats(log), tell)
     session = args.session or f"run-{secrets.token_hex(8)}"

@@ -24,6 +24,9 @@ BUNDLED_ALIASES: Mapping[str, str] = {"research_agent": "research"}
 An alias is not listed. It is the same code with sessions of its own, as if the folder had that name.
 """
 
+_INSTALLED_WITH_APPS = frozenset({"recovery", "research", *BUNDLED_ALIASES})
+"""Names of the apps of `adk-prism-apps`, for a message where it is not installed."""
+
 
 @cache
 def bundled_folders() -> Sequence[Path]:
@@ -31,6 +34,13 @@ def bundled_folders() -> Sequence[Path]:
     spec = find_spec(APPS_PACKAGE)
     installed = (spec and spec.submodule_search_locations) or ()
     return (TOUR_FOLDER.resolve(), *(Path(each).resolve() for each in installed))
+
+
+def install_hint(app: str) -> str:
+    """Return how to install a bundled app that is not there; empty for any other name."""
+    if app not in _INSTALLED_WITH_APPS or len(bundled_folders()) > 1:
+        return ""
+    return ' Install it with: pip install "adk-prism[apps]".'
 
 
 def is_bundled(path: Path) -> bool:
