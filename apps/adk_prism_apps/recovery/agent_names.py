@@ -1,4 +1,4 @@
-"""The names of the agents, in the order in which a briefing speaks of their subjects."""
+"""The names of the agents, in the order of a briefing."""
 
 COORDINATOR = "coordinator"
 BURN_ANALYST = "burn_analyst"

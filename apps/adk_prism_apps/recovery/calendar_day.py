@@ -1,4 +1,4 @@
-"""The day that an answer speaks of. It is always explicit: given, or the fire's scenario date."""
+"""The date of an assessment. It is always explicit: given, or the fire's scenario date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a skill found: numbers, the text rendered from them, and the proof, as one thing.
 
 Text is made only from a finding's own fields, so that it cannot say another number than the data.
-A finding also says what it still needs to know, whom to ask for it, and what others may use of it.
+A finding also says what it still needs to know, which specialist to ask, and which values others may use.
 """
 
 from __future__ import annotations

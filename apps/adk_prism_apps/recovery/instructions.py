@@ -1,4 +1,4 @@
-"""What the agents are told. The offline model follows the same steps by rule (`script/`)."""
+"""The agents' instructions. The offline model follows the same steps by rule (`script/`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a run has found so far, kept in the session's state, one key per finding.
+"""The findings of a run, in the session's state, one key per finding.
 
-Skills write their brief under `specialist.skill`; the coordinator reads those of its own run. Keys
-of specialists that work at the same time never meet. A finding of an earlier run stays in the state
-and is told apart by its invocation.
+Skills write their brief under `specialist.skill`; the coordinator reads those of its own run. Specialists
+that work at the same time write different keys. A finding of an earlier run stays in the state; its
+invocation id distinguishes it.
 """
 
 from __future__ import annotations

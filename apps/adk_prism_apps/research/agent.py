@@ -2,8 +2,8 @@
 
 An ordinary ADK app. Without a key for a model the offline script speaks (`script.py`); what a message
 means, whether a search may run and what it found is decided by code either way, so a real model changes
-the wording and nothing else. Without a key for a database, or without a network, the bundled sample
-library is searched, and said to be.
+only the wording. Without a key for a database, or without a network, the bundled sample library is
+searched, and the answer says so.
 
 Imports are relative: ADK imports this folder as the package `research`, whatever folder it is in.
 """

@@ -1,8 +1,8 @@
-"""What lets a search run: the researcher's approval of that very search, and nothing else.
+"""Whether a search may run: only if the researcher has approved that very search.
 
-ADK's tool confirmation asks (`require_confirmation`); a recorded approval of the pending plan, by words
-or by the panel, answers it beforehand. Which model calls the tool makes no difference. A search that is
-not the pending plan becomes it, so that the box shows what is being asked.
+ADK's tool confirmation asks (`require_confirmation`), unless the pending plan was approved already, by
+text or in the panel. Which model calls the tool makes no difference. A search that is not the pending
+plan becomes the pending plan, so that the box shows what is being asked.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Callbacks:
 
 
 def _has_spoken(context: CallbackContext) -> bool:
-    """Return whether the agent has answered in this invocation: a late answer goes on with an old one.
+    """Return whether the agent has answered in this invocation: a late answer continues an old one.
 
     Its message was read then; others have been read since.
     """

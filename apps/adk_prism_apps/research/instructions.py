@@ -1,4 +1,4 @@
-"""What a model is told: the rules of the work, and the directive of the moment."""
+"""The model's instruction: the rules of the work, and the current directive."""
 
 from __future__ import annotations
 

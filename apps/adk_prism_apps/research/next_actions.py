@@ -1,4 +1,4 @@
-"""What is next, and whose turn it is, when nobody is at work: one rule for every kind of turn."""
+"""The next step and who has to take it, between two turns: one rule for every kind of turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search that may run: asked, counted, judged, and written into the box as a receipt."""
+"""Runs an approved search: sends it, counts and judges the results, writes the receipt into the box."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from .reference import ReferenceTables
 
 
 class Library:
-    """A folder with one subfolder per fire. It is read anew for each question."""
+    """A folder with one subfolder per fire. It is read again for each question."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """Use the bundled data unless a folder is given."""

@@ -1,6 +1,6 @@
-"""Which fire a question speaks of, decided from the names of the fires that there is data about.
+"""Which fire a question is about, found by the names of the fires that there is data for.
 
-A name counts when it stands in the text, in any case, with or without "Fire", also a little
+A name counts when it occurs in the text, in any case, with or without "Fire", also a little
 misspelt; a year beside it must be the fire's own. A fire that is named and not known is told from
 no fire named at all: the first gets an honest "not here", the second may mean the only fire.
 """
@@ -17,7 +17,7 @@ from .records import Incident
 # Two letters wrong in "cedar creek" still match, and "cedar" alone or "bear creek" does not.
 _ALIKE = 0.85
 _SHORTEST_FUZZY = 6
-# A question is compared with every name, window by window; what is longer is no question.
+# A question is compared with every name, window by window; longer text is not compared.
 _MOST_CHARACTERS = 4_000
 _WORD = re.compile(r"[^\W_]+")
 _YEAR = re.compile(r"(?:19|20)\d\d")

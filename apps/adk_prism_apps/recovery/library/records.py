@@ -131,7 +131,7 @@ class Trail(Struct, frozen=True):
 
 
 class Segment(Struct, frozen=True):
-    """A stretch of trail; without `surveyed_on` nobody has seen it since the fire."""
+    """A stretch of trail; without `surveyed_on` it was not surveyed since the fire."""
 
     trail_id: Id
     segment_id: Id

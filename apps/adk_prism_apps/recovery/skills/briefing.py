@@ -1,7 +1,7 @@
 """One briefing from what the specialists found in this run, and what is still to be asked.
 
 The overall confidence is the lowest of the specialists', and a specialist's the lowest of its
-findings: a chain holds as its weakest link does. The mean stands beside it for comparison only. A
+findings. The mean is shown for comparison only. A
 finding without a confidence (a date that is not known, data that cannot be read) is named, and
 takes no part. Nothing is computed here that a finding does not already say.
 """

@@ -1,4 +1,4 @@
-"""What every skill starts from: the library, one fire of it, and the day that is spoken of."""
+"""What every skill starts from: the library, one fire of it, and the date of the assessment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a citation still stand on a given day? A rescinded part is said to be so, with what follows.
+"""Whether a citation is in force on a given day; for a rescinded part, what replaced it.
 
 Confidence: 0 for a paragraph about which the table says nothing, else what a secondary source and
 the table's own age leave.

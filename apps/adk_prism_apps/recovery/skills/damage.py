@@ -1,6 +1,6 @@
 """Trail damage, segment by segment, on a scale of this project's own: D1 to D4.
 
-There is no national scale for it that we could find; the rules stand in
+We found no national scale; the rules are in
 `reference/trail_scale.json`, and every answer says `scheme: project-defined`. A segment that nobody
 has seen has no class. Confidence: the share of miles that were surveyed, times the survey's age,
 times the cost of made-up rows.
@@ -65,7 +65,7 @@ class Survey:
         return self.trails.citation(), self.segments.citation(), own
 
     def factors(self) -> tuple[Factor, ...]:
-        """Return what weakens anything that is said of these trails."""
+        """Return the factors that lower the confidence in any statement about these trails."""
         policy = self.case.tables.confidence()
         seen = [row.surveyed_on for row in self.surveyed if row.surveyed_on is not None]
         return (
@@ -111,7 +111,7 @@ def classify_damage(case: Case, trail_id: str = "") -> Finding:
 
 
 def damage_class(segment: Segment, scale: TrailScale) -> DamageRule | None:
-    """Return the rule that classifies a segment, or None for one that nobody has seen."""
+    """Return the rule that classifies a segment, or None for one that was not surveyed."""
     if segment.surveyed_on is None:
         return None
     return next((rule for rule in scale.damage_rules if _meets(segment, rule)), None)

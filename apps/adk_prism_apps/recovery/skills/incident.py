@@ -24,7 +24,7 @@ _ADD = (
 
 
 def find_fire(library: Library, text: str, as_of: str = "", last_fire: str = "") -> Finding:
-    """Return the fire that a text names; with no name, the last one spoken of or the only one."""
+    """Return the fire that a text names; without a name, the last one asked about or the only one."""
     incidents, problems = library.incidents()
     if problems and not incidents:
         raise problems[0]
@@ -95,7 +95,7 @@ def _body(data: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _none(name: str, incidents: list[Incident], problems: list[str]) -> Finding:
-    """Return the honest answer where no fire can be spoken of."""
+    """Return the answer when no fire was found."""
     headline = "Which fire is meant?" if incidents else "There is no data about any fire."
     if name:
         headline = f"There is no data about {name!r} here, so nothing can be said about it."

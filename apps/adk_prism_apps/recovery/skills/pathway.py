@@ -1,7 +1,7 @@
-"""Screens proposals against the categorical exclusions that hold on the day that is spoken of.
+"""Screens proposals against the categorical exclusions in force on the date of the assessment.
 
 For each proposal the rule for its activity is looked up by date and its limits are tried one by
-one, with a trace. What is not known is said, not assumed: an unmet limit rules a category out, an
+one, with a trace. Unknown inputs are reported, not assumed: an unmet limit rules a category out, an
 unknown one leaves it open. A rule that was set aside is never offered as valid. The table finds a
 category or none; it does not say that an assessment or a statement is enough. Every answer ends as
 a screening aid.

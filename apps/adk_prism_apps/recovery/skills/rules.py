@@ -1,8 +1,8 @@
 """Which rule holds on a day, and what a citation refers to then.
 
 A rule holds from `effective_from` until `effective_to` (the first day on which it no longer does),
-unless an event has set it aside. Nothing is inferred: a paragraph that the table does not have is
-told by what became of its part, and no more.
+unless an event has set it aside. Nothing is inferred: of a paragraph that is not in the
+table, only what became of its part is reported.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Volume is the cruise's net volume of dead and dying trees, less the loss that the table gives for the
 years since the fire; value is that times the user's own price range, where there is one. A species
-that the table does not have stays out of the interval and is said to be unknown.
+that is not in the table is left out of the interval and reported as unknown.
 
 Confidence: the share of volume with a row in the table, times how narrow the interval is (one minus
 half-width over middle), times the cruise's own factors, times the cost of evidence from trees that
@@ -30,7 +30,7 @@ _GENERAL = "Value falls before volume: stain and checks cost grade while the sca
 
 
 def assess_salvage(case: Case, unit_id: str = "") -> Finding:
-    """Compute the remaining volume and value on the day that is spoken of."""
+    """Compute the remaining volume and value on the date of the assessment."""
     cruise = Cruise(case, unit_id)
     prices = case.folder.prices()
     years = round(years_between(case.incident.started_on, case.as_of), 2)

@@ -1,4 +1,4 @@
-"""One sector looked at again: how its ground divides between classes, and what would change it.
+"""One sector in detail: its share of each severity class, and what would change its class.
 
 The finding is the division itself, so that how close the call was does not lower its confidence.
 """

@@ -1,7 +1,7 @@
 """A request as a curl command that can be pasted: quoted for the shell, without secrets.
 
 Whatever holds a key or an address of a person is written as a shell variable's name instead, so that
-the command still works for whoever has the key.
+the command still works for a user who has the key.
 """
 
 from __future__ import annotations

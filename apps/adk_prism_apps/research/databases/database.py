@@ -45,7 +45,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one answer gave: its papers, how many there are in all, and where it goes on.
+    """What one answer gave: its papers, the total, and the token of the next page.
 
     `counts_loosely` marks a total of papers with *any* of the words, which says nothing about
     how many answer the query; papers of such a page are checked against the query.

@@ -1,4 +1,4 @@
-"""One request, one answer: within a time, up to a size. Errors are returned, not raised."""
+"""Sends one request, with a timeout and a size limit. Errors are returned, not raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks each host no more often than it wants to be asked, over all searches that share a limiter.
+"""Rate limits per host, over all searches that share a limiter.
 
 Turns are given in the order of asking: each takes the next free moment of its host. A host that said
 "too many" is left alone until the time it named.

@@ -200,7 +200,7 @@ class _Session:
             )
 
     def _wait(self, error: ServiceError, attempt: int) -> float | None:
-        """Return the seconds until the next try; None if there is no use in one."""
+        """Return the seconds until the next try; None if a retry cannot help."""
         if not error.passing:
             return None
         if error.retry_after is not None:

@@ -2,7 +2,7 @@
 
 Read tolerantly: whatever is typed becomes some tree of plain words, so that no sign of it reaches a
 service as an operator that the researcher did not write. Two terms side by side mean AND. NOT takes
-away from what stands beside it; alone it selects nothing, so it is dropped.
+away from the term beside it; alone it selects nothing, so it is dropped.
 """
 
 from __future__ import annotations

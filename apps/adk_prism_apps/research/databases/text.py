@@ -1,4 +1,4 @@
-"""Values out of other people's records: the right type or nothing, clean, and not endless."""
+"""Values from a service's records: of the right type or empty, cleaned, and of bounded size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]{0,200}>")
 
 
 def clean(value: object, longest: int = LONGEST_TITLE) -> str:
-    """Return a text on one line, without markup and control characters; empty if it is no text."""
+    """Return a text on one line, without markup and control characters; empty if it is not a string."""
     if not isinstance(value, str):
         return ""
     # Cut before the work as well: what is too long anyway is not worth cleaning.

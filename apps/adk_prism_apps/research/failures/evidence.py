@@ -1,4 +1,4 @@
-"""The rules by which a disappointing search is told from a good one; each returns its numbers, or None.
+"""The rules that detect a disappointing search; each returns its numbers, or None.
 
 Pure: what could be measured was measured before. `rule` names the rule in the answer, so that anyone
 can look up why something was called what it was called.

@@ -1,6 +1,6 @@
 """How many papers may be expected, from what is known: earlier searches, or a free local count.
 
-Never from a model. Where neither is there, there is no expectation, and nothing is called low.
+Never from a model. Without either there is no expectation, and no result counts as low.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The remedies themselves: each turns a search that disappointed into others that can be run as they are.
 
-A count stands in an action's label where it was measured, which is free in a local database; other
+An action's label has a count where it was measured, which is free in a local database; other
 numbers are predictions from what came, and say so.
 """
 
@@ -210,7 +210,7 @@ def narrowed(case: Case, numbers: Numbers) -> Iterator[Action]:
 
 
 def _facets(query: Query, papers: tuple[Paper, ...]) -> Iterator[tuple[str, Query, float]]:
-    """Yield each way to narrow, with the share of the papers at hand that it keeps."""
+    """Yield each way to narrow, with the share of the papers found that it keeps."""
     years = sorted(paper.year for paper in papers if paper.year is not None)
     for quantile in (0.5, 0.75):
         since = years[int(len(years) * quantile)] if years else None

@@ -1,8 +1,8 @@
 """A researcher's answer to a plan, read from words: ok, short run, modify, cancel, or unclear.
 
 The whole message has to be an answer: every word of it belongs to one of the phrases below or says
-nothing ("please", "then"). So "ok" inside "book" is no approval, "not ok" is none either, and a
-sentence about something else is no answer at all. What is unclear is asked again; it never counts as
+nothing ("please", "then"). So "ok" inside "book" is not an approval, nor is "not ok", and a
+sentence about something else is not an answer. What is unclear is asked again; it never counts as
 a cancellation, and never as an approval.
 """
 
@@ -94,7 +94,7 @@ def read_answer(text: str) -> Answer | None:
     kinds, rest = _match(words)
     if not kinds or any(word not in _EMPTY for word in rest):
         return None
-    # A question is no decision, and neither is saying two things at once.
+    # A question is not a decision, nor are two decisions at once.
     if "?" in text or ("cancel" in kinds and len(kinds) > 1):
         return "unclear"
     return next(kind for kind in _PHRASES if kind in kinds)

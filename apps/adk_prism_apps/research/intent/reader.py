@@ -1,4 +1,4 @@
-"""The one place where it is decided what a researcher's message means, whichever way it came.
+"""Decides what a researcher's message means, whichever way it came; nothing else does.
 
 Words, and what a panel has written into the state since the last message, are read together with the
 box: is there a plan to answer, help to choose from, or a new question? Words are newer than the panel's
@@ -55,7 +55,7 @@ Do = Literal[
 ]
 
 LONGEST_QUESTION = 1000
-"""Characters of a question that the box keeps: more than a paragraph is no question."""
+"""Characters of a question that the box keeps: about a paragraph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class IntentReader:
         return known or self.now.isoformat(timespec="seconds")
 
     def _modified_by_panel(self, plan: SearchPlan) -> Intent:
-        """Plan anew with the filters that the panel has changed, or ask what to change."""
+        """Plan again with the filters that the panel has changed, or ask what to change."""
         if self.box.current_filters != plan.filters:
             query, odd = with_filters(
                 Query(plan.query, limit=plan.limit or FULL_RUN), self.box.current_filters
@@ -165,7 +165,7 @@ class IntentReader:
         return Intent("ask_change", writes=_undecided(plan) | asks)
 
     def _assumed_anew(self, plan: SearchPlan) -> Intent | None:
-        """Plan anew if the panel has changed the assumptions, and the message says nothing else."""
+        """Plan again if the panel has changed the assumptions, and the message says nothing else."""
         unknown = [
             e
             for e in self.box.search_assumptions

@@ -49,7 +49,7 @@ def open_index(paper_file: PaperFile, folder: Path | None) -> sqlite3.Connection
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
-    """Return the user's folder for what can be made again; None if there is no home."""
+    """Return the user's cache folder; None without a home folder."""
     settings = os.environ if environment is None else environment
     named = settings.get("ADK_PRISM_CACHE") or ""
     if named:
@@ -90,7 +90,7 @@ def _build_aside(paper_file: PaperFile, path: Path) -> None:
         with closing(sqlite3.connect(name)) as connection:
             _build(connection, paper_file.rows())
         os.replace(name, path)
-        # Older data and older programs have left theirs; whoever still reads one keeps it open.
+        # Indexes of older data or schemas; a process that still reads one has it open.
         for old in path.parent.glob("library-*.sqlite"):
             if old != path:
                 old.unlink(missing_ok=True)

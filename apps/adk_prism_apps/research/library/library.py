@@ -93,7 +93,7 @@ class SampleLibrary:
 
     @cached_property
     def subjects(self) -> tuple[str, ...]:
-        """Return what the papers are about, as far as it is said: the commonest first."""
+        """Return the fields of the papers where they are known, the most common first."""
         listed = (topics for (topics,) in self._rows("SELECT topics FROM papers", ()))
         named = Counter(name for topics in listed for name in topics.split("; ") if name)
         return tuple(name for name, _ in named.most_common())

@@ -18,7 +18,7 @@ def as_query(
     kinds: list[str] | None,
     limit: int,
 ) -> Query:
-    """Return the arguments of a call as a query; what is no field or kind is left out."""
+    """Return the arguments of a call as a query; unknown fields and kinds are left out."""
     return Query(
         " ".join(text.split()),
         since or None,

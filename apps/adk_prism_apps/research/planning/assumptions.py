@@ -1,8 +1,8 @@
 """What the researcher's assumptions mean for a plan: years, kinds, a database, words to add or leave out.
 
 "Clinical applications only" adds a word and prefers databases of its field; "2020-present" and "only
-reviews" are filters; "no animals" leaves a word out. What cannot be applied to a search is said so in
-the plan, never dropped in silence. What the question itself says comes before any assumption.
+reviews" are filters; "no animals" leaves a word out. The plan names what cannot be applied to
+a search; nothing is dropped silently. What the question itself says comes before any assumption.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..intent.changes import Changes, read_filters
 from .question import query_of
 
 MOST_ASSUMPTIONS = 12
-"""Assumptions that are read: a longer list is no plan for one search."""
+"""Assumptions that are read; a longer list does not fit one search."""
 _LONGEST = 200
 _MOST_WORDS = 3
 _REVIEWED = ("article", "conference", "review")

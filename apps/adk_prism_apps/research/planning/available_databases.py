@@ -1,4 +1,4 @@
-"""Which databases can be asked from here, and which of them a question is for.
+"""Which databases are enabled, and which of them fits a question.
 
 The environment decides. `ADK_PRISM_DATABASES` names them (`arxiv, crossref`, or `all`);
 `ADK_PRISM_OFFLINE` turns every service off. Without either, a key of some service says that the
@@ -39,7 +39,7 @@ class AvailableDatabases:
         self._settings = os.environ if environment is None else environment
 
     def enabled(self) -> list[AnyDatabase]:
-        """Return them: services first, the sample library last. Read anew, as keys may come later."""
+        """Return the enabled ones: services first. The environment is read each time."""
         local: list[AnyDatabase] = [
             each for each in self._all.values() if isinstance(each, LocalDatabase)
         ]

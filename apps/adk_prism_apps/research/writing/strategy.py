@@ -1,7 +1,7 @@
 """The search strategy as a document for a methods section, and its counts in the manner of PRISMA.
 
-Everything in it is taken from the receipts. What nobody has decided yet, such as which papers are to be
-included, is said to be undecided.
+Everything in it is taken from the receipts. What was not decided yet, such as which papers are to be
+included, is marked as undecided.
 """
 
 from __future__ import annotations

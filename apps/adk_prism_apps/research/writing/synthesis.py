@@ -1,6 +1,6 @@
 """What the papers say together, as far as that is known: each sentence cites papers or says it does not.
 
-A model may write the sentences; they are checked here, and a number that is no paper's does not count
+A model may write the sentences; they are checked here, and a number without a paper does not count
 as a citation. Without a model they are made of the metadata alone, and say nothing that a title, a
 venue or a year does not show.
 """

@@ -1,4 +1,4 @@
-"""Whether the counts in the box add up with the receipts and the papers, counted anew."""
+"""Whether the counts in the box agree with the receipts and the papers, which are counted again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Check:
 
 
 def check_counts(box: GroundingBox, papers: Papers) -> list[Check]:
-    """Count anew what the box says."""
+    """Count again what the box says."""
     receipts = box.search_history
     return [
         Check(

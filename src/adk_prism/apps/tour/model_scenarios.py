@@ -11,7 +11,7 @@ from adk_prism.models import Fail, Say, Show, Think, Turn, say
 from .media import PCM_RATE, pcm, png, wav
 from .scenario_input import ScenarioInput
 
-# Above this a single message is of no use to anybody, and the offline model would run for minutes.
+# Longer messages show nothing more, and the offline model would run for minutes.
 _MOST_WORDS = 50_000
 _MOST_KIB = 4_096
 _LONGEST_TONE = 5.0

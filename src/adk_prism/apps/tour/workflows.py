@@ -62,7 +62,7 @@ def plan_trip(delay: float) -> Workflow:
 
 
 def book_table() -> Workflow:
-    """Return a workflow that asks the person something before it goes on."""
+    """Return a workflow that asks the person something before it continues."""
     return Workflow(
         name=BOOK_TABLE,
         description="Books a table and asks the person for how many.",
