@@ -140,7 +140,7 @@ class Toolbox:
                 context.state,
                 {"next_action": value_of(_to_provide(session)), "user_approval": None},
             )
-            text = f"No search can be made of this. {problem} Say what the papers are to be about."
+            text = f"This cannot be searched for. {problem} Say what the papers should be about."
             return {"status": "refused", "text": text}
         put_plan(context.state, session, plan)
         wanted = self._planner.wanted(request, session.box)

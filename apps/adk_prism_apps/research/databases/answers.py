@@ -71,7 +71,7 @@ def _of_error(error: Exception) -> ServiceError:
             )
         case TooLarge():
             return ServiceError(
-                "service_error", "body.size", "The answer was larger than it can be."
+                "service_error", "body.size", "The answer was larger than the limit."
             )
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
             return ServiceError(

@@ -78,7 +78,7 @@ class AvailableDatabases:
             name = f"set {asked.key_variable}, or {name}"
         text = f"{asked.label} is not asked from here ({name})."
         if chosen is not None:
-            text += f" A find in the {chosen.label} is none in {asked.label}."
+            text += f" A result from the {chosen.label} is not a result from {asked.label}."
         return text
 
     def is_enabled(self, key: str) -> bool:

@@ -38,7 +38,7 @@ _TEXTS: dict[str, str] = {
 }
 _NOT_REACHED = "What does {database} have on `{query}`{filters}? It could not be searched ({type})."
 _NOT_ASKED = "What does {database} have on `{query}`? It is not asked from here."
-_NO_YEARS = "Is there nothing of {years} on `{query}`? {database} has no paper of then."
+_NO_YEARS = "Is there nothing of {years} on `{query}`? {database} has no paper from that time."
 
 
 @dataclass(frozen=True, slots=True)
