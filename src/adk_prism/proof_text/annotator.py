@@ -156,9 +156,11 @@ class ProofAnnotator:
         return call.specialist
 
     def _lane_of(self, speaker: Speaker) -> _Lane | None:
-        if speaker not in self._lanes:
-            self._lanes[speaker] = self._find_lane(speaker)
-        return self._lanes[speaker]
+        try:
+            return self._lanes[speaker]
+        except KeyError:
+            lane = self._lanes[speaker] = self._find_lane(speaker)
+            return lane
 
     def _find_lane(self, speaker: Speaker) -> _Lane | None:
         """Find the specialist of a speaker: the innermost call in its branch or path."""

@@ -61,12 +61,13 @@ _FOREIGN_SUSPICION = re.compile(
 """The same for JSON that somebody else wrote: any spacing, and letters written as escapes, which could
 spell any of the words."""
 
-_AUTH, _ADK, _TEMP_KEY = (re.compile(word) for word in (rb"uth[TC_]", rb"adk_", rb'"temp:'))
-_UNDERSCORE = ord("_")
-_PLAIN_COUNT = len(_AUTH.findall(Event().model_dump_json(by_alias=True).encode()))
-"""How often `uth` goes on so in ADK's own keys of every event (`requestedAuthConfigs`, not `author`).
-Each suspicious word holds it once more, or `adk_`, or `temp:`: three looks instead of ten. Of such short
-words a regular expression finds that there are none in two thirds of the time of `in`."""
+_UNDERSCORED, _AUTH_TYPE, _AUTH_C, _TEMP_KEY = map(
+    re.compile, (rb"_(?<=adk_|uth_)", rb"T(?<=uthT)", rb"C(?<=uthC)", rb'"temp:')
+)
+_PLAIN_COUNT = len(_AUTH_C.findall(Event().model_dump_json(by_alias=True).encode()))
+"""Each suspicious word but `temp:` holds `adk_`, `uth_`, `uthT` or `uthC`; the last also stands in a key of
+every event (`requestedAuthConfigs`), so it is counted. Patterns that begin with the rarest letter and look
+back take half the time of `in`. Temporary keys are looked for only in events that change the state."""
 
 _TEMP = "temp:"
 _EXPLAINED = frozenset(
@@ -218,9 +219,10 @@ _AS_ADK: Mapping[str, Any] = {
 
 def _deserves_a_look(event: Event, data: bytes) -> bool:
     return (
-        len(_AUTH.findall(data)) > _PLAIN_COUNT
-        or (_UNDERSCORE in data and _ADK.search(data) is not None)
-        or _TEMP_KEY.search(data) is not None
+        _UNDERSCORED.search(data) is not None
+        or _AUTH_TYPE.search(data) is not None
+        or len(_AUTH_C.findall(data)) > _PLAIN_COUNT
+        or (bool(event.actions.state_delta) and _TEMP_KEY.search(data) is not None)
         or bool(event.actions.requested_auth_configs)
     )
 
