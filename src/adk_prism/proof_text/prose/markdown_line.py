@@ -1,8 +1,12 @@
-"""One line of Markdown without its markup: what it is, and what stands in it.
+"""One line of Markdown without its markup: what kind of line it is, and its text.
 
-Tolerant by construction: markup is taken away where it stands, never matched with its other half, so
-broken Markdown reads as well as sound Markdown. Every pattern is anchored or bounded, and none is
-repeated inside another: a line costs as much as it is long.
+Markup is removed where it stands and never matched with its other half, so broken Markdown reads as well
+as valid Markdown. Every pattern is anchored or bounded, and none is nested in another: the cost of a line
+is linear in its length.
+
+Why not markdown-it-py (4.3, tried on the 2,145 lines of the proof corpora): it follows CommonMark, so it
+leaves markup that models often write as text (`**Confidence:**92%` is not bold there) and gives another
+text for 76 of the lines; and a line takes four times as long, 17 µs against 4.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ _SIGNS = re.compile(
     r"(?:\[[■□\u2580-\u259f\s]{1,40}\]|[\u2300-\u23ff\u25a0-\u2604\u2607-\u27bf\u2b00-\u2b4f"
     r"\U0001f000-\U0001faff\ufe0f\u200d]{1,20})\s{0,2}(?=[\w(*_])"
 )
-"""Pictures before a word or a number, and bars: they decorate. Stars count something, and stay."""
+"""Decoration before a word or a number: pictures and bars. Stars stay, since they may be a rating."""
 _BOLD_LEAD = re.compile(
     r"[\s>]*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\*\*|__)(?P<lead>[^*_\n]{1,80})(?:\*\*|__)"
 )
@@ -38,20 +42,20 @@ class Line(Struct, frozen=True, gc=False):
     lowered: str
     """The same in lower case, letter for letter."""
     marks: list[int]
-    """Where emphasis began or ended, as places in the text. Code marks are none."""
+    """The offsets in the text where emphasis began or ended; backticks do not count."""
     heading: int
-    """Its level; 0 for what is no heading."""
+    """Its level; 0 if it is not a heading."""
     is_item: bool
 
     def mark_before(self, place: int) -> int:
-        """Return the last place of emphasis up to `place`; 0 without one."""
+        """Return the last offset of emphasis up to `place`; 0 if there is none."""
         index = bisect_right(self.marks, place) - 1
         return self.marks[index] if index >= 0 else 0
 
     def is_label(self, start: int) -> bool:
-        """Tell a label from a word of a sentence or a list: it is bold, quoted, bracketed or begins large.
+        """Return whether a word is a label: bold, quoted, in brackets or capitalised.
 
-        Else every glossary (`- source: where it comes from`) would cite something.
+        Otherwise every glossary (`- source: where it comes from`) would cite something.
         """
         if not self.text[start].islower() or (start > 0 and self.text[start - 1] in "\"'("):
             return True
@@ -59,7 +63,7 @@ class Line(Struct, frozen=True, gc=False):
 
 
 def read_line(raw: str) -> Line:
-    """Take the markup off a line."""
+    """Remove the markup of a line."""
     is_item = _ITEM.match(raw) is not None
     if not raw.isascii():
         raw = _SIGNS.sub("", unicodedata.normalize("NFKC", raw))
@@ -75,12 +79,12 @@ def read_line(raw: str) -> Line:
 
 
 def plain_line(text: str) -> Line:
-    """Return a line of words that have no markup: a heading's, a cell's."""
+    """Return a line for a text without markup, such as a heading or a cell."""
     return Line(text, lower(text), [], 0, False)
 
 
 def lower(text: str) -> str:
-    """Return a text in lower case, as long as it was: a few letters have no single small one."""
+    """Return a text in lower case with the same length: letters whose lower case is longer stay."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -88,7 +92,7 @@ def lower(text: str) -> str:
 
 
 def _plain(text: str) -> tuple[str, list[int]]:
-    """Return text without emphasis, code marks and tags, and the places where they were."""
+    """Return text without emphasis, backticks and tags, and the offsets where they were."""
     pieces: list[str] = []
     marks: list[int] = []
     copied = length = 0
@@ -106,12 +110,12 @@ def _plain(text: str) -> tuple[str, list[int]]:
 
 
 def _joins(text: str, start: int, end: int) -> bool:
-    """Tell the underscore in a name from one that emphasises."""
+    """Return whether an underscore is part of a name rather than emphasis."""
     return start > 0 and text[start - 1].isalnum() and text[end : end + 1].isalnum()
 
 
 def closing_bracket(text: str) -> int:
-    """Return where the bracket closes that was open before the text."""
+    """Return the offset where a bracket that opened before the text closes."""
     depth = 0
     for place, letter in enumerate(text):
         if letter == "(":
@@ -124,13 +128,13 @@ def closing_bracket(text: str) -> int:
 
 
 def heading_level(raw: str) -> int:
-    """Return the level of a `#` heading, without reading the line; 0 for what is none."""
+    """Return the level of a `#` heading without reading the line; 0 if it is none."""
     prefix = _PREFIX.match(raw)
     return len(prefix["marks"] or "") if prefix else 0
 
 
 def bold_lead(raw: str) -> tuple[str, bool]:
-    """Return the bold words that a line begins with, and whether nothing follows them."""
+    """Return the bold text that a line begins with, and whether nothing follows it."""
     match = _BOLD_LEAD.match(raw)
     if match is None:
         return "", False
@@ -141,17 +145,17 @@ def bold_lead(raw: str) -> tuple[str, bool]:
 
 
 def cells_of(raw: str) -> list[str]:
-    """Return the cells of a table's row."""
+    """Return the cells of a table row."""
     return [cell.strip() for cell in raw.strip().lstrip("> ").strip("|").split("|")]
 
 
 def is_rule(raw: str) -> bool:
-    """Tell the line of dashes below a table's head."""
+    """Return whether it is the delimiter row of a table."""
     if "-" not in raw or "|" not in raw:
         return False
     return all(_RULE_CELL.fullmatch(cell) for cell in raw.strip().strip("|").split("|"))
 
 
 def is_underline(raw: str) -> bool:
-    """Tell the line that makes the one above it a heading."""
+    """Return whether it underlines a heading (setext)."""
     return _UNDERLINE.fullmatch(raw) is not None
