@@ -14,12 +14,25 @@ ROOT = Path(__file__).parent.parent
 
 SLOW_PATHS: dict[str, str] = {
     "tests/chaos": "kills, stops and pauses of replicas",
+    "tests/clients": "the TypeScript client, compiled, in Node",
     "tests/cluster": "replicas with Redis and PostgreSQL, several processes for each test",
+    "tests/console/test_command.py": "a process for each test",
+    "tests/console/test_lost.py": "servers that stop and come back",
+    "tests/end_to_end/test_adk_clients.py": "every call on our server and on ADK's",
+    "tests/end_to_end/test_kill.py": "a server that is killed in each test",
+    "tests/end_to_end/test_stalled.py": "a reader that takes nothing for as long as it may",
+    "tests/end_to_end/test_use_chat_history.py": "histories of every scenario, in Node",
     "tests/fuzz": "a minute of fuzzing for each group of decoders",
+    "tests/live/test_bad_clients.py": "a server for each client that misbehaves",
+    "tests/live/test_cycles.py": "a hundred connections, counted for leaks",
     "tests/outside": "62 apps of other people, each on a server of its own",
-    "tests/security/test_hostile_agents.py": "a server for each agent that misbehaves",
     "tests/security/test_connections.py": "deadlines of ten seconds, over real sockets",
+    "tests/security/test_file_modes.py": "a server for each umask",
+    "tests/security/test_hostile_agents.py": "a server for each agent that misbehaves",
     "tests/security/test_schema.py": "Schemathesis over every route, with identity",
+    "tests/security/test_untrusted_history.py": "forks at every cursor of every forgery",
+    "tests/server/test_process.py": "signals and grace periods of real processes",
+    "tests/server/test_proxies.py": "a real server behind a real proxy",
     "tests/server/test_schema.py": "Schemathesis over every route",
     "tests/web": "the page in a browser",
 }
@@ -31,6 +44,15 @@ SLOW_VALUES: dict[str, frozenset[str]] = {
 }
 """Parameters of which a quick run tries only the other values: the newest release of each dialect."""
 
+SAMPLED: dict[str, int] = {
+    "tests/laws/test_laws.py": 3,
+    "tests/pipeline/test_every_run_ends.py": 5,
+    "tests/server/test_fork.py": 3,
+    "tests/server/test_late_answers.py": 3,
+    "tests/server/test_lineage.py": 3,
+}
+"""Files with products of cases: a quick run takes every so many of each test, the first included."""
+
 
 def is_left_out(path: Path, named: Sequence[Path]) -> bool:
     """Say whether a quick run leaves a file or folder out, given the paths on the command line."""
@@ -39,6 +61,11 @@ def is_left_out(path: Path, named: Sequence[Path]) -> bool:
         if path == place or place in path.parents:
             return not any(each == place or place in each.parents for each in named)
     return False
+
+
+def step_of(path: Path) -> int:
+    """Return how many cases of a test a quick run goes on by, in a file."""
+    return SAMPLED.get(str(path.relative_to(ROOT)), 1)
 
 
 def is_repetition(parameters: dict[str, object]) -> bool:
