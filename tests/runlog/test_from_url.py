@@ -13,7 +13,9 @@ from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.leases import RedisLeases
 from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.redis.store import RedisStore
 from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteStore
 
 
 def test_memory() -> None:
@@ -34,8 +36,9 @@ def test_sqlite(url: str, path: str) -> None:
     """Three slashes are relative, four absolute."""
     log = open_log(url)
     assert isinstance(log, SqliteLog)
-    assert log._path == Path(path)
-    assert log._synchronous == ("full" if "full" in url else "normal")
+    assert isinstance(log.store, SqliteStore)
+    assert log.store.path == Path(path)
+    assert log.store.synchronous == ("full" if "full" in url else "normal")
 
 
 @pytest.mark.parametrize("scheme", ["redis", "rediss"])
@@ -45,8 +48,9 @@ def test_redis(scheme: str) -> None:
     log, leases = open_log(url), open_leases(url, 2.0)
     assert isinstance(log, RedisLog)
     assert isinstance(leases, RedisLeases)
-    assert (log._keys.prefix, leases._keys.prefix) == ("mine", "mine")
-    assert log._redis.connection_pool.connection_kwargs["socket_timeout"] == 3
+    assert isinstance(log.store, RedisStore)
+    assert (log.store.keys.prefix, leases._keys.prefix) == ("mine", "mine")
+    assert log.store.redis.connection_pool.connection_kwargs["socket_timeout"] == 3
 
 
 def test_a_prefix_that_is_none() -> None:

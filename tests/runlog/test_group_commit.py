@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from adk_prism.runlog import group_commit
 from adk_prism.runlog.entry import AgentEvent
-from adk_prism.runlog.sqlite import group_commit, writer
+from adk_prism.runlog.log_store import AppendResult, Group
+from adk_prism.runlog.sqlite import store
 from adk_prism.runlog.sqlite.log import SqliteLog
-from adk_prism.runlog.sqlite.writer import Group, SqliteWriter
-from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, eventually, start
+from adk_prism.runlog.sqlite.store import SqliteStore
+from adk_prism.testing.runlog_steps import (
+    END,
+    PATIENCE,
+    RUN,
+    collect,
+    cursors,
+    event,
+    eventually,
+    start,
+)
 
 FOREVER = 3600.0
 
@@ -36,20 +48,20 @@ async def log(path: Path) -> AsyncIterator[SqliteLog]:
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
     """The groups that were tried in the loop: how many changes, and whether that was the end of it."""
     seen: list[tuple[int, bool]] = []
-    attempt = SqliteWriter.attempt
+    write_now = SqliteStore.write_now
 
-    def noted(self: SqliteWriter, group: Group) -> bool:
-        done = attempt(self, group)
-        seen.append((len(group), done))
-        return done
+    def noted(self: SqliteStore, group: Group) -> Sequence[AppendResult] | None:
+        results = write_now(self, group)
+        seen.append((len(group), results is not None))
+        return results
 
-    monkeypatch.setattr(SqliteWriter, "attempt", noted)
+    monkeypatch.setattr(SqliteStore, "write_now", noted)
     return seen
 
 
 def pause(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    monkeypatch.setattr(group_commit, "SHORTEST_PAUSE", seconds)
-    monkeypatch.setattr(group_commit, "LONGEST_PAUSE", seconds)
+    for name in ("IDLE_SPACING", "LONGEST_SPACING", "BUSY_SPACING"):
+        monkeypatch.setattr(group_commit, name, seconds)
 
 
 async def turns(count: int) -> None:
@@ -96,6 +108,40 @@ async def test_a_pause_ends_by_itself(log: SqliteLog) -> None:
     assert cursors(await eventually(collect(log, follow=True))) == [1, 2, 3]
 
 
+async def test_a_loop_that_has_time_holds_nothing_back(
+    log: SqliteLog, attempts: list[tuple[int, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right after a group, the next one is written as soon as the loop has nothing else to do."""
+    monkeypatch.setattr(group_commit, "IDLE_SPACING", 0.0)
+    monkeypatch.setattr(group_commit, "LOOP_SHARE", 0)
+    monkeypatch.setattr(group_commit, "BUSY_SPACING", FOREVER)
+    await log.append(RUN, [start()])
+    async with asyncio.timeout(PATIENCE):
+        for number in range(1, 5):
+            await log.append(RUN, [event(number)])
+            while len(attempts) < number:  # noqa: ASYNC110 - the loop must be idle
+                await asyncio.sleep(0)
+    assert {size for size, _ in attempts} <= {1, 2}
+
+
+async def test_a_busy_loop_writes_in_groups(
+    log: SqliteLog, attempts: list[tuple[int, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While every turn of the loop has work to do, groups keep their distance."""
+    monkeypatch.setattr(group_commit, "IDLE_SPACING", 0.0)
+    monkeypatch.setattr(group_commit, "LOOP_SHARE", 0)
+    monkeypatch.setattr(group_commit, "BUSY_SPACING", FOREVER)
+    await log.append(RUN, [start()])
+    await eventually(log.commit(RUN))
+    for number in range(100):
+        await log.append(RUN, [event(number)])
+        until = time.perf_counter() + 2 * group_commit.IDLE_TURN
+        while time.perf_counter() < until:
+            pass
+        await turns(1)
+    assert attempts == [(1, True)]
+
+
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Hold the file, as a person with a shell may."""
@@ -123,7 +169,7 @@ async def test_a_file_that_is_held_does_not_stop_the_loop(
     assert cursors(await collect(log)) == [1, 2]
 
 
-@pytest.mark.parametrize("size", [0, writer.QUICK_BYTES])
+@pytest.mark.parametrize("size", [0, store.QUICK_BYTES])
 async def test_only_small_groups_are_written_in_the_loop(
     log: SqliteLog, attempts: list[tuple[int, bool]], size: int
 ) -> None:
@@ -151,11 +197,13 @@ async def test_a_long_journal_is_written_back(
     path: Path, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite does not do it by itself here: it would do it in the loop."""
-    monkeypatch.setattr(writer, "CHECKPOINT_BYTES", 64 * 1024)
+    monkeypatch.setattr(store, "CHECKPOINT_BYTES", 64 * 1024)
     await log.append(RUN, [start()])
     await eventually(log.commit(RUN))
     before = path.stat().st_size
     for number in range(20):
         await log.append(RUN, [event(number)] * 50)
         await eventually(log.commit(RUN))
-    assert path.stat().st_size > before
+    async with asyncio.timeout(PATIENCE):
+        while path.stat().st_size <= before:  # noqa: ASYNC110 - a file notifies nobody
+            await asyncio.sleep(0)

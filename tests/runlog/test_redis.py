@@ -17,7 +17,10 @@ from tests.runlog.stores import cluster
 
 from adk_prism.errors import Fenced, Gone, LogError, SourceError
 from adk_prism.runlog.entry import Entry, RunEnded, RunTakenOver
+from adk_prism.runlog.redis.client import asking
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.redis.server_check import memory_info
 from adk_prism.testing.runlog_steps import END, ORIGIN, RUN, collect, event, events, start
 
 
@@ -318,8 +321,8 @@ async def test_a_redis_that_does_not_answer(
 
 async def test_who_follows_waits_for_redis(server: RedisServer, logs: list[RedisLog]) -> None:
     """Also one that has to read what memory does not hold: a pause, and no end."""
-    writer, reader, _ = logs
-    reader._reader._tail_bytes = 1
+    writer, reader = logs[0], RedisLog(server.url, tail_bytes=1)
+    await reader.open()
     await writer.append(RUN, [start(), *events(2000)])
     await writer.commit(RUN)
     reading = reader.read(RUN, follow=True)
@@ -332,6 +335,7 @@ async def test_who_follows_waits_for_redis(server: RedisServer, logs: list[Redis
     seen += await asyncio.wait_for(going_on, PATIENCE)
     assert [entry.cursor for entry in seen] == list(range(1, len(seen) + 1))
     await reading.aclose()
+    await reader.close()
 
 
 async def test_two_installations_on_one_redis(server: RedisServer) -> None:
@@ -357,10 +361,10 @@ async def test_an_entry_of_a_newer_version(server: RedisServer, logs: list[Redis
     await writer.commit(RUN)
     following = asyncio.create_task(collect(reader, follow=True))
     async with Redis.from_url(server.url) as redis:
-        keys = writer._keys.run(RUN)
+        keys = Keys(DEFAULT_PREFIX).run(RUN)
         await redis.xadd(keys.entries, {"k": "RunHalved", "t": "1.0", "d": "{}"}, id="2-1")
         await redis.hset(keys.head, "cursor", "2")
-        await redis.publish(writer._keys.channel(RUN), "2")
+        await redis.publish(Keys(DEFAULT_PREFIX).channel(RUN), "2")
     with pytest.raises(SourceError, match="RunHalved"):
         await asyncio.wait_for(following, PATIENCE)
     with pytest.raises(SourceError, match="RunHalved"):
@@ -415,8 +419,6 @@ async def test_a_redis_that_removes_keys(
 
 async def test_the_nodes_of_a_cluster_say_whether_they_remove_keys() -> None:
     """Each of them is asked."""
-    log = RedisLog(cluster().url, prefix="memory")
-    await log.open()
-    told = await log._memory()
-    await log.close()
+    async with asking(cluster().url) as redis:
+        told = await memory_info(redis, is_cluster=True)
     assert [each["maxmemory_policy"] for each in told] == ["noeviction"] * 3

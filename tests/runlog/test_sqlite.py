@@ -7,18 +7,20 @@ import resource
 import sqlite3
 import stat
 import sys
-import threading
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adk_prism.errors import Conflict, Fenced, Gone, LogError, NotFound
+from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId
 from adk_prism.runlog.retention import MAX_TOMBSTONES
-from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, prepare
+from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, Synchronous, prepare
 from adk_prism.runlog.sqlite.log import SqliteLog
 from adk_prism.testing.runlog_steps import (
     END,
@@ -377,27 +379,33 @@ async def test_a_file_that_is_taken_away_is_noticed(
     await refused(LogError, log.trim(EVERYTHING, LATER))
 
 
+@pytest.mark.parametrize("synchronous", ["normal", "full"])
 async def test_nobody_waits_for_a_writer_that_is_dead(
-    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+    path: Path, synchronous: Synchronous, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever ends the writing thread is reported, and readers, writers and removals are told."""
-    reports: list[threading.ExceptHookArgs] = []
-    monkeypatch.setattr(threading, "excepthook", reports.append)
+    """A defect that ends the writer, in the loop or in its thread, is reported, and everybody is told."""
+    reports: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+    log = SqliteLog(path, synchronous=synchronous)
+    await log.open()
     await log.append(RUN, [start()])
     await log.append(OTHER, [start(OTHER), END])
     await log.commit(RUN)
     await log.commit(OTHER)
     follower = await begin(collect(log, RUN, 1, follow=True))
-    assert log._parts is not None
-    writer = log._parts.commits._writer
-    writer.put(42)  # type: ignore[arg-type]  # No caller can do this; it stands for a bug.
-    removal = asyncio.create_task(log.trim(EVERYTHING, LATER))
+
+    def fail(*_: object) -> None:
+        raise TypeError("a defect")
+
+    monkeypatch.setattr(queries, "insert_entries", fail)
+    await log.append(RUN, [event(1)])
+    await refused(LogError, log.commit(RUN))
     await refused(LogError, follower)
-    await refused(LogError, removal)
+    await refused(LogError, log.trim(EVERYTHING, LATER))
     await refused(LogError, log.append(RUN, [event(1)]))
     await refused(LogError, collect(log, RUN, 1, follow=True))
-    writer._thread.join()
-    assert [report.exc_type for report in reports] == [TypeError]
+    assert [type(report["exception"]) for report in reports] == [TypeError]
+    await log.close()
 
 
 async def test_a_damaged_entry_is_a_log_error(path: Path, log: SqliteLog) -> None:
@@ -417,6 +425,26 @@ async def test_the_file_fences_too(path: Path, log: SqliteLog) -> None:
     await log.append(RUN, [END], epoch=4)
     await refused(LogError, log.commit(RUN))
     assert cursors(await collect(log, follow=False)) == [1]
+
+
+async def test_a_trimmed_log_gives_its_room_back(path: Path, log: SqliteLog) -> None:
+    """The file shrinks with what is removed, and with it the journal; what is kept stays readable."""
+    for number in range(20):
+        run = RunId(f"run-{number}")
+        await log.append(run, [start(run), *([AgentEvent(b"x" * 50_000)] * 10), END])
+        await log.commit(run)
+    await log.close()  # Writes the journal back.
+    full = path.stat().st_size
+    assert full > 10_000_000
+    await log.open()
+    removed = await log.trim(Retention(max_bytes=1_000_000), LATER)
+    await log.close()
+    assert len(removed) >= 18
+    assert path.stat().st_size < full / 5
+    await log.open()
+    assert [len(await collect(log, each.run)) for each in await log.list()] == [12] * (
+        20 - len(removed)
+    )
 
 
 # --------------------------------------------------------------------------- readers
@@ -456,19 +484,20 @@ async def test_an_append_waits_when_too_much_waits(log: SqliteLog) -> None:
     """Many large events do not gather in memory: the writer's pace becomes the caller's."""
     await log.append(RUN, [start()])
     megabyte = AgentEvent(b"x" * 1_000_000)
-    task = asyncio.create_task(_append_all(log, [megabyte] * 30))
+    taken = [1]
+    task = asyncio.create_task(_append_all(log, [megabyte] * 30, taken))
     while not task.done():
-        # What was taken and is not committed is what memory holds.
-        taken, committed = log._live[RUN].taken_bytes, log._live[RUN].bytes
-        assert taken - committed < 20_000_000
+        # What was taken and is not committed is what memory holds: here, entries of a megabyte.
+        assert taken[0] - (await log.summary(RUN)).cursor < 20
         await asyncio.sleep(0)
     await log.commit(RUN)
     assert (await log.summary(RUN)).cursor == 31
 
 
-async def _append_all(log: SqliteLog, records: list[AgentEvent]) -> None:
+async def _append_all(log: SqliteLog, records: list[AgentEvent], taken: list[int]) -> None:
     for record in records:
-        await log.append(RUN, [record])
+        receipt = await log.append(RUN, [record])
+        taken[0] = receipt.cursor
 
 
 async def test_a_log_that_closes_lets_a_waiting_reader_of_the_file_go(path: Path) -> None:

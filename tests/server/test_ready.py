@@ -14,7 +14,7 @@ from tests.redis_server import RedisServer
 from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.sqlite import log as sqlite_log
+from adk_prism.runlog.sqlite import store
 from adk_prism.runlog.sqlite.log import SqliteLog
 from adk_prism.server.routes import ready
 
@@ -70,7 +70,7 @@ async def test_a_disk_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     log = SqliteLog(tmp_path / "runs.db")
     await log.open()
     await log.probe()
-    monkeypatch.setattr(sqlite_log, "LEAST_FREE", 2**62)
+    monkeypatch.setattr(store, "LEAST_FREE", 2**62)
     with pytest.raises(LogError, match="disk"):
         await log.probe()
     await log.close()

@@ -1,7 +1,7 @@
-"""A run that is going on, with its latest committed entries: its followers need no storage.
+"""A run that is active, with its latest committed entries: its followers read them from memory.
 
-Bounded in bytes: a follower that is further behind than that reads from the store until it has
-caught up. Entries are dense, so a cursor finds its place by counting.
+Bounded in bytes: a follower that is further behind reads from the store until it has caught up. Cursors are
+dense, so an entry is found by counting.
 """
 
 from __future__ import annotations
@@ -57,10 +57,14 @@ class RecentEntries:
 
 
 class BufferedRun(RunState):
-    """The head of a run in a store, with its tail."""
+    """A run of a store, with its latest entries."""
 
-    __slots__ = ("tail",)
+    __slots__ = ("is_left", "new_owner", "recent")
 
     def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
         super().__init__(summary, number)
-        self.tail = RecentEntries(tail_bytes)
+        self.recent = RecentEntries(tail_bytes)
+        self.new_owner = 0
+        """Epoch of the process that took the run from this one."""
+        self.is_left = False
+        """This process does not write it any more: what the store has is to be read again."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from adk_prism.runlog.contract import Retention
-from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.entry import Origin, RunId
 
 MAX_TOMBSTONES = 100_000
 """Names of removed runs that are remembered, some MB in all. A client that asks after that many
@@ -25,6 +25,8 @@ class EndedRun(Struct, frozen=True, gc=False):
     run: RunId
     ended: float
     bytes: int
+    origin: Origin | None = None
+    """Where a store needs it to remove the run."""
 
 
 def runs_to_trim(

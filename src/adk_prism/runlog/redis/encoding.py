@@ -1,4 +1,4 @@
-"""Heads and entries as Redis keeps them: fields and bytes in, summaries and entries out."""
+"""How runs and entries are stored in Redis: hash fields and bytes in, summaries and entries out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Outcome, RunId, unpack
-from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.log_store import StoredRun
 from adk_prism.runlog.run_state import Packed, RunState
 
 Fields = Mapping[bytes, bytes]
 
 
 class _Fixed(msgspec.Struct, frozen=True):
-    """What of a run never changes."""
+    """The part of a run that never changes."""
 
     origin: Origin
     invocation: str
@@ -25,35 +25,23 @@ class _Fixed(msgspec.Struct, frozen=True):
     started: float
 
 
-class RedisRun(BufferedRun):
-    """A run as this process knows it."""
-
-    __slots__ = ("is_left", "new_owner")
-
-    def __init__(self, summary: RunSummary, number: int, tail_bytes: int) -> None:
-        super().__init__(summary, number, tail_bytes)
-        self.new_owner = 0
-        """Epoch of whoever took the run from this process."""
-        self.is_left = False
-        """Whether it grows no more here: what Redis has is to be looked up anew."""
-
-
 _encode = msgspec.json.Encoder().encode
 _decode_fixed = msgspec.json.Decoder(_Fixed).decode
 
 
-def first_fields(head: RunState) -> dict[str, Any]:
-    """Return the fields that a run begins with."""
-    summary = head.summary()
-    fixed = _Fixed(summary.origin, summary.invocation, summary.message, head.started)
-    return {"fixed": _encode(fixed), "number": head.number, "outcome": "", "ended": ""}
+def first_fields(state: RunState) -> dict[str, Any]:
+    """Return the hash fields of a run that starts."""
+    summary = state.summary()
+    fixed = _Fixed(summary.origin, summary.invocation, summary.message, state.started)
+    return {"fixed": _encode(fixed), "number": state.number, "outcome": "", "ended": ""}
 
 
-def read_run(run: RunId, fields: Fields) -> tuple[int, RunSummary]:
-    """Return a run's number and summary. Raise `LogError` for fields that are none of ours."""
+def read_run(run: RunId, fields: Fields) -> StoredRun:
+    """Return a run. Raise `LogError` for fields that cannot be read."""
     try:
         fixed = _decode_fixed(fields[b"fixed"])
-        return int(fields[b"number"]), RunSummary(
+        number = int(fields[b"number"])
+        summary = RunSummary(
             run=run,
             origin=fixed.origin,
             invocation=fixed.invocation,
@@ -65,8 +53,11 @@ def read_run(run: RunId, fields: Fields) -> tuple[int, RunSummary]:
             message=fixed.message,
             epoch=int(fields[b"epoch"]),
         )
+        return StoredRun(number, summary)
     except (KeyError, ValueError) as error:
-        raise LogError(f"Run {run[:60]!r} is kept in a form that cannot be read.") from error
+        raise LogError(
+            f"Run {run[:60]!r} is stored in a form that this version cannot read."
+        ) from error
 
 
 Row = tuple[bytes, dict[bytes, bytes]]

@@ -1,7 +1,7 @@
-"""What a run log asks Redis for: heads, entries, and what others have added meanwhile.
+"""Reads a run log in Redis: runs, entries, and what other processes have added meanwhile.
 
-A Redis that is away fails a question after a moment, with one exception: who follows a run waits for it, as
-the writer of that run does. A restart or a failover is then a pause in the stream, not its end.
+A query to a Redis that is away fails after a moment, with one exception: a follower of a run waits for it, as
+the run's writer does. A restart or a failover is then a pause in the stream, not its end.
 """
 
 from __future__ import annotations
@@ -16,36 +16,35 @@ from redis.asyncio import Redis
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.runlog.log_store import StoredRun
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.redis.client import STORE_ERRORS
-from adk_prism.runlog.redis.encoding import RedisRun, read_rows, read_run
+from adk_prism.runlog.redis.encoding import read_rows, read_run
 from adk_prism.runlog.redis.keys import Keys
 from adk_prism.runlog.redis.writer import PASSING, PATIENCE, RETRY, describe
 from adk_prism.runlog.run_state import READ_BATCH, trimmed, unknown
 
 MOMENT = 1.0
-"""Seconds for which any question is tried again: after a restart, each of the connections that are kept for
-later turns out to be closed when it is used."""
+"""Seconds for which any query is tried again: after a restart, each pooled connection turns out to be closed
+when it is used."""
 
 _AT_A_TIME = 500
-"""Heads fetched in one round trip."""
+"""Runs fetched in one round trip."""
 
 _Answer = TypeVar("_Answer")
 
 
 class RedisReader:
-    """Reads runs, whoever writes them."""
+    """Reads runs, whichever process writes them."""
 
-    def __init__(
-        self, redis: Redis, keys: Keys, tail_bytes: int, is_open: Callable[[], bool]
-    ) -> None:
+    def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._keys = keys
-        self._tail_bytes = tail_bytes
-        self._is_open = is_open
+        self.is_closing = False
+        """The log closes: nothing is tried again."""
 
-    async def load(self, run: RunId, *, patiently: bool = False) -> RedisRun:
-        """Return a run's head; raise `NotFound`, `Gone` or `LogError`."""
+    async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
+        """Return a run; raise `NotFound`, `Gone` or `LogError`."""
         keys = self._keys.run(run)
 
         async def ask() -> list[Any]:
@@ -54,38 +53,33 @@ class RedisReader:
                 pipeline.exists(keys.tombstone)
                 return list(await pipeline.execute())
 
-        fields, gone = await self._ask(ask, patiently)
+        fields, gone = await self._ask(ask, patient)
         if not fields:
             raise trimmed(run) if gone else unknown(run)
-        number, summary = read_run(run, fields)
-        return RedisRun(summary, number, self._tail_bytes)
+        return read_run(run, fields)
 
     async def entries(
-        self, run: RunId, after: int, last: int, *, patiently: bool = False
+        self, run: RunId, after: int, last: int, *, patient: bool = False
     ) -> Sequence[Entry]:
         """Return some entries of a run that has them; raise `Gone` if it has not, `LogError`."""
         name = self._keys.run(run).entries
         rows: Any = await self._ask(
-            lambda: self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH), patiently
+            lambda: self._redis.xrange(name, f"{after + 1}-0", f"{last}-9", READ_BATCH), patient
         )
         entries, _ = read_rows(rows)
         if not entries or entries[0].cursor != after + 1:
             raise trimmed(run)
         return entries
 
-    async def select(self, index: str) -> dict[RunId, RedisRun | None]:
-        """Return the runs that an index names, in its order; None for one that is not there."""
-        found: dict[RunId, RedisRun | None] = {}
+    async def select(self, index: str) -> list[StoredRun]:
+        """Return the stored runs that an index names."""
+        found: list[StoredRun] = []
         members: Any = await self._ask(lambda: self._redis.zrange(index, 0, -1))
         names = [RunId(name.decode()) for name in members]
         for start in range(0, len(names), _AT_A_TIME):
             some = names[start : start + _AT_A_TIME]
             heads = await self._ask(partial(self._heads, some))
-            for name, fields in zip(some, heads, strict=True):
-                found[name] = None
-                if fields:
-                    number, summary = read_run(name, fields)
-                    found[name] = RedisRun(summary, number, self._tail_bytes)
+            found += [read_run(*each) for each in zip(some, heads, strict=True) if each[1]]
         return found
 
     async def _heads(self, names: Sequence[RunId]) -> list[Any]:
@@ -95,9 +89,9 @@ class RedisReader:
             return list(await pipeline.execute())
 
     async def advance(self, live: BufferedRun) -> bool:
-        """Read what another process has added to a run; tell whether more may come.
+        """Read what another process has added to a run; return whether more may come.
 
-        Raise redis-py's own errors: whoever follows tries again.
+        Raise redis-py's own errors: the follower tries again.
         """
         keys = self._keys.run(live.run)
         while True:
@@ -111,19 +105,19 @@ class RedisReader:
                 raise trimmed(live.run)
             live.taken_at = entries[-1].time
             live.commit(entries[-1], live.bytes + sum(len(payload) for _, payload in packed))
-            live.tail.add(entries, packed)
+            live.recent.add(entries, packed)
             live.changed.notify()
         if live.outcome is None and not await self._redis.exists(keys.head):
             live.removed = True
         return live.outcome is None and not live.removed
 
-    async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patiently: bool = False) -> _Answer:
-        until, wait = time.monotonic() + (PATIENCE if patiently else MOMENT), RETRY[0]
+    async def _ask(self, ask: Callable[[], Awaitable[_Answer]], patient: bool = False) -> _Answer:
+        until, wait = time.monotonic() + (PATIENCE if patient else MOMENT), RETRY[0]
         while True:
             try:
                 return await ask()
             except STORE_ERRORS as error:
-                passes = isinstance(error, PASSING) and self._is_open()
+                passes = isinstance(error, PASSING) and not self.is_closing
                 if not passes or time.monotonic() + wait > until:
                     raise LogError(f"The run log cannot be read: {describe(error)}.") from error
             await asyncio.sleep(wait)

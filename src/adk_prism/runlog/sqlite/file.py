@@ -94,11 +94,6 @@ class DatabaseFile:
         status = os.stat(self._path)
         return status.st_dev, status.st_ino
 
-    @property
-    def flushes(self) -> bool:
-        """Whether a commit waits for the disk, and not only for the system to take the bytes."""
-        return self._synchronous == "full"
-
     def connect(self) -> sqlite3.Connection:
         """Open a connection; the caller closes it, and uses it in one thread at a time."""
         connection = sqlite3.connect(

@@ -11,11 +11,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from adk_prism.errors import LogError, SourceError
 from adk_prism.runlog.contract import Census, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Outcome, RunEnded, RunId, RunStarted, unpack
+from adk_prism.runlog.log_store import StoredRun
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun
 from adk_prism.runlog.run_state import READ_BATCH, summary_of, trimmed, unknown
 
@@ -124,13 +123,6 @@ _RUN_COLUMNS = (
     "  THEN (SELECT coalesce(sum(length(e.payload)), 0) FROM entries e WHERE e.run = number)"
     "  ELSE bytes END"
 )
-
-
-class StoredRun(Struct, frozen=True):
-    """A run in the file."""
-
-    number: int
-    summary: RunSummary
 
 
 def find_run(connection: sqlite3.Connection, run: RunId) -> StoredRun:

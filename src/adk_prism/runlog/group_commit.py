@@ -1,0 +1,178 @@
+"""Decides when appended batches are written: as soon as the event loop has time, and together under load.
+
+A batch that comes after a quiet moment is written in the next turn of the loop. After that, a group is
+written when the loop has nothing else to do, so nothing waits on a server that has time. While the loop is
+busy, groups are spaced: each one costs a transaction or a round trip and wakes every follower, and a run at
+full speed (4,000 deltas a second) would otherwise write 500 groups a second and need a third more CPU time.
+Whoever waits for a commit ends the wait.
+
+One group is written at a time; what comes meanwhile is the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence, Set
+from functools import partial
+
+from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStore
+from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.recent_entries import BufferedRun
+
+MAX_PENDING_BYTES = 16 * 1024 * 1024
+"""What may wait to be written before an append waits too. A burst of 25,000 ordinary events fits; a disk
+writes it in a fraction of a second."""
+
+IDLE_SPACING, BUSY_SPACING = 0.003, 0.02
+"""Seconds from one group to the next: while the loop has time, and at most while it has none. Neither can be
+seen in a growing text."""
+
+LOOP_SHARE, LONGEST_SPACING = 20, 0.05
+"""Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a
+twentieth of the loop's time, up to 50 ms."""
+
+IDLE_TURN = 0.0001
+"""Seconds. A turn of the event loop that took less had nothing else to do: an empty one takes a third of
+this, one step of an agent twice as much or more."""
+
+_BATCH_BYTES = 200
+"""What a batch weighs besides its payloads."""
+
+STOPPED = AppendResult("failed", "the writer has stopped")
+
+
+class GroupCommit:
+    """Collects batches and has them written. `settled` gets every group and what became of it."""
+
+    def __init__(
+        self, store: LogStore, settled: Callable[[Group, Sequence[AppendResult]], None]
+    ) -> None:
+        self._store = store
+        self._settled = settled
+        self._loop = asyncio.get_running_loop()
+        self._pending: list[AppendBatch] = []
+        self._weight = 0
+        self._writing: asyncio.Task[Sequence[AppendResult]] | None = None
+        self._next_look: asyncio.Handle | None = None
+        self._looked = -math.inf
+        """When the loop's last turn was seen."""
+        self._written = -math.inf
+        """When the last group was written."""
+        self._spacing = IDLE_SPACING
+        self._changed = Notifier()
+        self.dead = False
+        """Writing has failed in a way that nobody foresaw; nothing more is written."""
+
+    @property
+    def is_full(self) -> bool:
+        """More is pending than should be: wait for `room` before `put`."""
+        return self._weight > MAX_PENDING_BYTES
+
+    def put(self, batch: AppendBatch) -> None:
+        """Take a batch; it is written soon."""
+        self._pending.append(batch)
+        self._weight += _BATCH_BYTES + batch.weight
+        if self._next_look is None and self._writing is None:
+            self._schedule()
+
+    def hurry(self) -> None:
+        """Write what is pending in the next turn: somebody waits for it."""
+        if self._pending and self._writing is None and not self.dead:
+            self._cancel_look()
+            self._next_look = self._loop.call_soon(self._write)
+
+    def discard(self, runs: Set[BufferedRun]) -> None:
+        """Forget what is pending of some runs."""
+        dropped = [batch for batch in self._pending if batch.run in runs]
+        if dropped:
+            self._pending = [batch for batch in self._pending if batch.run not in runs]
+            self._weight -= _weight(dropped)
+
+    async def room(self) -> None:
+        """Wait while too much is pending."""
+        while self.is_full and not self.dead:
+            self.hurry()
+            await self._changed.wait()
+
+    async def stop(self) -> None:
+        """Wait until everything is written."""
+        while (self._pending or self._writing) and not self.dead:
+            self.hurry()
+            await self._changed.wait()
+
+    def _schedule(self) -> None:
+        self._looked = -math.inf
+        wait = self._written + self._spacing - time.perf_counter()
+        if wait > 0:
+            self._next_look = self._loop.call_later(wait, self._look)
+        else:
+            self._next_look = self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        """Write if the last turn of the loop was empty, or enough time has passed; else look again."""
+        # The loop's own clock may stand still within a turn.
+        now = time.perf_counter()
+        is_idle = now - self._looked < IDLE_TURN
+        if is_idle or now - self._written >= max(BUSY_SPACING, self._spacing):
+            self._write()
+        else:
+            self._looked = now
+            self._next_look = self._loop.call_soon(self._look)
+
+    def _cancel_look(self) -> None:
+        if self._next_look is not None:
+            self._next_look.cancel()
+            self._next_look = None
+
+    def _write(self) -> None:
+        self._next_look = None
+        if not self._pending or self._writing is not None or self.dead:
+            return
+        group, self._pending = self._pending, []
+        began = time.perf_counter()
+        try:
+            results = self._store.write_now(group)
+        except BaseException:
+            self._die(group)
+            raise
+        took = time.perf_counter() - began
+        self._spacing = min(max(LOOP_SHARE * took, IDLE_SPACING), LONGEST_SPACING)
+        if results is not None:
+            self._settle(group, results)
+        else:
+            self._writing = self._loop.create_task(
+                self._store.write(group), name="adk-prism run log"
+            )
+            self._writing.add_done_callback(partial(self._finish, group))
+
+    def _finish(self, group: Group, task: asyncio.Task[Sequence[AppendResult]]) -> None:
+        self._writing = None
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            self._die(group)
+            told = {"message": "The run log's writer has stopped.", "exception": error}
+            self._loop.call_exception_handler(told)
+        else:
+            self._settle(group, task.result())
+
+    def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
+        self._weight -= _weight(group)
+        self._written = time.perf_counter()
+        self._settled(group, results)
+        if self._pending and self._next_look is None:
+            self._schedule()
+        self._changed.notify()
+
+    def _die(self, group: Group) -> None:
+        self.dead = True
+        self._cancel_look()
+        lost = [*group, *self._pending]
+        self._pending, self._weight = [], 0
+        self._settled(lost, [STOPPED] * len(lost))
+        self._changed.notify()
+
+
+def _weight(group: Group) -> int:
+    return sum(batch.weight + _BATCH_BYTES for batch in group)

@@ -1,0 +1,122 @@
+"""What a `BufferedLog` needs from the place where it keeps runs: one interface for SQLite and Redis.
+
+A store knows no reader, no cache and no rule of `append`; it stores batches that were admitted before. Its
+methods raise `LogError` if it cannot be used, and are called on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from msgspec import Struct
+
+from adk_prism.runlog.contract import Census, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_state import Packed
+
+
+class StoredRun(Struct, frozen=True):
+    """A run as the store has it."""
+
+    number: int
+    """Its place among all runs, in the order in which they started."""
+    summary: RunSummary
+
+
+class AppendBatch(Struct, frozen=True, gc=False, eq=False):
+    """Entries to be added to a run. There is at least one."""
+
+    run: BufferedRun
+    entries: Sequence[Entry]
+    packed: Sequence[Packed]
+    bytes: int
+    """Size of the run, these entries included."""
+    weight: int
+    """Size of these entries."""
+    epoch: int
+    new_owner: bool
+    """The epoch is higher than before."""
+    now: float
+    """When the log took them."""
+
+
+class AppendResult(Struct, frozen=True):
+    """What became of a batch."""
+
+    answer: str
+    """*ok*; *failed*, with a reason; or why the run takes nothing more from this process: *gone*, *fenced*,
+    *moved*, *ended*, *unknown*."""
+    detail: str = ""
+
+
+OK = AppendResult("ok")
+
+Group = Sequence[AppendBatch]
+"""Batches of any runs that are written together, in order."""
+
+
+class FollowedRun(Protocol):
+    """A run that another process writes, kept up to date while somebody follows it here."""
+
+    @property
+    def live(self) -> BufferedRun:
+        """The run's state."""
+
+    def check(self) -> None:
+        """Raise what keeps the run from continuing."""
+
+
+class LogStore(Protocol):
+    """Keeps runs."""
+
+    is_shared: bool
+    """Whether other processes can write to it."""
+
+    async def open(self) -> Sequence[StoredRun]:
+        """Connect. Return the unended runs, if no other process can write them: the log holds them."""
+
+    def closing(self) -> None:
+        """Give up sooner from now on: the log is closing."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+
+    async def register(self, summary: RunSummary) -> int:
+        """Return the number of a run that is about to start."""
+
+    def write_now(self, group: Group) -> Sequence[AppendResult] | None:
+        """Store a group without waiting for anything; None if that cannot be done: then `write` it."""
+
+    async def write(self, group: Group) -> Sequence[AppendResult]:
+        """Store a group; return what became of each batch. One group at a time."""
+
+    async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
+        """Remove a run and remember its name; return whether it was removed. Runs even if cancelled."""
+
+    async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
+        """Return a run. Raise `NotFound` or `Gone`. With `patient`, wait for a store that is away."""
+
+    async def entries(
+        self, live: BufferedRun, after: int, last: int, *, patient: bool = False
+    ) -> Sequence[Entry]:
+        """Return some committed entries past `after`. Raise `Gone` if there are none."""
+
+    async def select(self, wanted: Origin, *, unended: bool) -> Sequence[StoredRun]:
+        """Return stored runs of an origin, in which an empty string matches any; at least those that
+        `open` did not return."""
+
+    async def sizes(self) -> tuple[Sequence[EndedRun], int]:
+        """Return the ended runs, and the bytes of all others that `open` did not return."""
+
+    async def census(self, before: float) -> Census:
+        """Count the ended runs, and those that ended before a time."""
+
+    async def probe(self) -> None:
+        """Write something that nobody reads."""
+
+    def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
+        """Keep a run that another process writes up to date."""
