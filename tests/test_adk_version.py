@@ -1,4 +1,4 @@
-"""Which google-adk is supported: said in one place, and in one line to whoever has an older one."""
+"""Which google-adk is supported: stated in one place; another one is refused in one line."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _run(words: list[str], folder: Path, version: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("version", ["1.18.0", "2.12.9"])
+@pytest.mark.parametrize("version", ["1.18.0", "2.0.0", "3.0.0"])
 @pytest.mark.parametrize("words", STARTS.values(), ids=STARTS)
-def test_an_older_adk_gets_one_line(tmp_path: Path, words: list[str], version: str) -> None:
+def test_an_unsupported_adk_gets_one_line(tmp_path: Path, words: list[str], version: str) -> None:
     """Which one is there, which is needed and what to do; exit 1, and no stack."""
     done = _run(words, tmp_path, version)
     assert done.returncode == 1
@@ -54,6 +54,7 @@ def test_an_older_adk_gets_one_line(tmp_path: Path, words: list[str], version: s
     assert line == (
         f"adk-prism: google-adk {version} is installed, and adk-prism {VERSION} needs"
         f" google-adk{ADK_RANGE}; run: pip install 'google-adk{ADK_RANGE}'"
+        " (adk-prism doctor lists all versions)"
     )
 
 

@@ -34,6 +34,7 @@ VERBS = {
     "view": "show what the panels show, as JSON",
     "share": "write a run as one HTML file",
     "console": "open the terminal panel",
+    "doctor": "show which versions are installed and what works with them",
 }
 
 

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
+from adk_prism.source.adk.capabilities import switched_off
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
@@ -75,6 +76,8 @@ class Lifecycle:
                     await opening.enter_async_context(resource())
                 self._held = opening.pop_all()
             self._phase = "running"
+        if off := switched_off():
+            self._report(Diagnostic(kind="capability off", detail=off))
 
     def _follow_loop(self) -> None:
         """Forget what was open on an event loop that has ended: it was closed with that loop."""

@@ -89,6 +89,12 @@ class Health(BaseModel):
     status: Literal["ok", "draining"]
 
 
+class Readiness(Health):
+    """Whether the server takes new work, and what the installed versions leave out."""
+
+    detail: str | None = None
+
+
 class AppInfo(_Model):
     """What an app is."""
 

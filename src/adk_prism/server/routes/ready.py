@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Response
 
 from adk_prism.errors import LogError, PrismError
-from adk_prism.server.adk.adk_models import Health
+from adk_prism.server.adk.adk_models import Health, Readiness
 from adk_prism.server.context import Context
+from adk_prism.source.adk.capabilities import switched_off
 
 BOUND = 1.5
 """Seconds for the stores to answer; one that takes longer is away. Probes come every two seconds or less
@@ -29,14 +30,14 @@ def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["operating"])
     probe = _Probe(lambda: _ask(context))
 
-    @router.get("/ready", responses={503: {"model": Health}})
-    async def ready(response: Response) -> Health:
+    @router.get("/ready", responses={503: {"model": Health}}, response_model_exclude_none=True)
+    async def ready(response: Response) -> Readiness:
         """Tell whether the server takes new work, and its stores are there; 503 if not."""
         if context.draining:
             response.status_code = 503
-            return Health(status="draining")
+            return Readiness(status="draining")
         await probe()
-        return Health(status="ok")
+        return Readiness(status="ok", detail=switched_off() or None)
 
     return router
 

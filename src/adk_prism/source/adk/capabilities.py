@@ -8,6 +8,11 @@ from typing import NamedTuple
 from adk_prism.source.adk import (
     agent_attributes,
     credentials,
+    live_call_cancellation,
+    live_eager_task,
+    live_stock_flow,
+    live_support,
+    live_tools,
     log_listener,
     model_class,
     restored_events,
@@ -28,6 +33,36 @@ CAPABILITIES: tuple[Capability, ...] = (
     task_scope.CAPABILITY,
     telemetry.CAPABILITY,
     tool_thread_pool.CAPABILITY,
+    Capability(
+        name="live agents",
+        summary="recognise which agents support live runs",
+        without="only LlmAgent and SequentialAgent are offered for live runs",
+        probe=live_support.probe,
+    ),
+    Capability(
+        name="live approvals",
+        summary="let an agent speak while a tool call waits for a person",
+        without="the approval works, but the agent does not speak meanwhile",
+        probe=live_tools.probe,
+    ),
+    Capability(
+        name="live cancellations",
+        summary="see which tool calls a live model has cancelled",
+        without="a cancelled call stays open until it is answered or times out",
+        probe=live_call_cancellation.probe,
+    ),
+    Capability(
+        name="audio bypass",
+        summary="check that --live-shortcut auto skips no code of an app",
+        without="--live-shortcut auto is not used: audio goes through ADK's flow",
+        probe=live_stock_flow.probe,
+    ),
+    Capability(
+        name="eager sends",
+        summary="send a chunk of audio without waiting for another turn of the event loop",
+        without="each chunk is sent in the next turn of the event loop",
+        probe=live_eager_task.probe,
+    ),
 )
 
 
@@ -47,10 +82,10 @@ class ProbeResult(NamedTuple):
 def probe(capability: Capability) -> ProbeResult:
     """Find out whether a capability can be used."""
     try:
-        capability.probe()
+        problem = capability.probe() or ""
     except Exception as error:  # Whatever a changed internal raises, it cannot be used.
-        return ProbeResult(capability, str(error) or type(error).__name__)
-    return ProbeResult(capability, "")
+        problem = str(error) or type(error).__name__
+    return ProbeResult(capability, problem)
 
 
 @cache

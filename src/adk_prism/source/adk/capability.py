@@ -14,8 +14,8 @@ class Capability(NamedTuple):
     """What it is for."""
     without: str
     """What happens if the internal is missing."""
-    probe: Callable[[], None]
-    """Raise an exception unless the internal is there and looks as expected. Takes milliseconds."""
+    probe: Callable[[], str | None]
+    """Return, or raise, why the internal cannot be used; None if it looks as expected. Cheap."""
 
 
 class Unavailable(Exception):

@@ -28,10 +28,13 @@ Rewrite = Callable[[LlmRequest], LlmRequest]
 
 def rewrite_requests(model: BaseLlm, rewrite: Rewrite) -> bool:
     """Have a model pass each request through `rewrite`; return whether that is possible."""
-    if isinstance(model, _Rewriting):
-        return True
+    return isinstance(model, _Rewriting) or swap_class(model, _subclass(type(model), rewrite))
+
+
+def swap_class(model: BaseLlm, kind: type[BaseLlm]) -> bool:
+    """Turn a model into one of a subclass of its class; return whether that is possible."""
     try:
-        object.__setattr__(model, "__class__", _subclass(type(model), rewrite))
+        object.__setattr__(model, "__class__", kind)
     except TypeError:  # a class with slots of its own
         return False
     return True

@@ -41,6 +41,7 @@ from google.adk.models.llm_response import LlmResponse
 
 from adk_prism.runlog.entry import Record
 from adk_prism.source.adk.live_stock_flow import has_streaming_tool, is_stock_agent
+from adk_prism.source.adk.model_class import swap_class
 from adk_prism.source.live.audio_log import PcmChunk, audio_in
 
 Play = Callable[[str, LlmResponse, list[PcmChunk]], Iterable[Record]]
@@ -176,7 +177,7 @@ def intercept_connections(model: BaseLlm) -> None:
     """Give a model a class that overrides `connect`; a class that cannot be subclassed stays as it is."""
     if not isinstance(model, _InterceptedModel):
         with suppress(TypeError, RuntimeError):
-            object.__setattr__(model, "__class__", _intercepted_class(type(model)))
+            swap_class(model, _intercepted_class(type(model)))
 
 
 @cache

@@ -1,0 +1,70 @@
+"""`adk-prism doctor`: versions, the supported range, and what works with what is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from adk_prism.cli import FAILURE, USAGE, main
+from adk_prism.source.adk import capabilities, telemetry
+from adk_prism.version import ADK_RANGE, VERSION
+
+
+def test_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each package with its version and range, each capability with its state."""
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
+    assert rows["adk-prism"] == ["adk-prism", VERSION]
+    assert rows["google-adk"] == ["google-adk", version("google-adk"), ADK_RANGE]
+    assert rows["fastapi"][1] == version("fastapi")
+    for each in capabilities.CAPABILITIES:
+        assert each.name in rows
+        assert each.summary in out
+
+
+def test_a_capability_that_is_off(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named with the reason and with what happens without it; that is no failure."""
+    monkeypatch.setattr(telemetry, "_IS_KNOWN", False)
+    capabilities.probe_all.cache_clear()
+    try:
+        assert main(["doctor"]) == 0
+    finally:
+        capabilities.probe_all.cache_clear()
+    out = capsys.readouterr().out
+    assert "cheap telemetry is off: opentelemetry._logs has no ProxyLoggerProvider." in out
+    assert f"Without it: {telemetry.CAPABILITY.without}." in out
+
+
+def test_an_unsupported_adk(tmp_path: Path) -> None:
+    """The versions, then one line that names the range and what to do; exit 1."""
+    about = tmp_path / "google_adk-1.18.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: google-adk\nVersion: 1.18.0\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "adk_prism.cli", "doctor"],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == FAILURE
+    assert "1.18.0" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert "google-adk 1.18.0 is installed" in line
+    assert f"pip install 'google-adk{ADK_RANGE}'" in line
+
+
+def test_a_url_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "http://localhost:8000"]) == USAGE
+    err = capsys.readouterr().err
+    assert err.startswith(
+        "adk-prism: checking a URL is not in this version; run `adk-prism doctor`"
+    )
