@@ -34,7 +34,7 @@ const DECIDED = [
     'denied',
     async () => {
       await page.getByRole('button', { name: 'Deny…' }).click();
-      await page.getByRole('button', { name: 'Deny this call' }).click();
+      await page.getByRole('button', { name: 'Deny' }).click();
     },
     'The clerk reports: The refund was not approved.',
     'You denied this call.',
@@ -44,8 +44,8 @@ const DECIDED = [
 for (const [name, decide, words, decision] of DECIDED) {
   test(`an approval inside a sub-agent is ${name}, and the delegating call goes on`, async () => {
     await ask(page, 'sub-agent approval');
-    await waits(page, 'clerk', 'waiting for the approval of issue_refund');
-    assert.equal(await page.getByRole('button', { name: 'Send the result' }).count(), 0);
+    await waits(page, 'clerk', 'waiting for approval of issue_refund');
+    assert.equal(await page.getByRole('button', { name: 'Send result' }).count(), 0);
     await checkAccess(page);
     await picture(page, `sub-agent-${name}`);
     await decide();
@@ -61,10 +61,10 @@ for (const [name, decide, words, decision] of DECIDED) {
 
 test('approvals of parallel specialists are sent together, each call says what it waits for', async () => {
   await ask(office, 'pay', { app: 'office' });
-  await waits(office, 'north', 'waiting for the approval of pay');
+  await waits(office, 'north', 'waiting for approval of pay');
   await office.getByRole('button', { name: 'Approve' }).first().click();
   await waits(office, 'pay', 'approved');
-  await waits(office, 'south', 'waiting for the approval of pay');
+  await waits(office, 'south', 'waiting for approval of pay');
   await picture(office, 'parallel');
   await office.getByRole('button', { name: 'Approve', exact: true }).click();
   await office.getByText('north paid 10').last().waitFor();
@@ -85,7 +85,7 @@ test('an approval that wants a payload is a form', async () => {
 
 test('a payload that does not fit leaves the form open, with what the server says', async () => {
   await ask(office, 'shift', { app: 'office' });
-  const field = office.getByRole('textbox', { name: 'What the tool wants (JSON)' });
+  const field = office.getByRole('textbox', { name: 'Value for the tool (JSON)' });
   await field.fill('{"range": "always"}');
   await office.getByRole('button', { name: 'Approve' }).click();
   await office.locator('.ask').getByRole('alert').waitFor();
@@ -99,7 +99,7 @@ test('a payload that does not fit leaves the form open, with what the server say
 test('a denial needs no payload', async () => {
   await ask(office, 'time off', { app: 'office' });
   await office.getByRole('button', { name: 'Deny…' }).click();
-  await office.getByRole('button', { name: 'Deny this call' }).click();
+  await office.getByRole('button', { name: 'Deny' }).click();
   await waits(office, 'request_time_off', 'denied');
 });
 
@@ -123,8 +123,8 @@ test('a decision that comes too late is taken back, and the chat shows what the 
   await other.getByText('The invoice was sent.').waitFor();
   await close(other);
   await page.getByRole('button', { name: 'Deny…' }).click();
-  await page.getByRole('button', { name: 'Deny this call' }).click();
-  await page.getByRole('alert').getByText('Your answer was not taken').waitFor();
+  await page.getByRole('button', { name: 'Deny' }).click();
+  await page.getByRole('alert').getByText('Your answer was not accepted').waitFor();
   await page.getByText('The invoice was sent.').waitFor();
   await waits(page, 'send_invoice', 'done');
   await picture(page, 'taken-back');
@@ -139,10 +139,10 @@ test('a long-running call takes results after other messages, as often as there 
   await settled(page);
   const call = tool(page, 'order_print');
   await call.getByRole('button').first().click();
-  await call.locator('summary', { hasText: 'Give the final result' }).click();
+  await call.locator('summary', { hasText: 'Send the final result' }).click();
   for (const step of ['first', 'second']) {
     await page.getByRole('textbox', { name: 'Result of order_print' }).fill(`{"copy": "${step}"}`);
-    await page.getByRole('button', { name: 'Send the result' }).click();
+    await page.getByRole('button', { name: 'Send result' }).click();
     await page.locator('.message').nth(1).getByText(`The print is done: copy ${step}`).waitFor();
     await settled(page);
   }
@@ -159,7 +159,7 @@ test('a client tool is answered after other messages, and waits no longer', asyn
   await page.getByText('This is plain text').waitFor();
   await settled(page);
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Faro"}');
-  await page.getByRole('button', { name: 'Send the result' }).click();
+  await page.getByRole('button', { name: 'Send result' }).click();
   for (const _ of ['live', 'loaded again']) {
     await page.locator('.message').nth(1).getByText('Your device answered: city Faro').waitFor();
     await waits(page, 'get_location', 'done');
@@ -170,13 +170,13 @@ test('a client tool is answered after other messages, and waits no longer', asyn
 test('a sign-in that was handed over asks for nothing', async () => {
   await ask(page, 'credential request');
   await waits(page, 'read_calendar', 'waiting for your sign-in');
-  await page.getByRole('textbox', { name: 'Address you were sent back to' }).fill('http://127.0.0.1/back?code=synthetic&state=synthetic');
-  await page.getByRole('button', { name: 'Hand it over' }).click();
+  await page.getByRole('textbox', { name: 'Redirect URL' }).fill('http://127.0.0.1/back?code=synthetic&state=synthetic');
+  await page.getByRole('button', { name: 'Continue' }).click();
   for (const _ of ['live', 'loaded again']) {
     await page.locator('[data-request="answered"]').waitFor();
     await page.getByText('The calendar says').waitFor();
     await page.locator('.tool[data-state="input-available"]').waitFor({ state: 'detached' });
-    assert.equal(await page.getByRole('button', { name: 'Hand it over' }).count(), 0);
+    assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
     await page.reload();
   }
 });

@@ -127,7 +127,7 @@ export async function ask(page, text, { app = 'tour', wait = true } = {}) {
 export async function newChat(page, app) {
   if (page.viewportSize().width <= 1100) await page.getByRole('button', { name: 'Apps and conversations' }).click();
   await page.getByRole('navigation', { name: 'Apps and conversations' }).getByRole('button', { name: app, exact: true }).click();
-  await page.getByText(`A new chat with ${app}`).waitFor();
+  await page.getByText(`New chat with ${app}`).waitFor();
 }
 
 export async function say(page, text) {

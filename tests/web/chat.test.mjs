@@ -21,7 +21,7 @@ const SHOWN = [
   ['streamed arguments', '.tool[data-state="output-available"]'],
   ['tool error', '.tool[data-state="output-error"] .failure'],
   ['recovered error', '[data-part="data-error"]'],
-  ['long-running tool', '.tool .tool-state:text("later")'],
+  ['long-running tool', '.tool .tool-state:text("Pending")'],
   ['progress', '.tool'],
   ['code', '[data-part="data-executable-code"] pre', '[data-part="data-code-execution-result"] pre'],
   ['image', '.file img'],
@@ -91,10 +91,10 @@ test('a client tool asks this device', async () => {
 test('a client tool is answered by hand, or failed', async () => {
   await ask(page, 'client tool');
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Lisbon"}');
-  await page.getByRole('button', { name: 'Send the result' }).click();
+  await page.getByRole('button', { name: 'Send result' }).click();
   await page.getByText('Your device answered: city Lisbon').waitFor();
   await ask(page, 'client tool');
-  await page.getByRole('button', { name: 'It failed' }).click();
+  await page.getByRole('button', { name: 'Report an error' }).click();
   await page.getByText('Your device answered: error').waitFor();
 });
 
@@ -102,7 +102,7 @@ test('a batch waits for all of its answers', async () => {
   await ask(page, 'mixed batch');
   await page.getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('textbox', { name: 'Result of get_location' }).fill('{"city": "Porto"}');
-  await page.getByRole('button', { name: 'Send the result' }).click();
+  await page.getByRole('button', { name: 'Send result' }).click();
   await page.getByText('Your device: city Porto. The invoice was sent.').waitFor();
 });
 
@@ -120,8 +120,8 @@ test('an input request is a form of its schema', async () => {
 test('a sign-in is handed over', async () => {
   await ask(page, 'credential request');
   await page.getByRole('link', { name: 'Sign in at accounts.example.com' }).waitFor();
-  await page.getByRole('textbox', { name: 'Address you were sent back to' }).fill('http://127.0.0.1/back?code=synthetic&state=synthetic');
-  await page.getByRole('button', { name: 'Hand it over' }).click();
+  await page.getByRole('textbox', { name: 'Redirect URL' }).fill('http://127.0.0.1/back?code=synthetic&state=synthetic');
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.locator('.request .quiet', { hasText: 'Answered.' }).waitFor();
 });
 
@@ -140,7 +140,7 @@ test('stop ends the run, by button and by key', async () => {
     await ask(page, 'slow 60', { wait: false });
     await page.getByText('I keep silent').waitFor();
     await stop();
-    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Resend' }).waitFor();
   }
 });
 
@@ -152,9 +152,9 @@ test('regenerate and edit take back what came after', async () => {
   await settled(page);
   assert.equal(await page.locator('.message').count(), 2);
   await page.locator('.message[data-role="user"]').hover();
-  await page.getByRole('button', { name: 'Edit and send again' }).click();
+  await page.getByRole('button', { name: 'Edit message' }).click();
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('tool');
-  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('button', { name: 'Resend' }).click();
   await page.locator('.log .tool').waitFor();
   await settled(page);
   assert.equal(await page.locator('.message').count(), 2);
@@ -190,7 +190,7 @@ test('copies: Markdown, curl, the conversation', async () => {
 test('the past shows what had been said, and nothing can be sent from it', async () => {
   await ask(page, 'tool');
   await page.evaluate(() => (location.hash += '?at=3'));
-  await page.getByText('You are looking at event 3').waitFor();
+  await page.getByText('Viewing the past: event 3').waitFor();
   await page.locator('textarea:disabled').waitFor();
   await page.locator('.log .tool').waitFor({ state: 'detached' });
   await page.locator('.log').focus();

@@ -15,7 +15,7 @@ test('Enter on the first card runs it', async () => {
   await page.keyboard.press('Enter');
   await settled(page);
   // Which model it is, is known once the app was loaded.
-  await page.getByText('offline scripted model').first().waitFor();
+  await page.getByText('Demo model (offline)').first().waitFor();
   assert.match(page.url(), /#\/app\/[a-z]+\//);
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1);
   await close(page);
@@ -38,7 +38,7 @@ test('a recording of a newer version is refused with its reason, and one that co
   const newer = { cursor: 1, time: 1, type: 'RunFolded', run: 'r' };
   await page.locator('input[type=file]').setInputFiles({ name: 'newer.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(newer)}\n`) });
   await page.getByText('newer.jsonl was not taken:').waitFor();
-  await page.getByRole('list', { name: 'Recordings to look at' }).getByRole('button', { name: 'Three specialists at once' }).click();
+  await page.getByRole('list', { name: 'Example recordings' }).getByRole('button', { name: 'Three specialists in parallel' }).click();
   await page.locator('.vertex', { hasText: 'food_specialist' }).or(page.getByText('food_specialist')).first().waitFor();
   await page.getByText('A recording, to look at.').waitFor();
   await close(page);
@@ -49,7 +49,7 @@ test('the map of keys, and keys that go places', async () => {
   await ask(page, 'text');
   await page.locator('.log').focus();
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).getByText('answer again').waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('regenerate the answer').waitFor();
   await page.keyboard.press('Escape');
   await page.keyboard.press('/');
   await page.locator('#composer:focus').waitFor();
@@ -89,7 +89,7 @@ test('the reader who scrolls up is left alone and told what is new', async () =>
   const page = await open(browser, '', { width: 1280, height: 400 });
   await ask(page, 'long 600');
   await page.locator('.log').evaluate((log) => (log.scrollTop = 0));
-  await page.getByRole('button', { name: 'To the end' }).waitFor();
+  await page.getByRole('button', { name: 'Jump to latest' }).waitFor();
   await page.getByRole('textbox', { name: 'Message' }).fill('tool');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: /^\d+ new$/ }).click();
@@ -104,7 +104,7 @@ test('the address is the whole state', async () => {
   await ask(page, 'state');
   const run = await page.getByTitle('Open this run alone').getAttribute('href');
   await page.goto(`${SERVER}/${run}?at=4&panel=event`);
-  await page.getByText('You are looking at event 4').waitFor();
+  await page.getByText('Viewing the past: event 4').waitFor();
   await page.locator('.tab[aria-current]', { hasText: 'Event' }).waitFor();
   await page.keyboard.press('e');
   await page.waitForURL((url) => !url.hash.includes('at='));

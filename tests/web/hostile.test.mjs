@@ -111,7 +111,7 @@ async function walk(page) {
   const last = Number(await slider.getAttribute('max'));
   for (let at = 2; at < last; at += Math.ceil(last / STOPS)) {
     await slider.fill(String(at));
-    await page.locator('section.panel[aria-label="Event"]').getByText(/what it means|cannot be shown/).first().waitFor();
+    await page.locator('section.panel[aria-label="Event"]').getByText(/what it means|not available/).first().waitFor();
     await unharmed(page, `event ${at}`);
   }
 }
@@ -123,13 +123,13 @@ test('home, the rail and the addresses', async () => {
   await unharmed(page, 'home');
   for (const name of [PAYLOADS[0], PAYLOADS[3]]) {
     await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/html', buffer: Buffer.from(name) });
-    await page.getByText('was not taken').waitFor();
+    await page.getByText('Could not open').waitFor();
     await unharmed(page, 'an upload');
   }
   for (const odd of PAYLOADS.slice(0, 4).map(encodeURIComponent)) {
     for (const place of [`run/${odd}`, `app/hostile/${odd}`, `app/${odd}/x`]) {
       await page.evaluate((hash) => (location.hash = hash), `#/${place}?panel=${odd}&sel=${odd}&user=${odd}&__proto__=${odd}&constructor=${odd}`);
-      await page.getByRole('alert').or(page.getByText('A new chat with')).first().waitFor();
+      await page.getByRole('alert').or(page.getByText('New chat with')).first().waitFor();
     }
     await unharmed(page, odd);
   }
@@ -219,7 +219,7 @@ test('the same in a recording, and in its shared file from a disk', async () => 
     await page.getByRole('log').getByText('end 0').waitFor();
     const slider = page.getByRole('slider', { name: 'Playhead' });
     await slider.fill('3');
-    await page.getByText('You are looking at event 3').waitFor();
+    await page.getByText('Viewing the past: event 3').waitFor();
     await unharmed(page, address);
     await page.context().close();
   }

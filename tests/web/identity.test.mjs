@@ -37,7 +37,7 @@ test('whoever opens the page is asked; a wrong token is said to be one', async (
   await dialog().waitFor();
   await checkAccess(page);
   await signIn(page, 'token-of-nobody');
-  await dialog().getByRole('alert').getByText('The server does not know this token.').waitFor();
+  await dialog().getByRole('alert').getByText('The server does not accept this token.').waitFor();
   await signIn(page, 'two words');
   await dialog().getByRole('alert').getByText('That is no token').waitFor();
   assert.deepEqual(await kept(), [0, 0]);
@@ -109,7 +109,7 @@ test('another user who follows a link is told that there is nothing', async () =
   const run = new URL(await page.getByRole('link', { name: 'Run', exact: true }).last().getAttribute('href'), page.url()).hash;
   const other = await open(browser, chat, { url: ASKING, allow: [/status of 40[14]/], width: 1280 });
   await signIn(other, 'token-of-bob');
-  await other.getByRole('alert').getByText('This chat cannot be opened').waitFor();
+  await other.getByRole('alert').getByText('Could not open this chat').waitFor();
   await other.goto(`${ASKING}/${run}`);
   await other.getByRole('alert').getByText('There is no run').waitFor();
   assert.equal(await other.getByText('half a thought').count(), 0);

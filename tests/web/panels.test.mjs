@@ -102,7 +102,7 @@ test('every panel travels with the playhead', async () => {
   const page = await openRun('state');
   const state = await inspect(page, 'State');
   await seek(page, 5);
-  await state.getByText('No state here').waitFor();
+  await state.getByText('No state yet').waitFor();
   await page.getByRole('log').getByText('note_trip').waitFor({ state: 'detached' });
   await seek(page, 12);
   await state.getByRole('button', { name: 'trip', exact: true }).waitFor();
@@ -126,7 +126,7 @@ test('an answer that spans two runs travels through both, and says which it show
   const runs = page.getByRole('combobox', { name: 'Run of this answer' });
   await runs.waitFor();
   await seek(page, 2);
-  await page.getByText('You are looking at event 2').getByText('run 2 of 2').waitFor();
+  await page.getByText('Viewing the past: event 2').getByText('run 2 of 2').waitFor();
   const log = page.getByRole('log');
   await log.getByText('I need your approval').waitFor(); // what the first run said
   await log.getByText('The invoice was sent.').waitFor({ state: 'detached' });
@@ -136,7 +136,7 @@ test('an answer that spans two runs travels through both, and says which it show
   await page.waitForFunction(() => location.hash.includes('run='));
   await page.reload();
   await page.getByText('run 1 of 2 of this answer').waitFor();
-  await page.getByRole('button', { name: /^Back to the end/ }).click();
+  await page.getByRole('button', { name: /^Back to latest/ }).click();
   await log.getByText('The invoice was sent.').waitFor();
   await log.locator('.tool[data-state="output-available"]').waitFor();
   await close(page);
@@ -250,7 +250,7 @@ test('proof: how sure, from where, and what nobody cites', async () => {
   await proof.locator('summary', { hasText: 'nepa_advisor' }).click();
   await proof.getByRole('button', { name: 'event 3' }).first().click();
   await stands(page, 3);
-  await proof.getByText('The run is not over here').waitFor();
+  await proof.getByText('The run has not finished at this point').waitFor();
   await close(page);
 });
 
@@ -280,7 +280,7 @@ test('grounding: a plan is answered by a key, and the box is edited without call
   await box.locator('button:enabled', { hasText: 'Modify' }).waitFor();
   await rest(page);
   await page.keyboard.press('m');
-  await box.getByRole('textbox', { name: 'What should be different' }).waitFor();
+  await box.getByRole('textbox', { name: 'What should change' }).waitFor();
   await box.getByRole('button', { name: 'Back' }).click();
   await rest(page);
   await page.keyboard.press('o');

@@ -50,21 +50,21 @@ test('a run that ended while the page was away is shown whole', async () => {
   await ask(page, 'slow 5', { wait: false });
   await page.getByText('I keep silent').waitFor();
   between.leave();
-  await page.getByText('The connection is lost.').waitFor();
+  await page.getByText('Connection lost.').waitFor();
   const [, session] = /#\/app\/tour\/([^?]+)/.exec(page.url());
   const query = new URLSearchParams({ app: 'tour', user: 'user', session });
   await until(async () => (await (await fetch(`${SERVER}/api/runs?${query}`)).json()).every((run) => run.outcome === 'finished'), 'the run does not end');
   between.comeBack();
   await page.getByText('The silence is over.').waitFor();
   await settled(page);
-  assert.equal(await page.getByText('The connection is lost.').count(), 0);
+  assert.equal(await page.getByText('Connection lost.').count(), 0);
 });
 
 test('a message that did not arrive is kept and can be sent again', async () => {
   await newChat(page, 'tour');
   between.leave();
   await say(page, 'tool, please');
-  await page.getByText('The connection is lost.').waitFor();
+  await page.getByText('Connection lost.').waitFor();
   between.comeBack();
   await page.getByRole('button', { name: 'Try again' }).click();
   await settled(page);
@@ -95,7 +95,7 @@ test('an unknown app or run is named', async () => {
   await page.goto(`${between.url}/#/app/nothing/s-1`);
   await page.getByRole('alert').getByText('There is no app').waitFor();
   await page.goto(`${between.url}/#/run/nothing`);
-  await page.getByRole('alert').getByText('This run cannot be shown').waitFor();
+  await page.getByRole('alert').getByText('Could not open this run').waitFor();
 });
 
 test('files that are no recording are refused by name, each with its reason', async () => {
@@ -104,9 +104,9 @@ test('files that are no recording are refused by name, each with its reason', as
   const files = { 'empty.jsonl': '', 'object.json': '{}', 'list.json': '[]', 'number.json': '7', 'half.jsonl': '{"cursor":1,', 'binary.bin': '\0\x01\x02\x03', 'page.html': '<html></html>', 'events.json': '{"events":[]}', 'deep.json': '['.repeat(5000) };
   for (const [name, text] of Object.entries(files)) {
     await page.locator('input[type=file]').setInputFiles({ name, mimeType: 'application/json', buffer: Buffer.from(text) });
-    const said = page.getByText(`${name} was not taken:`);
+    const said = page.getByText(`Could not open ${name}:`);
     await said.waitFor();
-    assert.ok((await said.innerText()).length > `${name} was not taken: `.length + 10, 'a reason');
+    assert.ok((await said.innerText()).length > `Could not open ${name}: `.length + 10, 'a reason');
   }
 });
 
@@ -123,7 +123,7 @@ test('a server that is away is said to be, wherever one is; what was written sta
   await page.keyboard.press('Escape');
   await page.evaluate(() => (location.hash = '#/'));
   await page.locator('input[type=file]').setInputFiles({ name: 'late.jsonl', mimeType: 'application/json', buffer: Buffer.from('{}') });
-  await page.getByText('late.jsonl was not taken: The server cannot be reached.').waitFor();
+  await page.getByText('Could not open late.jsonl: The server cannot be reached.').waitFor();
   between.comeBack();
 });
 
@@ -138,7 +138,7 @@ test('code that was never loaded is, once the server is back', async () => {
   await fresh.getByRole('alert').getByText('There is no run').waitFor();
   between.leave();
   await fresh.evaluate(() => (location.hash = '#/run/run-other'));
-  await fresh.getByText('This run cannot be shown: The server cannot be reached.').waitFor();
+  await fresh.getByText('Could not open this run: The server cannot be reached.').waitFor();
   between.comeBack();
   await fresh.getByRole('alert').getByText('There is no run').waitFor();
   await close(fresh);

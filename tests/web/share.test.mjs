@@ -48,14 +48,14 @@ test('a shared run shows the same panels, from a disk, with the network off', as
   const tabs = page.getByRole('navigation', { name: 'Inspector' });
   await page.getByRole('log').getByText('Screening aid').first().waitFor();
   await page.locator('.vertex', { hasText: 'burn_analyst' }).waitFor();
-  for (const [name, shows] of [['State', /key/], ['Proof', /computed/], ['Grounding', /keeps no grounding box/], ['Event', /RunOver|cannot be shown/]]) {
+  for (const [name, shows] of [['State', /key/], ['Proof', /computed/], ['Grounding', /has no research plan/], ['Event', /RunOver|not available/]]) {
     await tabs.getByRole('button', { name }).click();
     await page.getByRole('region', { name, exact: true }).getByText(shows).first().waitFor();
   }
   await checkAccess(page);
   const playhead = page.getByRole('slider', { name: 'Playhead' });
   await playhead.fill('20');
-  await page.getByText('You are looking at event 20').waitFor();
+  await page.getByText('Viewing the past: event 20').waitFor();
   await page.getByRole('region', { name: 'Event', exact: true }).getByText('what it means').waitFor();
   await tabs.getByRole('button', { name: 'State' }).click();
   assert.ok(await page.getByRole('button', { name: 'Fork from here' }).isDisabled());
@@ -85,6 +85,6 @@ test('a file of a newer version says so', async () => {
   await writeFile(newer, text.replace('"film":{"version":1', '"film":{"version":999'));
   const page = await (await browser.newContext({ offline: true })).newPage();
   await page.goto(pathToFileURL(newer).href);
-  await page.getByText('it was written by a newer adk-prism').first().waitFor();
+  await page.getByText('written by a newer adk-prism').first().waitFor();
   await page.context().close();
 });

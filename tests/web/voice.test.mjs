@@ -139,7 +139,7 @@ test('the agent is heard, and what was said is kept when the voice ends', async 
   const ids = () => page.locator('.message').evaluateAll((all) => all.map((one) => one.dataset.message));
   const said = await ids();
   await end();
-  await page.getByRole('button', { name: 'Answer again' }).first().waitFor();
+  await page.getByRole('button', { name: 'Regenerate' }).first().waitFor();
   assert.deepEqual(await ids(), said);
   await say(page, 'and in writing');
   await lastAnswer().getByText('You said: and in writing').waitFor();
@@ -165,7 +165,7 @@ const PLACES = {
   'the log': () => page.locator('.log').focus(),
   'the message that is being typed': () => page.getByRole('textbox', { name: 'Message' }).focus(),
   'the voice itself': () => voice().focus(),
-  'a list of choices': () => voice().getByRole('combobox', { name: 'When you are heard' }).focus(),
+  'a list of choices': () => voice().getByRole('combobox', { name: 'Microphone mode' }).focus(),
   'the button that is held': () => voice().getByRole('button', { name: 'Hold to talk' }).focus(),
   'the button of the same name': () => voice().getByRole('button', { name: 'Interrupt' }).focus(),
   'nothing at all': () => page.evaluate(() => document.activeElement.blur()),
@@ -233,7 +233,7 @@ test('a tool of this device is answered', async () => {
 
 test('an open microphone finds by itself where speech ends', async () => {
   await talk();
-  await voice().getByRole('combobox', { name: 'When you are heard' }).selectOption('open');
+  await voice().getByRole('combobox', { name: 'Microphone mode' }).selectOption('open');
   await stands('Listening');
   await lastAnswer().getByText('You said: voice').waitFor();
   await voice().getByRole('button', { name: 'Mute', exact: true }).click();
@@ -242,7 +242,7 @@ test('an open microphone finds by itself where speech ends', async () => {
   await say(page, 'quiet now');
   await lastAnswer().getByText('You said: quiet now').waitFor();
   assert.equal(await page.evaluate(() => globalThis.sent.length), pieces, 'muted, it is still heard');
-  await voice().getByRole('combobox', { name: 'When you are heard' }).selectOption('hold');
+  await voice().getByRole('combobox', { name: 'Microphone mode' }).selectOption('hold');
   await stands('Ready');
   await end();
 });
@@ -272,13 +272,13 @@ test('a lost line is taken up again, the same run goes on, and it ends with its 
     await say(page, 'speech 200');
     await lastAnswer().getByText('word1').waitFor();
     between.leave();
-    await stands('The connection is lost; coming back…');
+    await stands('Connection lost. Reconnecting…');
     await checkAccess(page);
     between.comeBack();
     await page.getByText('word199').waitFor();
     assert.equal(await page.getByText('word199').count(), 1);
     between.leave();
-    await stands('The connection is lost; coming back…');
+    await stands('Connection lost. Reconnecting…');
     await say(page, 'while you were away');
     between.comeBack();
     await lastAnswer().getByText('You said: while you were away').waitFor();
@@ -297,7 +297,7 @@ test('Escape while the line is lost is heard when it is back', async (t) => {
     await talk();
     await listenTo();
     between.leave();
-    await stands('The connection is lost; coming back…');
+    await stands('Connection lost. Reconnecting…');
     await page.keyboard.press('Escape');
     between.comeBack();
     await cut().waitFor();

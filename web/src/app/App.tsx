@@ -40,7 +40,7 @@ function ServedApp() {
     <CatalogueContext value={catalogue}>
       <div className="app" data-place={place.kind}>
         <a className="skip" href="#main" onClick={skip}>
-          To the content
+          Skip to content
         </a>
         <TopBar theme={theme} onTheme={nextTheme} onHelp={() => setHelp(true)} onRail={() => setRail(!isRail)}>
           <Suspense>{needsAccount(identity) && <Account identity={identity} />}</Suspense>

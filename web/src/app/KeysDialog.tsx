@@ -7,11 +7,11 @@ import { KEY_MAP } from './keys';
 export default function KeysDialog({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
-  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, `panel ${panel.title}`] as const)];
+  const rows = [...KEY_MAP, ...PANELS.filter((panel) => panel.key).map((panel) => [panel.key, `open the ${panel.title} panel`] as const)];
   return (
-    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label="Keys" onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog className="dialog" ref={dialog} onClose={onClose} aria-label="Keyboard shortcuts" onClick={(event) => event.target === dialog.current && onClose()}>
       <header className="panel-header">
-        <h2>Keys</h2>
+        <h2>Keyboard shortcuts</h2>
         <div className="actions">
           <button type="button" className="button" data-look="quiet" data-square="" aria-label="Close" onClick={onClose}>
             <Icon name="cross" />

@@ -48,11 +48,11 @@ function Entries({ title, entries }: { title: string; entries: readonly Conversa
 }
 
 const FACES: Record<string, { icon: IconName; kind: Kind; word: string }> = {
-  failed: { icon: 'error', kind: 'error', word: 'failed' },
-  waiting: { icon: 'approval', kind: 'approval', word: 'waits for you' },
-  cancelled: { icon: 'stop', kind: 'neutral', word: 'stopped' },
-  incomplete: { icon: 'error', kind: 'error', word: 'incomplete' },
-  running: { icon: 'play', kind: 'text', word: 'runs' },
+  failed: { icon: 'error', kind: 'error', word: 'Failed' },
+  waiting: { icon: 'approval', kind: 'approval', word: 'Waiting for you' },
+  cancelled: { icon: 'stop', kind: 'neutral', word: 'Stopped' },
+  incomplete: { icon: 'error', kind: 'error', word: 'Incomplete' },
+  running: { icon: 'play', kind: 'text', word: 'Running' },
 };
 
 /** Where a conversation is opened: a chat of this server, or a recording as the run that it is. */

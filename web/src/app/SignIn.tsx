@@ -28,7 +28,7 @@ export default function SignIn({ before }: { before: string | null }) {
           <Icon name="key" /> {before ? 'Sign in again' : 'Sign in'}
         </h2>
         <p className="quiet">
-          {before ? `The server no longer knows you as ${before}. What you were doing waits, and goes on after this.` : 'This server has to know who you are. Its operator has a token for you.'}
+          {before ? `Your sign-in as ${before} has expired. Sign in again to continue where you were.` : 'This server requires you to sign in. Ask its operator for a token.'}
         </p>
         <label>
           Token
@@ -55,11 +55,11 @@ export default function SignIn({ before }: { before: string | null }) {
 
 /** Try a token; return why it will not do. */
 async function tried(token: string, stay: boolean): Promise<string> {
-  if (!TOKEN.test(token)) return 'That is no token: it has spaces or letters that no token has.';
+  if (!TOKEN.test(token)) return 'A token has no spaces and only ASCII characters. Check what you pasted.';
   try {
     await signIn(token, stay);
     return '';
   } catch (error) {
-    return error instanceof Problem && error.status === 401 ? 'The server does not know this token.' : explain(error);
+    return error instanceof Problem && error.status === 401 ? 'The server does not accept this token.' : explain(error);
   }
 }

@@ -23,7 +23,7 @@ export function TopBar({ theme, onTheme, onHelp, onRail, children }: Props) {
       <button type="button" className="button" data-look="quiet" data-square="" title={`Theme: ${theme}`} aria-label={`Theme: ${theme}`} onClick={onTheme}>
         <Icon name={theme} />
       </button>
-      <button type="button" className="button" data-look="quiet" data-square="" title="Keys (?)" aria-label="Keys" onClick={onHelp}>
+      <button type="button" className="button" data-look="quiet" data-square="" title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts" onClick={onHelp}>
         <Icon name="help" />
       </button>
     </header>

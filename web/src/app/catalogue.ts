@@ -116,6 +116,6 @@ export function useLoaded(app: UsableApp | null): void {
 /** Say which model an app asks; empty while that is not known. */
 export function modelWords(app: UsableApp): string {
   if (app.models === null) return '';
-  if (app.offline) return 'offline scripted model';
-  return app.models.join(', ') || 'no model';
+  if (app.offline) return 'Demo model (offline)';
+  return app.models.join(', ') || 'No model';
 }

@@ -15,19 +15,19 @@ const KEYS: Readonly<Record<string, KeyAction>> = {
 
 /** What the dialog of keys shows, beside those of the panels. */
 export const KEY_MAP: readonly [keys: string, does: string][] = [
-  ['?', 'this list'],
+  ['?', 'keyboard shortcuts'],
   ['h', 'home'],
   ['/', 'write a message'],
   ['↵  ⇧↵', 'send; new line'],
-  ['Esc', 'stop the run, or who speaks; leave a field'],
-  ['r', 'answer again'],
-  ['e', 'back to the end of the run'],
-  ['← →', 'previous, next event'],
-  ['⇧← ⇧→', 'previous, next node'],
-  ['Space', 'play; while you talk to the agent: hold, and speak'],
+  ['Esc', 'stop the run or the voice; leave a text field'],
+  ['r', 'regenerate the answer'],
+  ['e', 'go to the latest event'],
+  ['← →', 'previous or next event'],
+  ['⇧← ⇧→', 'previous or next node'],
+  ['Space', 'play or pause; in voice chat: hold to talk'],
   ['f', 'next failure'],
   ['p', 'next call of the same node'],
-  ['o s m c', 'the plan that waits: OK, short run, modify, cancel'],
+  ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
 ];
 
 const TYPING = 'input:not([type=range]), textarea, select, [contenteditable]:not([contenteditable=false])';

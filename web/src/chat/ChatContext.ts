@@ -22,7 +22,7 @@ export const ChatContext = createContext<ChatActions | null>(null);
 
 export function useActions(): ChatActions {
   const found = useContext(ChatContext);
-  if (!found) throw new Error('A part of a message stands outside of a chat.');
+  if (!found) throw new Error('useActions must be called inside a ChatContext.');
   return found;
 }
 

@@ -54,13 +54,13 @@ export function ChatView(props: Props) {
         <Unloadable app={conversation.where.app} />
       </Log>
       {voice !== 'off' && (
-        <Failure what="The voice">
+        <Failure what="Voice chat">
           <Suspense fallback={null}>
             <VoiceBar conversation={conversation} isOffline={app?.offline ?? false} onBegin={() => setVoice('shown')} onClose={() => setVoice('off')} />
           </Suspense>
         </Failure>
       )}
-      <Composer chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
+      <Composer app={conversation.where.app} chat={draft} isBusy={isBusy} blocked={blocked} onSend={send} onStop={onStop} onTalk={talk} />
     </div>
   );
 }
@@ -88,7 +88,7 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>This session was deleted elsewhere. What you see is only here, on this page.</span>
+        <span>This session was deleted. Its messages are only left on this page.</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => onStartOver(readDraft(draft))}>
             Start a new chat
@@ -101,7 +101,7 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="approval" role="status">
         <Icon name="retry" />
-        <span>The connection is lost. The run goes on without you; trying to come back{link.attempt > 0 ? `, attempt ${link.attempt + 1}` : ''}…</span>
+        <span>Connection lost. The run continues on the server. Reconnecting…</span>
       </div>
     );
   }
@@ -109,11 +109,11 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
     return (
       <div className="notice" data-kind="approval" role="alert">
         <Icon name="error" />
-        <span>Your answer was not taken: {link.reason} What you see is what the server has.</span>
+        <span>Your answer was not accepted: {link.reason} The conversation was reloaded from the server.</span>
       </div>
     );
   }
-  const reason = link.kind === 'unsent' ? 'This message did not reach the server.' : failure;
+  const reason = link.kind === 'unsent' ? 'Your message was not sent: the server could not be reached.' : failure;
   if (!reason) return null;
   return (
     <div className="notice" data-kind="error" role="alert">
@@ -134,8 +134,8 @@ const SHOWN = 8;
 function Beginning({ app, onSend, onTalk }: { app: string; onSend: Props['onSend']; onTalk: (() => void) | null }) {
   const prompts = useApp(app)?.prompts ?? [];
   return (
-    <Empty title={`A new chat with ${app}`}>
-      <p>What the agent says, does and asks appears here, as it happens.</p>
+    <Empty title={`New chat with ${app}`}>
+      <p>Send a message to start.</p>
       <ul className="prompts">
         {prompts.slice(0, SHOWN).map((prompt) => (
           <li key={prompt.prompt}>

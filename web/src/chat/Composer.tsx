@@ -6,6 +6,7 @@ import { filePart } from './filePart';
 import { keepDraft, readDraft } from './draft';
 
 type Props = {
+  app: string;
   /** Key of the draft. */
   chat: string;
   isBusy: boolean;
@@ -20,7 +21,7 @@ type Props = {
 
 const TALLEST = 240;
 
-export function Composer({ chat, isBusy, blocked, onSend, onStop, onTalk }: Props) {
+export function Composer({ app, chat, isBusy, blocked, onSend, onStop, onTalk }: Props) {
   const [text, setText] = useState(() => readDraft(chat));
   const [files, setFiles] = useState<FileUIPart[]>([]);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -85,7 +86,7 @@ export function Composer({ chat, isBusy, blocked, onSend, onStop, onTalk }: Prop
           ))}
         </ul>
       )}
-      <textarea ref={field} id="composer" rows={1} value={text} placeholder={blocked || 'Say something…'} aria-label="Message" aria-describedby={blocked ? 'composer-blocked' : undefined} disabled={!!blocked} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
+      <textarea ref={field} id="composer" rows={1} value={text} placeholder={blocked || `Message ${app}…`} aria-label="Message" aria-describedby={blocked ? 'composer-blocked' : undefined} disabled={!!blocked} onChange={(event) => setText(event.target.value)} onKeyDown={onKeyDown} onPaste={onPaste} />
       {blocked && (
         <span id="composer-blocked" className="visually-hidden">
           {blocked}

@@ -41,7 +41,7 @@ export function Log({ messages, live, saying = '', empty, children }: Props) {
       </div>
       {!isFollowing && (
         <button type="button" className="button to-end" onClick={toEnd}>
-          <Icon name="down" /> {news > 0 ? `${news} new` : 'To the end'}
+          <Icon name="down" /> {news > 0 ? `${news} new` : 'Jump to latest'}
         </button>
       )}
     </div>

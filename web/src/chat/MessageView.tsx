@@ -49,20 +49,20 @@ function UserMessage({ message, isAnswered }: Props) {
           <textarea className="field" autoFocus rows={3} aria-label="Edit your message" value={draft} onChange={(event) => setDraft(event.target.value)} onKeyDown={(event) => event.key === 'Escape' && setDraft(null)} />
           <div className="row">
             <button type="button" className="button" data-look="primary" onClick={save}>
-              Send again
+              Resend
             </button>
             <button type="button" className="button" data-look="quiet" onClick={() => setDraft(null)}>
               Cancel
             </button>
-            <span className="quiet">What came after it is taken back.</span>
+            <span className="quiet">Later messages will be removed.</span>
           </div>
         </div>
       )}
       {draft === null && text && (
         <div className="message-actions">
-          <Copy text={text} label="Copy the message" />
+          <Copy text={text} label="Copy message" />
           {conversation && !isTalking && (
-            <button type="button" className="button" data-look="quiet" data-square="" title="Edit and send again" aria-label="Edit and send again" onClick={() => setDraft(text)}>
+            <button type="button" className="button" data-look="quiet" data-square="" title="Edit" aria-label="Edit message" onClick={() => setDraft(text)}>
               <Icon name="edit" />
             </button>
           )}
@@ -96,12 +96,12 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
       <div className="message-actions">
         <Copy text={() => markdownOf([message])} label="Copy as Markdown" />
         {conversation && !isTalking && (
-          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Answer again (r)' : 'Answer again from here'} aria-label="Answer again" onClick={() => conversation.regenerate(message.id)}>
+          <button type="button" className="button" data-look="quiet" data-square="" title={last ? 'Regenerate (r)' : 'Regenerate from here'} aria-label="Regenerate" onClick={() => conversation.regenerate(message.id)}>
             <Icon name="retry" />
           </button>
         )}
         {runId && (
-          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run alone">
+          <a className="button" data-look="quiet" href={linkTo({ kind: 'run', run: runId })} title="Open this run">
             <Icon name="clock" /> Run
           </a>
         )}

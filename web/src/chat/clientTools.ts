@@ -16,7 +16,7 @@ const CITY_DIGITS = 2;
 async function location(input: unknown): Promise<unknown> {
   const exact = (input as { accuracy?: unknown } | null)?.accuracy === 'exact';
   const { coords } = await new Promise<GeolocationPosition>((resolve, reject) => {
-    if (!('geolocation' in navigator)) reject(new Error('This browser knows no location.'));
+    if (!('geolocation' in navigator)) reject(new Error('This browser cannot provide a location.'));
     else navigator.geolocation.getCurrentPosition(resolve, (error) => reject(new Error(error.message)), { enableHighAccuracy: exact, timeout: 15_000 });
   });
   const digits = exact ? 6 : CITY_DIGITS;

@@ -15,7 +15,7 @@ export function signIn(request: unknown): SignIn {
   const credential = tree(config.exchangedAuthCredential ?? config.rawAuthCredential);
   const address = tree(credential.oauth2).authUri;
   const safe = typeof address === 'string' && /^https?:\/\//i.test(address) && URL.canParse(address) ? address : '';
-  return { config, address: safe, prompt: safe ? 'Address you were sent back to' : promptFor(credential) };
+  return { config, address: safe, prompt: safe ? 'Redirect URL' : promptFor(credential) };
 }
 
 function promptFor(credential: Tree): string {

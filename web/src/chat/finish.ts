@@ -10,9 +10,9 @@ const WORDS: Readonly<Record<string, string>> = {
   BLOCKLIST: 'stopped by a blocklist',
   PROHIBITED_CONTENT: 'stopped: prohibited content',
   SPII: 'stopped: personal data',
-  MALFORMED_FUNCTION_CALL: 'malformed call',
-  UNEXPECTED_TOOL_CALL: 'unexpected call',
-  TOO_MANY_TOOL_CALLS: 'too many calls',
+  MALFORMED_FUNCTION_CALL: 'malformed tool call',
+  UNEXPECTED_TOOL_CALL: 'unexpected tool call',
+  TOO_MANY_TOOL_CALLS: 'too many tool calls',
 };
 
 const FINE: ReadonlySet<string> = new Set(['STOP', 'FINISH_REASON_UNSPECIFIED']);

@@ -75,7 +75,7 @@ type Open = { words: string; branch: string; call: string };
 function openThing(part: Part, notes: (call: string) => CallNotes): Open[] {
   if (isTool(part)) {
     if (!isOpenCall(part, notes)) return [];
-    const what = part.state === 'approval-requested' ? 'the approval' : 'the result';
+    const what = part.state === 'approval-requested' ? 'approval' : 'the result';
     return [{ words: `${what} of ${toolName(part)}`, branch: branchOf(part), call: part.toolCallId }];
   }
   if (part.type === 'data-credential-request' && !part.data.status) return [{ words: 'your sign-in', branch: '', call: part.data.toolCallId ?? '' }];

@@ -54,7 +54,7 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   artifact: 'note.txt',
   transfer: 'botanist',
   output: 'flow/step',
-  'long-running': 'result may come later',
+  'long-running': 'Pending',
   approval: 'think first',
   'approval-request': 'not today',
   usage: '',
@@ -66,11 +66,11 @@ const SEEN: Record<keyof PrismDataParts, string> = {
   'file-reference': 'gs://bucket/x',
   pcm: '',
   'input-transcription': 'hello there',
-  'prism-takeover': 'may have run before',
+  'prism-takeover': 'may have run already',
   rewound: '',
   warning: 'tools were ignored',
   'prism-replaced': '',
-  interrupted: 'cut off',
+  interrupted: 'was interrupted',
   error: 'a step failed',
   unrecognised: 'novelty',
   'input-response': 'Answer',
@@ -102,7 +102,7 @@ const NAMES = Object.keys(DATA) as (keyof PrismDataParts)[];
 test.each(NAMES)('data-%s', async (name) => {
   const html = await shown([...CALLS, { type: `data-${name}`, data: DATA[name] } as Part]);
   expect(html).toContain(SEEN[name]);
-  expect(html).not.toContain('not known to this page');
+  expect(html).not.toContain('not supported by this page');
 });
 
 test('a credential is never shown', async () => {
@@ -137,13 +137,13 @@ test.each(PLAIN)('%j', async (part, words) => {
 });
 
 const STATES: [string, object, string][] = [
-  ['input-streaming', { input: { a: 1 } }, 'broken off'],
-  ['input-available', { input: { a: 1 } }, 'waiting'],
-  ['approval-requested', { input: {}, approval: { id: 'x' } }, 'needs your approval'],
-  ['approval-responded', { input: {}, approval: { id: 'x', approved: false, reason: 'no' } }, 'denied'],
-  ['output-available', { input: {}, output: 1 }, 'done'],
+  ['input-streaming', { input: { a: 1 } }, 'Interrupted'],
+  ['input-available', { input: { a: 1 } }, 'Waiting'],
+  ['approval-requested', { input: {}, approval: { id: 'x' } }, 'Needs your approval'],
+  ['approval-responded', { input: {}, approval: { id: 'x', approved: false, reason: 'no' } }, 'Denied'],
+  ['output-available', { input: {}, output: 1 }, 'Done'],
   ['output-error', { input: {}, errorText: 'it broke' }, 'it broke'],
-  ['output-denied', { input: {}, approval: { id: 'x', approved: false } }, 'denied'],
+  ['output-denied', { input: {}, approval: { id: 'x', approved: false } }, 'Denied'],
 ];
 
 test.each(STATES)('a call in the state %s', async (state, more, words) => {
@@ -156,13 +156,13 @@ const LONG_RUNNING = { toolCallId: 'c', toolName: 'order_print' };
 
 /** What a card says, and what it does not. */
 const CARDS: [string, Part[], string[], string[]][] = [
-  ['a call that the server runs', [DELEGATING, { type: 'tool-refund', toolCallId: 'in', state: 'approval-requested', input: {}, approval: { id: 'x' }, ...NESTED } as Part], ['waiting for the approval of refund', 'Approve'], ['Send the result']],
-  ['a call that waits for an answer', [DELEGATING, { type: 'data-input-request', data: { id: 'q', request: {} } }], ['waiting for your answer'], ['Send the result']],
-  ['an expired approval', [{ type: 'tool-x', toolCallId: 'c', state: 'output-denied', input: {}, approval: { id: 'x', approved: false, reason: 'Expired: too late' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', status: 'expired' } }], ['expired'], ['Approve', 'You denied']],
-  ['an expired question', [{ type: 'data-input-request', data: { id: 'q', request: { message: 'Which?' }, status: 'expired' } }], ['Which?', 'Expired'], ['<form']],
+  ['a call that the server runs', [DELEGATING, { type: 'tool-refund', toolCallId: 'in', state: 'approval-requested', input: {}, approval: { id: 'x' }, ...NESTED } as Part], ['Waiting for approval of refund', 'Approve'], ['Send result']],
+  ['a call that waits for an answer', [DELEGATING, { type: 'data-input-request', data: { id: 'q', request: {} } }], ['Waiting for your answer'], ['Send result']],
+  ['an expired approval', [{ type: 'tool-x', toolCallId: 'c', state: 'output-denied', input: {}, approval: { id: 'x', approved: false, reason: 'Expired: too late' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', status: 'expired' } }], ['Expired'], ['Approve', 'You denied']],
+  ['an expired question', [{ type: 'data-input-request', data: { id: 'q', request: { message: 'Which?' }, status: 'expired' } }], ['Which?', 'This request has expired'], ['<form']],
   ['an answered sign-in', [{ type: 'data-credential-request', data: { id: 'q', request: {}, status: 'answered' } }], ['Answered.'], ['<form']],
-  ['a ticket', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: LONG_RUNNING }], ['result may come later'], []],
-  ['an answered client tool', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: { ...LONG_RUNNING, status: 'answered' } }], ['done'], ['result may come later']],
+  ['a ticket', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: LONG_RUNNING }], ['Pending'], []],
+  ['an answered client tool', [{ type: 'tool-order_print', toolCallId: 'c', state: 'output-available', input: {}, output: 1 }, { type: 'data-long-running', data: { ...LONG_RUNNING, status: 'answered' } }], ['Done'], ['Pending']],
   ['an approval with a payload', [{ type: 'tool-x', toolCallId: 'c', state: 'approval-requested', input: {}, approval: { id: 'x' } }, { type: 'data-approval', data: { approvalId: 'x', toolCallId: 'c', payload: { days: 4 }, schema: { type: 'object', properties: { days: { type: 'number' } }, required: ['days'] } } }], ['<form', 'value="4"', 'Approve'], []],
 ];
 
@@ -183,12 +183,12 @@ test.each([
 test('a part that nobody knows is shown as it came', async () => {
   const html = await shown([{ type: 'data-novelty', data: { shade: 'ultraviolet' } } as unknown as Part]);
   expect(html).toContain('data-novelty');
-  expect(html).toContain('not known to this page');
+  expect(html).toContain('not supported by this page');
 });
 
 test('usage, model and why it stopped', async () => {
   const html = await shown([{ type: 'text', text: 'x' }], { runId: 'r', usage: { totalTokens: 1234 }, modelVersion: 'model-x', adkFinishReason: 'MAX_TOKENS', audio: { chunks: 1, bytes: 9, sampleRate: 24000, duration: 1 } });
-  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Sound']) expect(html).toContain(words);
+  for (const words of ['1\u202f234 tokens', 'model-x', 'cut off at the token limit', 'Audio']) expect(html).toContain(words);
 });
 
 const WITHHELD: Part[] = [

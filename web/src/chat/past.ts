@@ -118,7 +118,7 @@ function call(item: Said): Part {
     case 'failed':
       return { ...about, state: 'output-error', errorText: text(item.error) };
     case 'abandoned':
-      return { ...about, state: 'output-error', errorText: 'The run ended before this call was answered.' };
+      return { ...about, state: 'output-error', errorText: 'The run stopped before this tool returned.' };
     case 'denied':
       return { ...about, state: 'output-denied', approval: { id: '', approved: false, reason: text(item.reason) } };
     case 'awaiting approval':
@@ -131,7 +131,7 @@ function call(item: Said): Part {
 /** The end is told where it is not the one that everybody expects. */
 function end(item: Said): Part | null {
   if (item.outcome === 'failed') return broken(text(item.code) || 'failed', text(item.text) || 'The run failed.');
-  if (item.outcome === 'incomplete') return broken('incomplete', 'The recording ends before the run did.');
+  if (item.outcome === 'incomplete') return broken('incomplete', 'The recording is incomplete: it ends before the run does.');
   return item.outcome === 'cancelled' ? { type: 'data-interrupted', data: { author: '' } } : null;
 }
 

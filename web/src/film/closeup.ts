@@ -57,7 +57,7 @@ export function useCloseup(run: string, at: number): CloseupState {
 
 function embeddedAt(closeup: Closeup | undefined): CloseupState {
   if (closeup) return { kind: 'there', closeup };
-  return { kind: 'missing', why: 'This file holds the entries of a long run only in part, to stay small.' };
+  return { kind: 'missing', why: 'This file contains only part of a long run. Open the run on its server to see this event.' };
 }
 
 function keep(id: string, closeup: Closeup): void {

@@ -35,7 +35,7 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     if (known === PLAIN || RANK[kind] > RANK[known.kind]) infos[cursor] = { kind, what, failed };
     else if (failed !== known.failed) infos[cursor] = { ...known, failed };
   };
-  note(1, 'neutral', 'run began');
+  note(1, 'neutral', 'run started');
   noteNodes(film, note);
   film.items.said.forEach((item) => (isText(item) ? noteText : item.is.kind === 'call' ? noteCall : noteOther)(item, note));
   for (const { is, marks } of film.items.keys) {
@@ -53,31 +53,31 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
 
 function noteNodes(film: Film, note: Note): void {
   for (const node of film.items.nodes) {
-    note(node.since, 'neutral', `${node.is.name} began`);
+    note(node.since, 'neutral', `${node.is.name} started`);
     const end = endOf(node);
     if (end) note(end.cursor, end.status === 'failed' ? 'error' : 'neutral', `${node.is.name} ${ENDS[end.status] ?? end.status}`);
   }
 }
 
-const ENDS: Record<string, string> = { finished: 'ended', waiting: 'waits' };
+const ENDS: Record<string, string> = { finished: 'finished', waiting: 'is waiting' };
 
 function noteText({ is, marks }: SaidItem, note: Note): void {
   const reasoning = is.kind === 'reasoning';
-  const what = `${is.speaker ?? 'someone'} ${reasoning ? 'thinks' : 'speaks'}`;
+  const what = `${is.speaker ?? 'agent'} ${reasoning ? 'is thinking' : 'wrote text'}`;
   for (const [cursor, piece] of marks) if (typeof piece === 'string') note(cursor, reasoning ? 'reasoning' : 'text', what);
 }
 
 const CALLS: Record<string, { kind: Kind; verb: string }> = {
-  answered: { kind: 'tool', verb: 'answered' },
+  answered: { kind: 'tool', verb: 'returned' },
   failed: { kind: 'error', verb: 'failed' },
   denied: { kind: 'approval', verb: 'was denied' },
-  abandoned: { kind: 'tool', verb: 'was abandoned' },
-  'awaiting approval': { kind: 'approval', verb: 'asks for approval' },
+  abandoned: { kind: 'tool', verb: 'did not return' },
+  'awaiting approval': { kind: 'approval', verb: 'needs approval' },
 };
 
 function noteCall({ is, since, marks }: SaidItem, note: Note): void {
   const name = String(is.name);
-  if (!is.earlier) note(since, 'tool', `${is.speaker ?? 'someone'} calls ${name}`);
+  if (!is.earlier) note(since, 'tool', `${is.speaker ?? 'agent'} called ${name}`);
   for (const [cursor, news] of marks) {
     const became = CALLS[String((news as { [key: string]: Json }).status)];
     if (became) note(cursor, became.kind, `${name} ${became.verb}`);
@@ -85,12 +85,12 @@ function noteCall({ is, since, marks }: SaidItem, note: Note): void {
 }
 
 const OTHERS: Record<string, (item: SaidItem) => { kind: Kind; what: string }> = {
-  user: () => ({ kind: 'text', what: 'the user speaks' }),
+  user: () => ({ kind: 'text', what: 'user message' }),
   file: ({ is }) => ({ kind: 'media', what: `file ${is.mediaType ?? ''}` }),
-  error: ({ is }) => ({ kind: 'error', what: `${is.speaker ?? 'someone'} failed: ${is.code ?? 'error'}` }),
+  error: ({ is }) => ({ kind: 'error', what: `${is.speaker ?? 'agent'} failed: ${is.code ?? 'error'}` }),
   transfer: ({ is }) => ({ kind: 'neutral', what: `transfer to ${is.to}` }),
-  'credential request': () => ({ kind: 'approval', what: 'asks for a credential' }),
-  'input request': () => ({ kind: 'approval', what: 'asks for input' }),
+  'credential request': () => ({ kind: 'approval', what: 'needs a credential' }),
+  'input request': () => ({ kind: 'approval', what: 'needs input' }),
 };
 
 function noteOther(item: SaidItem, note: Note): void {

@@ -10,11 +10,11 @@ export class UnreadableFilm extends Error {}
 export function readFilm(value: unknown): Film {
   const film = value as Partial<Film> | null;
   if (typeof film !== 'object' || film === null || typeof film.version !== 'number') {
-    throw new UnreadableFilm('This is not a film of adk-prism.');
+    throw new UnreadableFilm('This is not adk-prism run data.');
   }
   if (film.version > VERSION) {
     throw new UnreadableFilm(
-      `This film is of version ${film.version}, and this page reads up to ${VERSION}: it was written by a newer adk-prism.`,
+      `This run was written by a newer adk-prism: its format version is ${film.version}, and this page reads up to ${VERSION}. Update adk-prism to open it.`,
     );
   }
   return film as Film;
@@ -23,7 +23,7 @@ export function readFilm(value: unknown): Film {
 /** Return a film and what came after its end. Throw if the growth belongs elsewhere: then read it whole. */
 export function grow(film: Film, growth: DocumentGrowth): Film {
   if (growth.run !== film.run || growth.after !== film.last) {
-    throw new UnreadableFilm(`The film ends at ${film.last}; what came goes on after ${growth.after}.`);
+    throw new UnreadableFilm(`The update starts after event ${growth.after}, but the loaded run ends at event ${film.last}.`);
   }
   const kinds = Object.keys(growth.items) as (keyof Items)[];
   const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind])]));

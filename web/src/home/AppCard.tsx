@@ -19,10 +19,10 @@ function FailedApp({ name, error }: { name: string; error: string }) {
   return (
     <li className="card" data-kind="error">
       <h3>
-        {name} <KindChip kind="error">cannot be loaded</KindChip>
+        {name} <KindChip kind="error">Failed to load</KindChip>
       </h3>
       <p>{error}</p>
-      <p className="quiet">The server’s log says more, under the same reference. Once its files change, the app is tried again.</p>
+      <p className="quiet">See the server log for details. The app is loaded again when its files change.</p>
     </li>
   );
 }
@@ -31,7 +31,7 @@ function UnusableApp({ name, problem }: { name: string; problem: string }) {
   return (
     <li className="card" data-kind="neutral" aria-disabled="true">
       <h3>
-        {name} <KindChip kind="neutral">cannot be an app</KindChip>
+        {name} <KindChip kind="neutral">Not an app</KindChip>
       </h3>
       <p>{problem}</p>
     </li>
@@ -60,12 +60,12 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
             {modelWords(app)}
           </KindChip>
         )}
-        {app.bundled && <span className="quiet">bundled</span>}
+        {app.bundled && <span className="quiet">Example</span>}
       </h3>
-      <p>{app.description || 'An ADK app.'}</p>
+      <p>{app.description || 'ADK app'}</p>
       <p className="quiet">
-        {app.agents ? plural(app.agents.length, 'agent') : 'not used yet'}
-        {app.live && ' · writes and talks'}
+        {app.agents ? plural(app.agents.length, 'agent') : 'Not loaded yet'}
+        {app.live && ' · text and voice'}
       </p>
       <form className="card-form" onSubmit={submit}>
         <input ref={field} className="field" aria-label={`First message to ${app.name}`} placeholder="First message" value={text} onChange={(event) => setText(event.target.value)} onFocus={(event) => event.target.select()} />

@@ -10,8 +10,8 @@ import { openRecording } from './upload';
 type State = { kind: 'idle' } | { kind: 'sending'; name: string; bytes: number } | { kind: 'failed'; name: string; reason: string };
 
 const SAMPLES: Record<SampleName, string> = {
-  specialists: 'Three specialists at once',
-  recovered: 'A step that fails and is tried again',
+  specialists: 'Three specialists in parallel',
+  recovered: 'A failed step and its retry',
   'agent-tool': 'An agent inside a tool',
 };
 
@@ -51,24 +51,24 @@ export function DropZone() {
     >
       <Icon name="upload" />
       <p>
-        Drop a file here: a recording of adk-prism, JSON lines of ADK events, a body of <code>/run_sse</code>, or a session as JSON.
+        Drop a file here: an adk-prism recording, ADK events as JSON lines, saved <code>/run_sse</code> output, or a session as JSON.
       </p>
       <button type="button" className="button" disabled={state.kind === 'sending'} onClick={() => picker.current?.click()}>
         Choose a file
       </button>
       <input ref={picker} type="file" hidden aria-label="Recording to upload" onChange={(event) => upload(event.target.files?.[0])} />
-      <ul className="prompts" aria-label="Recordings to look at">
+      <ul className="prompts" aria-label="Example recordings">
         {(Object.keys(SAMPLES) as SampleName[]).map((name) => (
           <li key={name}>
-            <button type="button" title="A recording of the bundled tour" disabled={state.kind === 'sending'} onClick={() => void sample(name)}>
+            <button type="button" title="Example recording of the tour app" disabled={state.kind === 'sending'} onClick={() => void sample(name)}>
               {SAMPLES[name]}
             </button>
           </li>
         ))}
       </ul>
       <p role="status" className="drop-state" data-kind={state.kind === 'failed' ? 'error' : 'neutral'}>
-        {state.kind === 'sending' && `Reading ${state.name}, ${size(state.bytes)}…`}
-        {state.kind === 'failed' && `${state.name} was not taken: ${state.reason}`}
+        {state.kind === 'sending' && `Opening ${state.name}, ${size(state.bytes)}…`}
+        {state.kind === 'failed' && `Could not open ${state.name}: ${state.reason}`}
       </p>
     </div>
   );

@@ -16,8 +16,8 @@ export default function Home() {
   const { apps, conversations, problem, refresh } = useCatalogue();
   return (
     <div className="home">
-      <h1>Runs of your agents, whole</h1>
-      <p className="lead">Every run is recorded once: talk to an agent, then go back to any moment of what it did.</p>
+      <h1>See everything your agents did</h1>
+      <p className="lead">Chat with an agent, then replay any moment.</p>
       {problem && (
         <div className="notice" data-kind="error" role="alert">
           <Icon name="error" /> {problem}
@@ -36,14 +36,14 @@ export default function Home() {
             <AppCard key={app.name} app={app} isFirst={index === firstWorking(apps)} />
           ))}
         </ul>
-        {apps?.length === 0 && <p className="quiet">There is no app. Start with a folder of ADK apps: adk-prism serve path/to/agents.</p>}
+        {apps?.length === 0 && <p className="quiet">No apps found. Start the server with a folder of ADK apps: adk-prism serve path/to/agents</p>}
       </section>
       <section aria-labelledby="recent">
         <h2 id="recent">Recent</h2>
         <Recent entries={conversations?.slice(0, SHOWN) ?? []} />
       </section>
       <section aria-labelledby="recordings">
-        <h2 id="recordings">Look at a recording</h2>
+        <h2 id="recordings">Open a recording</h2>
         <DropZone />
       </section>
     </div>
@@ -55,16 +55,16 @@ function firstWorking(apps: readonly AppEntry[]): number {
 }
 
 const OUTCOMES = {
-  finished: { kind: 'neutral', icon: 'check', word: 'finished' },
-  failed: { kind: 'error', icon: 'error', word: 'failed' },
-  waiting: { kind: 'approval', icon: 'approval', word: 'waits for you' },
-  cancelled: { kind: 'neutral', icon: 'stop', word: 'stopped' },
-  incomplete: { kind: 'error', icon: 'error', word: 'incomplete' },
-  running: { kind: 'text', icon: 'play', word: 'running' },
+  finished: { kind: 'neutral', icon: 'check', word: 'Finished' },
+  failed: { kind: 'error', icon: 'error', word: 'Failed' },
+  waiting: { kind: 'approval', icon: 'approval', word: 'Waiting for you' },
+  cancelled: { kind: 'neutral', icon: 'stop', word: 'Stopped' },
+  incomplete: { kind: 'error', icon: 'error', word: 'Incomplete' },
+  running: { kind: 'text', icon: 'play', word: 'Running' },
 } as const;
 
 function Recent({ entries }: { entries: readonly ConversationEntry[] }) {
-  if (entries.length === 0) return <p className="quiet">Conversations and recordings appear here, the latest first.</p>;
+  if (entries.length === 0) return <p className="quiet">Your conversations and recordings will appear here.</p>;
   return (
     <div className="table" role="region" aria-label="Recent conversations" tabIndex={0}>
       <table className="recent">

@@ -47,7 +47,7 @@ function Bar({ voice, isOffline, onClose }: BarProps) {
         {!isOver && <Meter voice={voice} />}
         <span className="voice-side">
           {status.line.kind === 'open' && (
-            <select className="field" aria-label="When you are heard" value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
+            <select className="field" aria-label="Microphone mode" value={status.mode} onChange={(event) => void voice.setMode(event.target.value as Mode)}>
               <option value="hold">Push to talk</option>
               <option value="open">Open microphone</option>
             </select>
@@ -92,13 +92,13 @@ function Notes({ voice, status, isOffline }: { voice: Voice; status: Status; isO
     <>
       {mic.kind === 'none' && (
         <p className="voice-row" role="alert">
-          <span>{mic.reason} Until then, type.</span>
+          <span>{mic.reason} You can type instead.</span>
           <button type="button" className="button" onClick={() => void voice.listen()}>
             <Icon name="retry" /> Try again
           </button>
         </p>
       )}
-      {!Speaker.isPossible && <p>The agent can be read here, not heard: browsers give this kind of sound to secure pages alone.</p>}
+      {!Speaker.isPossible && <p>You can read the agent’s answers but not hear them: browsers play streamed audio only on https pages and localhost.</p>}
       {problem && (
         <p className="failure" role="alert">
           {problem}
@@ -109,7 +109,7 @@ function Notes({ voice, status, isOffline }: { voice: Voice; status: Status; isO
           Hold <kbd>Space</kbd> or the button while you speak; <kbd>Esc</kbd> interrupts the agent.
         </p>
       )}
-      {isNew && isOffline && <p className="quiet">The offline model understands no speech: it says how long and how high a sound was, and speaks in tones.</p>}
+      {isNew && isOffline && <p className="quiet">The demo model does not understand speech: it reports how long and how high a sound was, and answers in tones.</p>}
     </>
   );
 }

@@ -30,11 +30,11 @@ export type Listener = {
 /** What ends a line for good, by the code that the server closes with. After any other it is worth coming back. */
 const ENDS: Readonly<Record<number, string>> = {
   1000: '',
-  1008: 'The server closed the line: it was sent too much, or nothing that it understands.',
-  1009: 'The server closed the line: it was sent something too large.',
-  1011: 'The run failed. What was said until then is kept.',
-  4001: 'The conversation goes on elsewhere: another window has taken the line.',
-  4009: 'Another window is talking in this conversation. Close it there first.',
+  1008: 'The server closed the connection: it received too many messages, or one that it does not understand.',
+  1009: 'The server closed the connection: a message was too large.',
+  1011: 'The run failed. Everything up to then is saved.',
+  4001: 'The voice chat continues in another window.',
+  4009: 'Another window is using voice in this conversation. End it there first.',
 };
 
 /** Seconds before each attempt to come back. Together they are longer than any sensible grace period. */
@@ -53,7 +53,7 @@ const FAREWELL = 3;
 /** Frames that wait for a sign of life: whoever writes more than this while the line is lost is not a person. */
 const MOST_UNSURE = 32;
 
-const UNREACHABLE = 'The line cannot be opened: the server cannot be reached, or refuses it.';
+const UNREACHABLE = 'Could not connect: the server cannot be reached or refuses the connection.';
 
 export class Line {
   private socket: WebSocket | null = null;

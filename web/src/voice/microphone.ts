@@ -5,7 +5,7 @@ const RATE = 16_000;
 
 /** Why there is no microphone, by the name of what the browser throws. */
 const REASONS: Readonly<Record<string, string>> = {
-  NotAllowedError: 'The microphone was refused. Allow it for this page in the browser’s settings, then try again.',
+  NotAllowedError: 'Microphone access was denied. Allow it for this page in the browser settings, then try again.',
   NotFoundError: 'No microphone was found. Connect one, then try again.',
   NotReadableError: 'The microphone cannot be read: another program may be using it.',
 };
@@ -20,8 +20,8 @@ export class Microphone {
 
   /** Ask for the microphone; `onLost` is called if it goes away. Throw `NoMicrophone` with the reason. */
   static async open(onPiece: (pcm: ArrayBuffer) => void, onLost: () => void): Promise<Microphone> {
-    if (!isSecureContext) throw new NoMicrophone('Browsers give a microphone only to pages over https, and to this machine’s own.');
-    if (!('mediaDevices' in navigator)) throw new NoMicrophone('This browser has no microphone for pages.');
+    if (!isSecureContext) throw new NoMicrophone('Browsers allow the microphone only on https pages and localhost.');
+    if (!('mediaDevices' in navigator)) throw new NoMicrophone('This browser does not support microphone input.');
     try {
       const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } });
       const { context, source } = hearing(stream);

@@ -375,7 +375,7 @@ export class Voice implements Live {
 
   private tell(frame: Frame): boolean {
     const isTaken = this.line.sendSurely(frame);
-    this.set({ problem: isTaken ? '' : 'That was not sent: too much waits for the line already.' });
+    this.set({ problem: isTaken ? '' : 'Not sent: too many messages are already waiting for the connection.' });
     return isTaken;
   }
 }

@@ -8,9 +8,9 @@ const OPEN = { kind: 'open' } as const;
 
 const CASES: [said: string, change: Partial<Status>][] = [
   ['Connecting…', {}],
-  ['The connection is lost; coming back…', { line: { kind: 'lost', attempt: 1 }, isSpeaking: true }],
+  ['Connection lost. Reconnecting…', { line: { kind: 'lost', attempt: 1 }, isSpeaking: true }],
   ['It failed.', { line: { kind: 'over', reason: 'It failed.' }, waits: 1 }],
-  ['The conversation by voice is over.', { line: { kind: 'over', reason: '' } }],
+  ['The voice chat has ended.', { line: { kind: 'over', reason: '' } }],
   ['Waiting for the microphone…', { line: OPEN }],
   ['No microphone', { line: OPEN, mic: { kind: 'none', reason: 'refused' } }],
   ['Ready', { line: OPEN, mic: { kind: 'off' } }],

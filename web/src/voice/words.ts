@@ -16,9 +16,9 @@ export function wordsOf({ line, mic, mode, isSpeaking, isBusy, waits }: Status):
     case 'connecting':
       return { text: 'Connecting…', icon: 'clock', kind: 'neutral', isNews: true };
     case 'lost':
-      return { text: 'The connection is lost; coming back…', icon: 'retry', kind: 'approval', isNews: true };
+      return { text: 'Connection lost. Reconnecting…', icon: 'retry', kind: 'approval', isNews: true };
     case 'over':
-      return { text: line.reason || 'The conversation by voice is over.', icon: line.reason ? 'error' : 'check', kind: line.reason ? 'error' : 'neutral', isNews: true };
+      return { text: line.reason || 'The voice chat has ended.', icon: line.reason ? 'error' : 'check', kind: line.reason ? 'error' : 'neutral', isNews: true };
     case 'open':
       break;
   }

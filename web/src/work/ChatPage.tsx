@@ -6,7 +6,7 @@ import { useKeys } from '../app/keys';
 import { isFresh, settle, startChat, takeFirst } from '../app/outbox';
 import { explain, Problem } from '../app/problem';
 import { getJson } from '../app/request';
-import { useRoute } from '../app/route';
+import { linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { ChatView } from '../chat/ChatView';
 import { Conversation, reasonOf } from '../chat/conversation';
@@ -76,11 +76,14 @@ function Unopened({ where, reason }: { where: Where; reason: string }) {
       <h1>{where.app}</h1>
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>This chat cannot be opened: {reason}</span>
+        <span>Could not open this chat: {reason}</span>
         <span className="actions">
           <button type="button" className="button" onClick={() => location.reload()}>
             Try again
           </button>
+          <a className="button" href={linkTo({ kind: 'home' })}>
+            Back to Home
+          </a>
         </span>
       </div>
     </div>
@@ -124,7 +127,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
     return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt) })];
   }, [messages, runs, film, films, playhead.isPast, saidAt]);
 
-  const blocked = playhead.isPast ? 'Go back to the end to write.' : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const blocked = playhead.isPast ? 'Return to the latest event to reply.' : link.kind === 'gone' ? 'This session was deleted.' : '';
   const actions = useMemo<ChatActions>(
     () => ({
       ...where,
@@ -166,7 +169,7 @@ function OpenChat({ conversation }: { conversation: Conversation }) {
         session={where.session}
         say={say}
         follow={follow}
-        empty={isDerived ? 'This conversation was not recorded here. It is read from ADK’s session; what is said next is recorded.' : 'Say something: what the run does appears here.'}
+        empty={isDerived ? 'This server did not record this conversation: it is read from the ADK session. New messages are recorded.' : 'Nothing yet. Send a message first.'}
         chat={
           <ChatView
             conversation={conversation}

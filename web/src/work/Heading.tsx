@@ -24,8 +24,8 @@ export function Heading({ app, title, run, isDerived = false }: Props) {
         </KindChip>
       )}
       {isDerived && (
-        <KindChip kind="neutral" icon="clock" title="Read from ADK’s session: streamed fragments and the times of agents and tools are not known.">
-          not recorded here
+        <KindChip kind="neutral" icon="clock" title="Read from the ADK session: streaming and timing details are not available.">
+          Not recorded
         </KindChip>
       )}
       {run && <Id id={run} />}

@@ -1,6 +1,6 @@
 /** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
 import { useDeferredValue, useMemo } from 'react';
-import { formatRoute, HOME, useRoute } from '../app/route';
+import { formatRoute, HOME, linkTo, useRoute } from '../app/route';
 import { ChatContext, type ChatActions } from '../chat/ChatContext';
 import { markdownOf } from '../chat/export';
 import { Log } from '../chat/Log';
@@ -35,7 +35,7 @@ export default function RunPage({ run }: { run: string }) {
       user: film?.user ?? 'user',
       session: film?.session ?? '',
       conversation: null,
-      reason: 'This is one run, to look at. Open its conversation to go on.',
+      reason: 'This run is read-only. Open its conversation to continue.',
       seek: playhead.seek,
       openPanel: (panel) => move({ panel }, 'replace'),
     }),
@@ -53,10 +53,10 @@ export default function RunPage({ run }: { run: string }) {
         playhead={playhead}
         app={film?.app ?? ''}
         session={film?.session ?? ''}
-        empty="The run is being read."
+        empty="Loading the run…"
         chat={
           <div className="chat">
-            <Log messages={messages} live={live || playhead.isPast} empty={<Empty title="Nothing said yet">What the run says appears here.</Empty>} />
+            <Log messages={messages} live={live || playhead.isPast} empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>} />
             {film && <OnlyLooking film={film} />}
           </div>
         }
@@ -71,10 +71,10 @@ function OnlyLooking({ film }: { film: Film }) {
   return (
     <div className="looking">
       <Icon name="clock" />
-      <span>{isChat ? 'One run, to look at.' : 'A recording, to look at.'}</span>
+      <span>{isChat ? 'Read-only run' : 'Read-only recording'}</span>
       {isChat && (
         <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
-          Open its conversation
+          Open the conversation
         </a>
       )}
     </div>
@@ -87,7 +87,14 @@ function Missing({ run, reason }: { run: string; reason: string }) {
       <h1>Run {run}</h1>
       <div className="notice" data-kind="error" role="alert">
         <Icon name="error" />
-        <span>This run cannot be shown: {reason}</span>
+        <span>Could not open this run: {reason}</span>
+        {!shared() && (
+          <span className="actions">
+            <a className="button" href={linkTo({ kind: 'home' })}>
+              Back to Home
+            </a>
+          </span>
+        )}
       </div>
     </div>
   );

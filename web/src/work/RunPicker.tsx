@@ -4,7 +4,7 @@ type Props = { runs: readonly string[]; run: string | null; pick(run: string): v
 export function RunPicker({ runs, run, pick }: Props) {
   if (runs.length < 2 || run === null || !runs.includes(run)) return null;
   return (
-    <select className="field run-picker" aria-label="Run of this answer" title="An approval or an answer begins another run of the same message" value={run} onChange={(event) => pick(event.currentTarget.value)}>
+    <select className="field run-picker" aria-label="Run of this answer" title="An approval or an answer starts another run within the same message" value={run} onChange={(event) => pick(event.currentTarget.value)}>
       {runs.map((id, index) => (
         <option key={id} value={id}>
           run {index + 1} of {runs.length}

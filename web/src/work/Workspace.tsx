@@ -86,12 +86,12 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
         <div className="notice past" data-kind="approval" role="status">
           <Icon name="clock" />
           <span>
-            You are looking at event {at} of {film?.last}
-            {part && `, ${part}`}. The conversation goes on at its end.
+            Viewing the past: event {at} of {film?.last}
+            {part && `, ${part}`}.
           </span>
           <span className="actions">
             <button type="button" className="button" onClick={playhead.toEnd}>
-              Back to the end <kbd>e</kbd>
+              Back to latest <kbd>e</kbd>
             </button>
           </span>
         </div>

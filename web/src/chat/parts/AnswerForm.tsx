@@ -36,7 +36,7 @@ export default function AnswerForm({ schema, sample, refusal, word = 'Answer', c
       {fields ? (
         fields.map(([name, field]) => <FormField key={name} name={name} schema={field} required={isRequired(name, field)} text={texts[name] ?? ''} onChange={set(name)} />)
       ) : (
-        <FormField name={isSampled ? 'What the tool wants (JSON)' : 'Your answer'} schema={schema && inputOf(schema) ? schema : { type: 'string' }} required text={texts[''] ?? ''} onChange={set('')} />
+        <FormField name={isSampled ? 'Value for the tool (JSON)' : 'Your answer'} schema={schema && inputOf(schema) ? schema : { type: 'string' }} required text={texts[''] ?? ''} onChange={set('')} />
       )}
       {refusal && (
         <p className="failure" role="alert">

@@ -35,18 +35,18 @@ export default function Approval({ approval, notes, tool }: Props) {
   );
   const deny = (
     <button type="button" className="button" disabled={isOff} title={blocked} onClick={() => (isDenying ? decide(false) : setDenying(true))}>
-      <Icon name="cross" /> {isDenying ? 'Deny this call' : 'Deny…'}
+      <Icon name="cross" /> {isDenying ? 'Deny' : 'Deny…'}
     </button>
   );
   const hint = notes.hint || approval.requestReason;
   const wants = notes.schema !== undefined && notes.schema !== null;
   return (
     <div className="ask" ref={card} tabIndex={-1} role="group" aria-label={`Approve ${tool}?`}>
-      <p>{hint || `${tool} runs only if you approve it.`}</p>
+      <p>{hint || `Allow ${tool} to run?`}</p>
       {!wants && notes.payload !== undefined && notes.payload !== null && <Json value={notes.payload} name="payload" open={2} />}
       {isDenying ? (
         <>
-          <input className="field" autoFocus placeholder="Why not? (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
+          <input className="field" autoFocus placeholder="Reason (optional)" aria-label="Reason for denying" value={reason} onChange={(event) => setReason(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && decide(false)} />
           <div className="row">
             {deny}
             <button type="button" className="button" data-look="quiet" onClick={() => setDenying(false)}>

@@ -34,7 +34,7 @@ export default function CallAnswer({ tool, call, input, isGrowing = false }: Pro
   const run = () => give(async () => conversation?.answerCall(tool, call, await runner?.run(input)));
   return (
     <div className="ask" role="group" aria-label={`Answer ${tool}`}>
-      <p>This call is answered here, not by the server. The run goes on with your answer.</p>
+      <p>This tool runs in your browser. Enter its result to continue.</p>
       {problem && <p className="failure">{problem}</p>}
       {runner && (
         <button type="button" className="button" data-look="primary" disabled={isOff} title={reason} onClick={run}>
@@ -44,10 +44,10 @@ export default function CallAnswer({ tool, call, input, isGrowing = false }: Pro
       <textarea className="field" rows={2} aria-label={`Result of ${tool}`} placeholder="Result: text or JSON" value={text} disabled={isOff} onChange={(event) => setText(event.target.value)} />
       <div className="row">
         <button type="button" className="button" disabled={isOff || !text.trim()} title={reason} onClick={() => give(async () => conversation?.answerCall(tool, call, readAnswer(text)))}>
-          Send the result
+          Send result
         </button>
-        <button type="button" className="button" data-look="quiet" disabled={isOff} title={reason} onClick={() => give(async () => conversation?.failCall(tool, call, problem || text.trim() || 'The person did not answer.'))}>
-          It failed
+        <button type="button" className="button" data-look="quiet" disabled={isOff} title={reason} onClick={() => give(async () => conversation?.failCall(tool, call, problem || text.trim() || 'The user did not provide a result.'))}>
+          Report an error
         </button>
       </div>
     </div>

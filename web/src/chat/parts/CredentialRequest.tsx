@@ -20,7 +20,7 @@ export default function CredentialRequest({ id, request, state }: Props) {
     setSent(true);
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
-  if (state !== 'open') return <Settled icon="key" words="A tool needed you to sign in" state={state} details={request} />;
+  if (state !== 'open') return <Settled icon="key" words="A tool asked you to sign in" state={state} details={request} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
       <p className="request-head">
@@ -32,7 +32,7 @@ export default function CredentialRequest({ id, request, state }: Props) {
           <a href={asked.address} target="_blank" rel="noopener noreferrer">
             Sign in at {new URL(asked.address).host}
           </a>
-          , then paste the address you are sent back to.
+          , then paste the URL that you are redirected to.
         </p>
       )}
       {refusal && (
@@ -43,11 +43,11 @@ export default function CredentialRequest({ id, request, state }: Props) {
       <form className="request-form" onSubmit={submit}>
         <input className="field" required autoComplete="off" type={asked.address ? 'text' : 'password'} aria-label={asked.prompt} placeholder={asked.prompt} value={text} onChange={(event) => setText(event.target.value)} />
         <button className="button" data-look="primary" disabled={!conversation || isSent} title={reason}>
-          Hand it over
+          Continue
         </button>
       </form>
       <details>
-        <summary className="quiet">What was asked</summary>
+        <summary className="quiet">Details</summary>
         <Json value={request} open={2} />
       </details>
     </div>

@@ -20,7 +20,7 @@ export function File({ url, mediaType, filename }: Props) {
       {loaded && kind === 'video' && <video src={loaded} controls preload="metadata" aria-label={name} onError={onError} />}
       <figcaption>
         <KindChip kind="media">{name}</KindChip>
-        {isBroken && <span className="quiet">This server cannot show it.</span>}
+        {isBroken && <span className="quiet">No preview available.</span>}
         <a className="button" data-look="quiet" href={loaded || undefined} download={filename || `file.${mediaType.split(/[/+;]/)[1] ?? 'bin'}`}>
           <Icon name="download" /> Save
         </a>

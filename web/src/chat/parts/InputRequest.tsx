@@ -19,12 +19,12 @@ export default function InputRequest({ id, request, state }: Props) {
   const { conversation } = useActions();
   const refusal = useRefusal(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
-  if (state !== 'open') return <Settled icon="input" words={asked.message || 'The agent asked you something.'} state={state} details={asked.payload} />;
+  if (state !== 'open') return <Settled icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
   return (
-    <div role="group" className="request" data-kind="approval" aria-label="The agent asks you">
+    <div role="group" className="request" data-kind="approval" aria-label="The agent needs your input">
       <p className="request-head">
         <Icon name="input" />
-        <strong>{asked.message || 'The agent asks you something.'}</strong>
+        <strong>{asked.message || 'The agent needs your input.'}</strong>
       </p>
       {asked.payload !== undefined && asked.payload !== null && <Json value={asked.payload} name="about" open={2} />}
       <Suspense>

@@ -106,7 +106,7 @@ export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
     <Note kind="error" word={data.code || 'Error'}>
-      <span>{data.message || 'A step failed; the run went on.'}</span>
+      <span>{data.message || 'A step failed; the run continued.'}</span>
       {(data.author || data.path) && <span className="quiet">{data.author || data.path}</span>}
     </Note>
   );
@@ -115,7 +115,7 @@ export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
 export function InterruptedNote({ data }: { data: PrismDataParts['interrupted'] }) {
   return (
     <Note kind="neutral" icon="stop" word="Interrupted">
-      <span className="quiet">{data.author ? `${data.author} was cut off` : 'The speaker was cut off'}</span>
+      <span className="quiet">{data.author ? `${data.author} was interrupted` : 'The agent was interrupted'}</span>
     </Note>
   );
 }
@@ -131,10 +131,10 @@ export function WarningNote({ data }: { data: PrismDataParts['warning'] }) {
 export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] }) {
   const doubtful = data.inDoubt?.length ?? 0;
   return (
-    <Note kind="neutral" icon="retry" word="Taken over">
+    <Note kind="neutral" icon="retry" word="Resumed">
       <span className="quiet">
-        Another server goes on with this answer.
-        {doubtful > 0 && ` ${doubtful === 1 ? 'One call' : `${doubtful} calls`} may have run before.`}
+        after a server restart.
+        {doubtful > 0 && ` ${doubtful === 1 ? 'One tool call' : `${doubtful} tool calls`} may have run already.`}
       </span>
     </Note>
   );
@@ -142,7 +142,7 @@ export function TakeoverNote({ data }: { data: PrismDataParts['prism-takeover'] 
 
 export function TranscriptNote({ data }: { data: PrismDataParts['input-transcription'] }) {
   return (
-    <Note kind="media" icon="user" word="Heard">
+    <Note kind="media" icon="user" word="You said">
       <q>{data.text}</q>
       {!data.final && <span className="quiet">…</span>}
     </Note>
@@ -171,11 +171,12 @@ export function ProofNote({ data }: { data: PrismProof }) {
   const confidence = data.confidence === null ? data.level : `${Math.round(data.confidence * 100)} %`;
   const stated = [confidence && `Confidence ${confidence}`, data.citations.length > 0 && plural(data.citations.length, 'source')].filter(Boolean);
   if (stated.length === 0) return null;
-  const who = data.subject.kind === 'answer' ? 'Whole answer' : data.subject.name;
+  const who = data.subject.kind === 'answer' ? '' : `${data.subject.name}: `;
   return (
     <p className="note">
       <button type="button" className="proof-chip" data-kind="proof" title={data.derivation} onClick={() => openPanel('proof')}>
-        <Icon name="proof" /> {who}: {stated.join(' · ')}
+        <Icon name="proof" /> {who}
+        {stated.join(' · ')}
         <span className="quiet">{data.origin}</span>
       </button>
     </p>
@@ -198,7 +199,7 @@ export function UnrecognisedNote({ data }: { data: PrismDataParts['unrecognised'
 export function UnknownPart({ part }: { part: { type: string } }) {
   return (
     <Note kind="neutral" word={part.type} details={part}>
-      <span className="quiet">not known to this page</span>
+      <span className="quiet">not supported by this page</span>
     </Note>
   );
 }
@@ -211,13 +212,13 @@ export function Sound({ pieces, audio, load }: { pieces: readonly PrismDataParts
   const count = known.length;
   const url = useMemo(() => (count > 0 ? URL.createObjectURL(wav(known)) : ''), [known, count]);
   useEffect(() => () => URL.revokeObjectURL(url), [url]);
-  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem('The server has kept none of it.'));
+  const take = (found: readonly PrismDataParts['pcm'][]) => (found.length > 0 ? setLoaded(found) : setProblem('The server has no audio of this message.'));
   const fetchIt = () => load().then(take, (error: unknown) => setProblem(explain(error)));
   return (
     <div className="file" data-kind="media">
-      {url && <audio controls src={url} aria-label="Sound of this message" />}
+      {url && <audio controls src={url} aria-label="Audio of this message" />}
       <p className="note">
-        <KindChip kind="media">Sound</KindChip>
+        <KindChip kind="media">Audio</KindChip>
         {audio && (
           <span className="quiet">
             {duration(audio.duration)} · {audio.sampleRate / 1000} kHz · {size(audio.bytes)}

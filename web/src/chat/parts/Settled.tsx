@@ -6,8 +6,8 @@ export type RequestState = 'open' | 'answered' | 'expired' | 'left';
 
 const WORDS: Record<Exclude<RequestState, 'open'>, string> = {
   answered: 'Answered.',
-  expired: 'Expired: the conversation went on before it was answered.',
-  left: 'The conversation has gone on.',
+  expired: 'This request has expired.',
+  left: 'The conversation has continued without it.',
 };
 
 type Props = { icon: IconName; words: string; state: Exclude<RequestState, 'open'>; details?: unknown };
@@ -22,7 +22,7 @@ export function Settled({ icon, words, state, details }: Props) {
       </p>
       {details !== undefined && details !== null && (
         <details>
-          <summary className="quiet">What was asked</summary>
+          <summary className="quiet">Details</summary>
           <Json value={details} open={2} />
         </details>
       )}

@@ -23,13 +23,13 @@ function CallAnswer(props: ComponentProps<typeof AnswerByHand>) {
 type Face = { word: string; kind: Kind; icon: IconName; busy?: boolean };
 
 const FACES: Record<ToolPart['state'], Face> = {
-  'input-streaming': { word: 'writing its input', kind: 'tool', icon: 'tool', busy: true },
-  'input-available': { word: 'running', kind: 'tool', icon: 'tool', busy: true },
-  'approval-requested': { word: 'needs your approval', kind: 'approval', icon: 'approval' },
-  'approval-responded': { word: 'decided', kind: 'approval', icon: 'approval' },
-  'output-available': { word: 'done', kind: 'tool', icon: 'check' },
-  'output-error': { word: 'failed', kind: 'error', icon: 'error' },
-  'output-denied': { word: 'denied', kind: 'approval', icon: 'cross' },
+  'input-streaming': { word: 'Preparing input', kind: 'tool', icon: 'tool', busy: true },
+  'input-available': { word: 'Running', kind: 'tool', icon: 'tool', busy: true },
+  'approval-requested': { word: 'Needs your approval', kind: 'approval', icon: 'approval' },
+  'approval-responded': { word: 'Answered', kind: 'approval', icon: 'approval' },
+  'output-available': { word: 'Done', kind: 'tool', icon: 'check' },
+  'output-error': { word: 'Failed', kind: 'error', icon: 'error' },
+  'output-denied': { word: 'Denied', kind: 'approval', icon: 'cross' },
 };
 
 type Props = { part: ToolPart; notes: CallNotes; live: boolean; last: boolean };
@@ -62,7 +62,7 @@ export function Tool({ part, notes, live, last }: Props) {
           <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
           {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
-          {isExpired ? <p className="quiet">{part.approval?.reason || 'Expired: the conversation went on before this was answered.'}</p> : part.approval && <Decision {...part.approval} />}
+          {isExpired ? <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p> : part.approval && <Decision {...part.approval} />}
           {asks && (
             <Suspense>
               <Approval approval={part.approval} notes={notes} tool={name} />
@@ -71,7 +71,7 @@ export function Tool({ part, notes, live, last }: Props) {
           {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
-              <summary className="quiet">{notes.answered ? 'Give another result' : 'Give the final result'}</summary>
+              <summary className="quiet">{notes.answered ? 'Send another result' : 'Send the final result'}</summary>
               <CallAnswer tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
             </details>
           )}
@@ -81,24 +81,24 @@ export function Tool({ part, notes, live, last }: Props) {
   );
 }
 
-const EXPIRED: Face = { word: 'expired', kind: 'neutral', icon: 'clock' };
+const EXPIRED: Face = { word: 'Expired', kind: 'neutral', icon: 'clock' };
 
 function faceOf(part: ToolPart, notes: CallNotes, { live, last, waits }: { live: boolean; last: boolean; waits: boolean }): Face {
   const face = FACES[part.state];
-  if (waits) return { word: 'waits for an answer', kind: 'approval', icon: 'input' };
-  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: 'result may come later', kind: 'approval', icon: 'clock' };
+  if (waits) return { word: 'Waiting for you', kind: 'approval', icon: 'input' };
+  if (notes.longRunning && !notes.answered && part.state === 'output-available') return { word: 'Pending', kind: 'approval', icon: 'clock' };
   if (part.state === 'input-available' && !live) return { word: waitingWord(notes, last), kind: 'neutral', icon: 'clock' };
-  if (part.state === 'input-streaming' && !live) return { word: 'broken off', kind: 'neutral', icon: 'cross' };
+  if (part.state === 'input-streaming' && !live) return { word: 'Interrupted', kind: 'neutral', icon: 'cross' };
   if (part.state === 'approval-responded') {
-    return { ...face, word: part.approval.approved ? 'approved' : 'denied', icon: part.approval.approved ? 'check' : 'cross' };
+    return { ...face, word: part.approval.approved ? 'Approved' : 'Denied', icon: part.approval.approved ? 'check' : 'cross' };
   }
   return face;
 }
 
 /** What a call waits for that the server runs. */
 function waitingWord({ awaits }: CallNotes, last: boolean): string {
-  if (!last) return 'left open';
-  return awaits ? `waiting for ${awaits}` : 'waiting';
+  if (!last) return 'Not answered';
+  return awaits ? `Waiting for ${awaits}` : 'Waiting';
 }
 
 function Decision({ approved, reason }: { approved?: boolean; reason?: string }) {

@@ -27,7 +27,7 @@ export default function EventPanel({ film, at }: PanelProps) {
   return (
     <section className="panel event-panel" aria-label="Event">
       <PanelHeader title="Event" count={`${at} of ${film.last}`}>
-        {state.kind === 'there' && <Copy label="Copy the entry as JSON" text={() => JSON.stringify(state.closeup, null, 2)} />}
+        {state.kind === 'there' && <Copy label="Copy as JSON" text={() => JSON.stringify(state.closeup, null, 2)} />}
       </PanelHeader>
       <div className="body" tabIndex={0} role="region" aria-label={`Event ${at}`}>
         <div className="section summary">
@@ -38,8 +38,8 @@ export default function EventPanel({ film, at }: PanelProps) {
           {state.kind === 'there' && <span className="muted">{state.closeup.type}</span>}
         </div>
         {state.kind === 'there' && <Entry closeup={state.closeup} />}
-        {state.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the entry" />}
-        {state.kind === 'missing' && <Empty title="This entry cannot be shown">{state.why}</Empty>}
+        {state.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the event" />}
+        {state.kind === 'missing' && <Empty title="This event is not available">{state.why}</Empty>}
       </div>
     </section>
   );
@@ -59,13 +59,13 @@ function Entry({ closeup }: { closeup: Closeup }) {
             ))}
           </ol>
         ) : (
-          <p className="muted">This entry means nothing new.</p>
+          <p className="muted">No facts for this event.</p>
         )}
       </section>
       <Frames frames={closeup.frames} />
       <section className="section">
         <h3>
-          Record <span className="count">{closeup.type}, as it was written</span>
+          Record <span className="count">{closeup.type}, as recorded</span>
         </h3>
         <Json value={closeup.record} open={2} />
       </section>
@@ -94,7 +94,7 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
   return (
     <section className="section">
       <h3>
-        Frames <span className="count">what each protocol says</span>
+        Frames <span className="count">what each protocol sends</span>
       </h3>
       <div className="protocols" role="group" aria-label="Protocols">
         {names.map((name) => (
@@ -109,7 +109,7 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
             <h4>
               {PROTOCOLS[name] ?? name}
               <span className="muted">{plural(frames[name]!.length, 'frame')}</span>
-              {frames[name]!.length > 0 && <Copy label={`Copy the frames of ${PROTOCOLS[name] ?? name}`} text={() => frames[name]!.map(({ data }) => JSON.stringify(data)).join('\n')} />}
+              {frames[name]!.length > 0 && <Copy label={`Copy the ${PROTOCOLS[name] ?? name} frames`} text={() => frames[name]!.map(({ data }) => JSON.stringify(data)).join('\n')} />}
             </h4>
             {frames[name]!.map((frame) => (
               <div key={frame.position} className="frame">
@@ -120,7 +120,7 @@ function Frames({ frames }: { frames: Record<string, Frame[]> }) {
                 <Json value={frame.data} open={1} />
               </div>
             ))}
-            {frames[name]!.length === 0 && <p className="muted">says nothing</p>}
+            {frames[name]!.length === 0 && <p className="muted">No frames for this event</p>}
           </div>
         ))}
       </div>

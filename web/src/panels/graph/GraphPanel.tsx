@@ -45,11 +45,11 @@ export default function GraphPanel({ film, at, selected, select }: PanelProps) {
     <section className="panel graph-panel" aria-label="Graph">
       <PanelHeader title="Graph" count={`${plural(drawing.vertices.length, 'node')}, ${plural(drawing.links.length, 'edge')}`}>
         {declared && !ran && (
-          <button type="button" className="button" data-look="quiet" aria-pressed={whole} title="Show what the app declares and did not run" onClick={() => option('whole', whole ? 'no' : 'yes')}>
+          <button type="button" className="button" data-look="quiet" aria-pressed={whole} title="Also show agents and tools that did not run" onClick={() => option('whole', whole ? 'no' : 'yes')}>
             Declared
           </button>
         )}
-        <button type="button" className="button" data-look="quiet" aria-pressed={ran} title="Every run of a node by itself" onClick={() => option('graph', ran ? '' : 'ran')}>
+        <button type="button" className="button" data-look="quiet" aria-pressed={ran} title="Show every execution of a node separately" onClick={() => option('graph', ran ? '' : 'ran')}>
           As it ran
         </button>
         <button type="button" className="button" data-look="quiet" aria-pressed={table} onClick={() => setTable(!table)}>
@@ -58,7 +58,7 @@ export default function GraphPanel({ film, at, selected, select }: PanelProps) {
       </PanelHeader>
       {table || tooMany ? (
         <div className="table-box" tabIndex={0} role="region" aria-label="Graph as a table">
-          {tooMany && <p className="muted">{plural(drawing.vertices.length, 'node')} are too many to draw; the timeline shows them all.</p>}
+          {tooMany && <p className="muted">{plural(drawing.vertices.length, 'node')}: too many to draw. The timeline shows all of them.</p>}
           <GraphTable drawing={drawing} moment={moment} />
         </div>
       ) : drawing.vertices.length ? (
@@ -71,7 +71,7 @@ export default function GraphPanel({ film, at, selected, select }: PanelProps) {
           </div>
         </>
       ) : (
-        <Empty title="Nothing has run yet">Agents and tools appear here as they begin.</Empty>
+        <Empty title="Nothing has run yet">Agents and tools appear here as they start.</Empty>
       )}
     </section>
   );
@@ -116,7 +116,7 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
         proOptions={{ hideAttribution: true }}
         onNodeClick={(_, node) => select(node.data.vertex.name === selected ? null : node.data.vertex.name)}
         onPaneClick={() => select(null)}
-        ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to pick this node out in every panel.' }}
+        ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to select this node in every panel.' }}
       >
         <Background gap={20} size={1} color="var(--line)" />
         <Controls showInteractive={false} position="bottom-right" orientation="horizontal" />

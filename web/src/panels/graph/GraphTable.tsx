@@ -35,7 +35,7 @@ export const GraphTable = memo(function GraphTable({ drawing, moment }: { drawin
             <th scope="col">To</th>
             <th scope="col">Kind</th>
             <th scope="col" className="number">Times</th>
-            <th scope="col">Keys of the state</th>
+            <th scope="col">State keys</th>
           </tr>
         </thead>
         <tbody>

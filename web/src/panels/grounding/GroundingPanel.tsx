@@ -59,8 +59,8 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
     return (
       <section className="panel grounding-panel" aria-label="Grounding">
         <PanelHeader title="Grounding" />
-        <Empty title="This app keeps no grounding box here">
-          Question, plan, receipts and help appear when an agent writes state under <code>{PREFIX}…</code>, as the research app does.
+        <Empty title="This app has no research plan">
+          A question, a search plan and receipts appear here when an agent writes state keys that start with <code>{PREFIX}</code>, as the research app does.
         </Empty>
       </section>
     );
@@ -77,7 +77,7 @@ export default function GroundingPanel({ film, at, seek, live, say, follow }: Pa
           Strategy
         </Copy>
       </PanelHeader>
-      <div className="body" tabIndex={0} role="region" aria-label="Grounding box">
+      <div className="body" tabIndex={0} role="region" aria-label="Research plan">
         {error && (
           <p className="notice" data-kind="error" role="alert">
             <Icon name="error" /> {error}
@@ -112,7 +112,7 @@ function Part({ title, changed, children }: { title: string; changed: boolean; c
 
 function Standing({ view, box, changed }: { view: GroundingView; box: Box; changed: Set<string> }) {
   return (
-    <section className="section standing" aria-label="Where the research stands">
+    <section className="section standing" aria-label="Progress">
       <ol className="stages" aria-label="Stages">
         {STAGES.map((stage, index) => (
           <li key={stage} aria-current={stage === box.stage ? 'step' : undefined} data-past={view.step && index + 1 < view.step.number ? '' : undefined}>

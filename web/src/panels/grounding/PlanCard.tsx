@@ -44,10 +44,10 @@ export function PlanCard({ plan, off, given, decide }: Props) {
         <Row term="Fetches">{plan.limit ? `at most ${plan.limit}` : ''}</Row>
         <Row term="Alternative">{plan.alternative}</Row>
       </dl>
-      {given && <p className="muted">Answered: {given.replaceAll('_', ' ')}. The agent acts on it with the next message.</p>}
+      {given && <p className="muted">Answered: {given.replaceAll('_', ' ')}. The agent continues with the next message.</p>}
       {modifying ? (
         <form className="add" onSubmit={submit}>
-          <input className="field" autoFocus placeholder="What should be different? For example: since 2021" aria-label="What should be different" value={words} onChange={(event) => setWords(event.target.value)} />
+          <input className="field" autoFocus placeholder="What should change? For example: since 2021" aria-label="What should change" value={words} onChange={(event) => setWords(event.target.value)} />
           <button type="submit" className="button" disabled={!words.trim()}>Send</button>
           <button type="button" className="button" data-look="quiet" onClick={() => setModifying(false)}>Back</button>
         </form>

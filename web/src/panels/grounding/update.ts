@@ -33,9 +33,9 @@ export function boxDelta(values: Record<string, unknown>): Record<string, unknow
 
 /** Say why the box cannot be written here; null if it can. */
 export function whyReadOnly(film: Film, at: number, live: boolean): string | null {
-  if (shared()) return 'This is a file: nothing in it can be changed.';
-  if (isElsewhere(film)) return 'This run was recorded elsewhere: its session is not on this server.';
-  if (at < film.last) return 'This is the past. Go to the end of the run to change anything.';
-  if (live) return 'The agent is at work. Wait until it is done.';
+  if (shared()) return 'This is a shared file: it is read-only.';
+  if (isElsewhere(film)) return 'This run was recorded on another server: its session is not available here.';
+  if (at < film.last) return 'You are viewing the past. Return to the latest event to make changes.';
+  if (live) return 'The agent is running. Wait until it finishes.';
   return null;
 }

@@ -15,9 +15,9 @@ import { safeLink } from '../safeLink';
 import './proof.css';
 
 const ORIGINS = {
-  computed: 'Given as data by a tool or by the model’s provider.',
+  computed: 'Calculated by a tool or by the model provider.',
   parsed: 'Read from the text of the answer.',
-  absent: 'Nobody gave any: there is no number, and none is made up.',
+  absent: 'No confidence was stated.',
 };
 
 type Seek = { seek(cursor: number): void };
@@ -29,12 +29,12 @@ export default function ProofPanel({ film, at, selected, select, seek }: PanelPr
   return (
     <section className="panel proof-panel" aria-label="Proof">
       <PanelHeader title="Proof" count={plural(citations, 'citation')} />
-      <div className="body" tabIndex={0} role="region" aria-label="What stands behind the answer">
+      <div className="body" tabIndex={0} role="region" aria-label="Confidence and sources">
         {answer ? (
           <Whole proof={answer} seek={seek} />
         ) : (
-          <Empty title="The run is not over here">
-            The proof of the whole answer is known when the run has ended. Specialists appear as they answer.
+          <Empty title="The run has not finished at this point">
+            The confidence of the whole answer appears when the run ends. Specialists appear as they answer.
           </Empty>
         )}
         {specialists.length > 0 && (
@@ -60,7 +60,7 @@ function Whole({ proof, seek }: { proof: ShownProof } & Seek) {
     <section className="section" aria-label="The whole answer">
       <Confidence proof={proof} large />
       <p className="derivation">
-        {proof.derivation}
+        {derivationText(proof.derivation)}
         {proof.since !== undefined && (
           <>
             {' '}
@@ -93,10 +93,10 @@ function Specialist({ proof, picked, select, seek }: SpecialistProps) {
       {() => (
         <>
           <p className="derivation">
-            {proof.derivation}{' '}
+            {derivationText(proof.derivation)}{' '}
             {proof.since !== undefined && <EventLink cursor={proof.since} seek={seek} />}{' '}
             <button type="button" className="link" aria-pressed={picked} onClick={() => select(picked ? null : name)}>
-              {picked ? 'shown in every panel' : 'show in every panel'}
+              {picked ? 'selected in all panels' : 'select in all panels'}
             </button>
           </p>
           <Disagreements proof={proof} />
@@ -109,8 +109,7 @@ function Specialist({ proof, picked, select, seek }: SpecialistProps) {
 
 function Confidence({ proof, large }: { proof: Proof; large?: boolean }) {
   const { confidence, level, origin } = proof;
-  // Without a confidence there is nothing to badge: not even that it was computed.
-  if (confidence === null && !level) return <span className="confidence muted">no confidence stated</span>;
+  if (confidence === null && !level) return null;
   return (
     <span className="confidence" data-large={large || undefined} data-kind={origin === 'absent' ? 'neutral' : 'proof'}>
       <span className="figure">{confidence === null ? level : percent(confidence)}</span>
@@ -125,6 +124,13 @@ function Confidence({ proof, large }: { proof: Proof; large?: boolean }) {
       </KindChip>
     </span>
   );
+}
+
+/** Return how a confidence was derived, as a sentence for readers who do not know the recorded terms. */
+function derivationText(derivation: string): string {
+  if (derivation === 'none stated') return 'No confidence stated';
+  const text = derivation.replace(/^computed by [^:]*: /, '').replace(/^lowest of (\d+) factors/, 'lowest of $1 section scores');
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 export function percent(value: number): string {
@@ -142,7 +148,7 @@ function Disagreements({ proof }: { proof: Proof }) {
             Disagreement{each.about ? ` about ${each.about}` : ''}: the text says {percent(each.stated)}, which is{' '}
             {each.relation}
             {each.low !== undefined && each.high !== undefined
-              ? ` (${each.low === each.high ? percent(each.low) : `${percent(each.low)} to ${percent(each.high)}`} is what it should rest on)`
+              ? ` (${each.low === each.high ? percent(each.low) : `${percent(each.low)} to ${percent(each.high)}`} is expected)`
               : ' '}
             . “{each.text}”
           </span>
@@ -157,12 +163,12 @@ function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } 
   return (
     <>
       <Fold title="Confidence by section" items={proof.readings} open={open} show={(each) => <ReadingLine reading={each} seek={seek} />} />
-      <Fold title="Why" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
+      <Fold title="Scores behind it" items={proof.factors ?? []} open={open} show={(each) => <FactorLine factor={each} seek={seek} />} />
       <Fold title="Citations" items={proof.citations} open={open} show={(each) => <CitationLine citation={each} seek={seek} />} />
       <Fold title="Reasoning" items={proof.reasoning_chain} ordered show={(each) => <StepLine step={each} seek={seek} />} />
       <Fold title="Claims without a citation" items={proof.uncited ?? []} warn open={open} show={(each) => <>{each.text} {each.section && <span className="muted">{each.section}</span>}</>} />
       <Fold
-        title="Could not be read"
+        title="Not understood"
         items={proof.unread ?? []}
         show={(each) => (
           <>
@@ -170,7 +176,7 @@ function Pieces({ proof, seek, open = false }: { proof: Proof; open?: boolean } 
           </>
         )}
       />
-      {proof.omitted ? <p className="muted">{plural(proof.omitted, 'more piece')} in the recording.</p> : null}
+      {proof.omitted ? <p className="muted">{plural(proof.omitted, 'more item')} (reasoning steps, citations) in the recording.</p> : null}
     </>
   );
 }
@@ -216,18 +222,23 @@ function ReadingLine({ reading, seek }: { reading: Reading } & Seek) {
         {bound ? `${bound} ` : ''}
         {figure}
       </b>{' '}
-      {about || section || (reading.overall ? 'overall' : '')} {reason && <span className="muted">{reason}</span>}{' '}
+      {about || section || (reading.overall ? 'overall' : '')} {reason && <span className="muted">{derivationText(reason)}</span>}{' '}
       <EventLink cursor={cursor} seek={seek} />
       {text && <div className="words">{text}</div>}
     </>
   );
 }
 
+/** Return a score between 0 and 1 as a percentage, and anything else as JSON. */
+function scoreText(value: unknown): string {
+  return typeof value === 'number' && value >= 0 && value <= 1 ? percent(value) : JSON.stringify(value);
+}
+
 function FactorLine({ factor, seek }: { factor: Factor } & Seek) {
   return (
     <>
-      <b>{factor.name}</b> {factor.value !== undefined && <code>{JSON.stringify(factor.value)}</code>}{' '}
-      {factor.effect !== undefined && <span>effect <code>{JSON.stringify(factor.effect)}</code></span>} {factor.why}{' '}
+      <b>{factor.name}</b> {factor.value !== undefined && scoreText(factor.value)}{' '}
+      {factor.effect !== undefined && factor.effect !== factor.value && <span>effect {scoreText(factor.effect)}</span>} {factor.why}{' '}
       {factor.by && <span className="muted">{factor.by}</span>} <EventLink cursor={factor.cursor} seek={seek} />
     </>
   );
@@ -272,7 +283,7 @@ function Sources({ view, seek }: { view: ProofView } & Seek) {
   return (
     <section className="section">
       <h3>
-        Sources of the model’s provider <span className="count">{view.sources.length}</span>
+        Sources from the model provider <span className="count">{view.sources.length}</span>
       </h3>
       <ul className="lines">
         {view.sources.slice(0, SHOWN).map((source) => {
@@ -301,10 +312,10 @@ function Completion({ view, seek }: { view: ProofView } & Seek) {
     <section className="section muted">
       {view.completion !== null && (
         <p>
-          The answer was complete at <EventLink cursor={view.completion} seek={seek} />.
+          Answer completed at <EventLink cursor={view.completion} seek={seek} />.
         </p>
       )}
-      <p>{events.length ? `Events of the agent: ${events.map(([name, count]) => `${number(count)} ${name}`).join(', ')}.` : 'No event of the agent yet.'}</p>
+      <p>{events.length ? `Agent events: ${events.map(([name, count]) => `${number(count)} ${name}`).join(', ')}.` : 'No agent events yet.'}</p>
     </section>
   );
 }

@@ -14,9 +14,9 @@ type Forked = { run: string; app: string; session: string; warnings?: string[]; 
 
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
-  if (shared()) return 'This is a file: there is no server that could run the agent.';
-  if (isElsewhere(film)) return 'This run was recorded elsewhere: its session is not on this server.';
-  if (live) return 'The run is still going on.';
+  if (shared()) return 'This is a shared file: forking needs a server that runs the agent.';
+  if (isElsewhere(film)) return 'This run was recorded on another server: its session is not available here.';
+  if (live) return 'The run is still in progress.';
   return null;
 }
 
@@ -55,15 +55,15 @@ export function ForkDialog({ film, at, close }: { film: Film; at: number; close(
           <Icon name="branch" /> Fork &amp; run from event {at}
         </h2>
         <p>
-          A new session begins with the history, state and artifacts of this moment and goes on from there. This calls
-          the model; the run that you are looking at stays as it is.
+          Creates a new session with the history, state and artifacts at this event, and continues from there. This calls
+          the model. The current run does not change.
         </p>
         <label>
-          Message <span className="muted">(without one, a run that happened on this server goes on by itself)</span>
+          Message <span className="muted">(optional)</span>
           <textarea className="field" rows={3} value={message} onChange={(event) => setMessage(event.target.value)} />
         </label>
         <label>
-          Changed state <span className="muted">(a JSON object, if any)</span>
+          State changes <span className="muted">(optional JSON object)</span>
           <textarea className="field mono" rows={3} spellCheck={false} placeholder='{"topic": "trails"}' value={state} onChange={(event) => setState(event.target.value)} />
         </label>
         {error && (
@@ -90,8 +90,8 @@ function readState(text: string): Record<string, unknown> | null | string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-    return `The changed state is ${Array.isArray(value) ? plural(value.length, 'item') + ' in a list' : JSON.stringify(value)}; expected an object, such as {"topic": "trails"}.`;
+    return `State changes must be a JSON object, such as {"topic": "trails"}, got ${Array.isArray(value) ? `a list of ${plural(value.length, 'item')}` : JSON.stringify(value)}.`;
   } catch (error) {
-    return `The changed state is not JSON: ${error instanceof Error ? error.message : String(error)}.`;
+    return `State changes must be valid JSON: ${error instanceof Error ? error.message : String(error)}.`;
   }
 }

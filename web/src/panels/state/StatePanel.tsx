@@ -57,7 +57,7 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
         <button type="button" className="button" data-look="quiet" disabled={noFork !== null} title={noFork ?? 'Continue from here in a new session; calls the model'} onClick={() => setForking(true)}>
           <Icon name="branch" /> Fork from here
         </button>
-        <Copy label="Copy the snapshot as JSON" text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
+        <Copy label="Copy state as JSON" text={() => JSON.stringify(snapshotAt(film, at), null, 2)} />
       </PanelHeader>
       <div className="compare">
         <label>
@@ -65,17 +65,17 @@ export default function StatePanel({ film, at, selected, select, seek, live }: P
           <select className="field" value={chosen === 'start' || chosen === '' ? chosen : 'event'} onChange={(event) => compare(event.target.value === 'event' ? String(at) : event.target.value)}>
             <option value="">the previous node (event {previousNodeEnd(film, at)})</option>
             <option value="start">the start</option>
-            <option value="event">{chosen && chosen !== 'start' ? `event ${chosen}` : 'this event, to compare with others'}</option>
+            <option value="event">{chosen && chosen !== 'start' ? `event ${chosen}` : 'Use this event as baseline'}</option>
           </select>
         </label>
         <span className="muted" role="status">
-          {changed ? `${plural(changed, 'change')} since ${baseline.label}` : `no change since ${baseline.label}`}
+          {changed ? `${plural(changed, 'change')} since ${baseline.label}` : `No change since ${baseline.label}`}
         </span>
         <input type="search" className="field" placeholder="Filter keys" aria-label="Filter keys" value={filter} onChange={(event) => setFilter(event.target.value)} />
       </div>
       <div className="body" tabIndex={0} role="region" aria-label="Keys">
         {rows.length === 0 && (
-          <Empty title="No state here">Keys appear when an agent or a tool writes to the session's state. Go on in the timeline to see whether one does.</Empty>
+          <Empty title="No state yet">Keys appear when an agent or a tool writes to the session's state.</Empty>
         )}
         {(Object.keys(SCOPES) as Scope[]).map((scope) => (
           <ScopeSection key={scope} title={SCOPES[scope]} rows={found.filter((row) => row.scope === scope)} film={film} at={at} open={key} select={select} seek={seek} />

@@ -65,7 +65,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
           type="button"
           className="button speed"
           data-look="quiet"
-          title="Speed of playing"
+          title="Playback speed"
           aria-label={`Speed ${speed}×`}
           onClick={() => setSpeed(SPEEDS[(SPEEDS.indexOf(speed) + 1) % SPEEDS.length]!)}
         >
@@ -91,7 +91,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
         <span className="shapes">
           {shape === 'open' && (
             <>
-              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="One step per event, instead of time" onClick={() => setScale(byEvent ? 'time' : 'event')}>
+              <button type="button" className="button" data-look="quiet" aria-pressed={byEvent} title="Space events evenly instead of by time" onClick={() => setScale(byEvent ? 'time' : 'event')}>
                 by event
               </button>
               <button type="button" className="button" data-look="quiet" data-square="" aria-label="Zoom out" title="Zoom out" disabled={zoom === 1} onClick={() => setZoom(nextZoom(zoom, -1))}>

@@ -96,7 +96,7 @@ export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: P
         {plan.waitLane && first === 0 && (
           <li style={{ top: AXIS - scroll.top }} data-kind="approval">
             <span>
-              <Icon name="approval" /> waits for a person
+              <Icon name="approval" /> waiting for a person
             </span>
           </li>
         )}

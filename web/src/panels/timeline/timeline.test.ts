@@ -77,7 +77,7 @@ test('runs of one node after the other share a lane', () => {
 
 test('the playhead speaks', () => {
   const film = golden('parallel_specialists');
-  expect(speak(film, 50)).toBe('event 50, budget_specialist speaks, 49 ms');
+  expect(speak(film, 50)).toBe('event 50, budget_specialist wrote text, 49 ms');
   expect(speak(film, film.last)).toBe(`event ${film.last}, run finished, 85 ms`);
 });
 
