@@ -14,9 +14,9 @@ from pathlib import Path
 
 from adk_prism.console import screen
 from adk_prism.console.client import Client, connect
-from adk_prism.console.exchange import Exchange
-from adk_prism.console.place import Place
+from adk_prism.console.run_follower import RunFollower
 from adk_prism.console.screen import FRAME, Console
+from adk_prism.console.session_address import SessionAddress
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted
 from benchmarks.table import Row, millis
 
@@ -25,7 +25,7 @@ PACE = 200
 AT_ONCE = round(PACE * FRAME)
 """Tokens that come between two drawings."""
 NOWHERE = "http://127.0.0.1:9"
-PLACE = Place("app", "session")
+ADDRESS = SessionAddress("app", "session")
 TARGET = 2.0
 
 
@@ -38,7 +38,7 @@ def rows(*, quick: bool) -> list[Row]:
 
 
 class _Alone(Console):
-    """The panel without a server: what it shows is put into its dialogue."""
+    """The panel without a server: what it shows is put into its history."""
 
     CSS_PATH = str(Path(screen.__file__).with_name("screen.tcss"))
 
@@ -48,16 +48,16 @@ class _Alone(Console):
 
 async def _measure(tokens: int) -> tuple[float, float]:
     """Return what drawing the first and the last tenth of an answer cost, in processor seconds."""
-    console = _Alone(NOWHERE, PLACE)
+    console = _Alone(NOWHERE, ADDRESS)
     async with connect(NOWHERE) as http, console.run_test(size=(120, 40)) as pilot:
         session = console._session
-        session._exchange = Exchange(Client(http), PLACE, run="run-1")  # something goes on
+        session._exchange = RunFollower(Client(http), ADDRESS, run="run-1")  # something goes on
         costs: list[float] = []
         answer = list(_answer(tokens))
         for start in range(0, len(answer), AT_ONCE):
             began = time.process_time()
             for entry in answer[start : start + AT_ONCE]:
-                session.dialogue.feed(entry)
+                session.history.feed(entry)
             console._dirty, console._rests = True, 0.0
             console._tick()
             await pilot.pause()

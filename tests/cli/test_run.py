@@ -59,8 +59,8 @@ TOLD = {
     "tool": ['-> get_weather {"city":"Lisbon"}', '<- get_weather {"city":"Lisbon","sky":"sunny"'],
     "tool error": ["<- ", " failed: "],
     "approval": [
-        "?? send_invoice waits for approval",
-        "The run waits for approval of send_invoice.",
+        "?? send_invoice needs approval",
+        "The run is waiting for approval of send_invoice.",
         "This command cannot answer. Start `adk-prism serve`",
     ],
     "client tool": ["The run waits for the result of get_location."],
@@ -70,7 +70,7 @@ TOLD = {
     "image": ["[file "],
     "sources": ["[source-1: "],
     "recovered error": ["!! "],
-    "transfer": [" takes over]"],
+    "transfer": ["[transfer to "],
     "artifact": ["[saved "],
     "state": ["[state {"],
 }
@@ -134,7 +134,7 @@ def test_state_is_set_first(said: Said, tmp_path: Path) -> None:
     ("words", "says"),
     [
         (["tour"], "MESSAGE"),
-        (["nowhere", "hi"], "no app 'nowhere'; there are"),
+        (["nowhere", "hi"], "no app 'nowhere'. Available apps:"),
         (["tour", "hi", "--as", "x"], "'x' is not known"),
         (["tour", "hi", "--as", "ag-ui"], "not in this version"),
         (["tour", "hi", "--state", "city"], "expected KEY=JSON"),

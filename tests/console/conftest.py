@@ -12,8 +12,8 @@ import pytest
 from tests.console.terminal import Terminal
 from tests.end_to_end.server import Server, serving
 
-from adk_prism.console.place import Place
 from adk_prism.console.screen import Console
+from adk_prism.console.session_address import SessionAddress
 
 AGENTS = Path(__file__).parent / "agents"
 
@@ -35,8 +35,8 @@ def terminal(console_server: Server, request: pytest.FixtureRequest) -> Opens:
     async def open_one(
         app: str = "tour", width: int = 100, height: int = 40, session: str = "", url: str = ""
     ) -> AsyncIterator[Terminal]:
-        place = Place(app, session or f"s-{abs(hash(request.node.nodeid)):x}-{width}")
-        console = Console(url or console_server.url, place)
+        address = SessionAddress(app, session or f"s-{abs(hash(request.node.nodeid)):x}-{width}")
+        console = Console(url or console_server.url, address)
         async with console.run_test(size=(width, height)) as pilot:
             found = Terminal(console, pilot)
             await found.until_open()

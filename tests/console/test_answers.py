@@ -6,9 +6,9 @@ import pytest
 from tests.console.conftest import Opens
 from textual.widgets import OptionList
 
+from adk_prism.console.app_picker import AppPicker
 from adk_prism.console.credential import sign_in
-from adk_prism.console.picker import Picker
-from adk_prism.console.talk import PIECE, Words
+from adk_prism.console.transcript import PIECE, TextItem
 
 # ------------------------------------------------------------------ Markdown
 
@@ -47,7 +47,7 @@ CODE = "```python\n" + "x = 1\n" * 1200 + "```\n\nafter\n"
 )
 def test_a_long_answer_is_cut_into_whole_pieces(text: str, marks: int) -> None:
     """Token by token: every piece is Markdown by itself, and together they say all of it."""
-    pieces, words = [], Words("speaker", "text")
+    pieces, words = [], TextItem("speaker", "text")
     for start in range(0, len(text), 7):
         words.text += text[start : start + 7]
         while (rest := words.cut()) is not None:
@@ -81,9 +81,9 @@ async def test_a_sign_in_says_where_and_what_to_type(terminal: Opens) -> None:
     async with terminal(width=140) as panel:
         await panel.say("credential request")
         await panel.sees("A tool needs you to sign in. Open", "https://accounts.example.com")
-        await panel.sees("? asks you to sign in – type the address you are sent back to")
+        await panel.sees("? Sign-in needed – enter the redirect URL")
         await panel.say("http://127.0.0.1/back?code=synthetic&state=synthetic")
-        assert "asks you to sign in –" not in panel.text
+        assert "Sign-in needed –" not in panel.text
         assert "failed" not in panel.text
 
 
@@ -92,7 +92,7 @@ async def test_a_sign_in_says_where_and_what_to_type(terminal: Opens) -> None:
     [
         (
             {"authType": "oauth2", "oauth2": {"authUri": "https://a.example/x", "clientId": "c"}},
-            "the address you are sent back to",
+            "the redirect URL",
             {"oauth2": {"authUri": "https://a.example/x", "clientId": "c", "authResponseUri": "?"}},
         ),
         ({"authType": "apiKey"}, "the API key", {"apiKey": "?"}),
@@ -132,7 +132,7 @@ def test_a_request_that_is_none_asks_for_a_key(request_: object) -> None:
 
 async def test_an_app_is_chosen() -> None:
     """By arrows and Enter."""
-    picker = Picker("http://name:secret@127.0.0.1:8000", ["recovery", "research", "tour"])
+    picker = AppPicker("http://name:secret@127.0.0.1:8000", ["recovery", "research", "tour"])
     async with picker.run_test(size=(80, 20)) as pilot:
         assert picker.query_one(OptionList).option_count == 3
         await pilot.press("down", "j", "enter")
@@ -142,7 +142,7 @@ async def test_an_app_is_chosen() -> None:
 @pytest.mark.parametrize("key", ["q", "escape", "ctrl+c"])
 async def test_a_choice_can_be_left(key: str) -> None:
     """Then nothing is opened."""
-    picker = Picker("http://127.0.0.1:8000", ["a", "b"])
+    picker = AppPicker("http://127.0.0.1:8000", ["a", "b"])
     async with picker.run_test() as pilot:
         await pilot.press(key)
     assert picker.return_value == ""

@@ -41,7 +41,7 @@ def test_on_a_real_terminal(env: dict[str, str], console_server: Server, tmp_pat
     """Typed on, answered by key, left with a key; the terminal is as it was."""
     words = (*COMMAND, "tour", "--url", console_server.url)
     with on_terminal(*words, folder=tmp_path, env=env) as terminal:
-        terminal.sees("Say something, or /help")
+        terminal.sees("Type a message, or /help")
         terminal.type("tool\r")
         terminal.sees("It is sunny in Lisbon")
         terminal.sees("t: timeline")
@@ -99,7 +99,7 @@ def test_lines_in_lines_out(console_server: Server, tmp_path: Path) -> None:
         for words in (
             '-> get_weather {"city":"Lisbon"}',
             "It is sunny in Lisbon",
-            "?? send_invoice waits for approval",
+            "?? send_invoice needs approval",
             "Answer with /approve or /deny",
             "The invoice was sent.",
             "TIMELINE\ntour",
@@ -147,7 +147,7 @@ def test_a_line_that_cannot_be_taken(console_server: Server, tmp_path: Path) -> 
     done = piped(tmp_path, ["tour", "--url", console_server.url], "/ok\n/nope\n//text\n")
     assert done.returncode == 1
     assert "No search plan waits" in done.stderr
-    assert "There is no command /nope" in done.stderr
+    assert "Unknown command /nope" in done.stderr
 
 
 def test_grounding_in_a_pipe(console_server: Server, tmp_path: Path) -> None:
@@ -172,12 +172,12 @@ def test_a_session_of_ones_own_is_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["tour", "--url", "nonsense"], 2, "expected an address such as"),
-        (["tour", "--url", "ftp://x"], 2, "expected an address such as"),
-        (["tour", "--url", "http://127.0.0.1:9"], 1, "no server answers at http://127.0.0.1:9"),
-        (["tour", "--url", "http://x", "--dir", "y"], 2, "exclude each other"),
-        (["nowhere"], 2, "There is no app 'nowhere'; there are"),
-        ([], 2, "name an app: "),
+        (["tour", "--url", "nonsense"], 2, "must be a URL such as"),
+        (["tour", "--url", "ftp://x"], 2, "must be a URL such as"),
+        (["tour", "--url", "http://127.0.0.1:9"], 1, "cannot connect to http://127.0.0.1:9"),
+        (["tour", "--url", "http://x", "--dir", "y"], 2, "cannot be used together"),
+        (["nowhere"], 2, "There is no app 'nowhere'. Available apps:"),
+        ([], 2, "an app is required: "),
         (["tour", "--dir", "nowhere"], 2, "nowhere"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -201,12 +201,12 @@ def test_an_unknown_app_of_a_server(console_server: Server, tmp_path: Path) -> N
     """The server's apps are named."""
     done = piped(tmp_path, ["nowhere", "--url", console_server.url])
     assert (done.returncode, done.stdout) == (2, "")
-    assert "There is no app 'nowhere'; there are grounded, research, tour." in done.stderr
+    assert "There is no app 'nowhere'. Available apps: grounded, research, tour." in done.stderr
 
 
 def test_something_else_at_the_address(loopback_page: str, tmp_path: Path) -> None:
     """Another server than ours is said to be one."""
     done = piped(tmp_path, ["tour", "--url", loopback_page])
     assert (done.returncode, done.stdout) == (1, "")
-    assert "is it an adk-prism server?" in done.stderr
+    assert "Is it an adk-prism server?" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ from tests.console.conftest import Opens
 from textual import events
 
 from adk_prism.console.panels.grounding import rows
-from adk_prism.console.strategy import markdown
+from adk_prism.console.search_strategy import markdown
 from adk_prism.grounding import PREFIX
 from adk_prism.runlog.entry import Entry, Origin, RunStarted, to_raw
 from adk_prism.view.film import fold
@@ -45,7 +45,7 @@ async def test_a_plan_waits_in_the_box(terminal: Opens) -> None:
     async with terminal("grounded", 160, 40) as panel:
         await panel.say(QUESTION)
         for words in (
-            "SEARCH PLAN – waits for you",
+            "SEARCH PLAN – waiting for you",
             "Database: Card index",
             "Query: explainable AI clinical",
             "Expected results: 12-20 papers",
@@ -75,7 +75,7 @@ async def test_a_plan_is_approved_by_key(key: str, told: str, mark: str, termina
         assert "Δ Found: 3 papers in Card index" in panel.text
         assert "SEARCH HELP – database coverage gap" in panel.text
         assert "[1] Try synonyms" in panel.text
-        state = panel.console._session.dialogue.state()
+        state = panel.console._session.history.state()
         assert state[f"{PREFIX}approval_timestamp"].count(":") == 3, "a time with its zone"
 
 
@@ -101,7 +101,7 @@ async def test_a_remedy_is_chosen_by_number(terminal: Opens) -> None:
         await panel.say(QUESTION)
         await panel.press("o")
         await panel.press("9")
-        assert "! There is no remedy '9'; there are 1, 2." in panel.text
+        assert "! There is no remedy '9'; expected one of 1, 2." in panel.text
         await panel.press("2")
         assert "Remedy fallback." in panel.text
         assert "SEARCH PLAN" in panel.text
@@ -136,7 +136,7 @@ async def test_the_box_is_edited_without_a_model(terminal: Opens) -> None:
         await panel.say("/ask Which populations?")
         assert "Δ 1. Which populations?" in panel.text
         await panel.say("/ask Which populations?")
-        assert "is there already" in panel.text
+        assert "is already in the list" in panel.text
         await panel.say("/resolve 1")
         assert "Δ removed: Which populations?" in panel.text
         assert "Not searched" not in panel.text, "the app was not asked"
@@ -159,7 +159,7 @@ async def test_history_and_export(
         await panel.say("/export")
         assert "Written to search-strategy.md." in panel.text
         await panel.say("/export search-strategy.md")
-        assert "is there already; name another file." in panel.text
+        assert "already exists; choose another file name." in panel.text
         await panel.say("/export")
         assert "search-strategy-2.md" in panel.text
     written = Path("search-strategy.md").read_text()
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_shown() -> None:
     text = "\n".join(row.text for row in rows(view, 80))
     assert "Question: Why?" in text
     for key in ("stage", "papers_found", "odd"):
-        assert f"! {PREFIX}{key} cannot be read" in text
+        assert f"! {PREFIX}{key} is not valid" in text
 
 
 def test_hostile_text_stays_text() -> None:

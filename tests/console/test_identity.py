@@ -15,9 +15,9 @@ from tests.console.test_command import piped
 from tests.end_to_end.server import Server, serving
 
 from adk_prism.console.client import Client, connect
-from adk_prism.console.place import Place
-from adk_prism.console.problems import Refused
+from adk_prism.console.http_errors import Refused
 from adk_prism.console.screen import Console
+from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.token import find_token
 from adk_prism.errors import UsageError
 from adk_prism.server.identity.token_file import LOOK_EVERY
@@ -67,12 +67,12 @@ def test_a_token_in_a_file_lets_in(asking_server: Server, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "file", "content", "says"),
     [
-        ("a", "b", None, "exclude each other"),
-        ("two words", None, None, "--token holds no token"),
+        ("a", "b", None, "cannot be used together"),
+        ("two words", None, None, "--token must be one token"),
         (None, "missing", None, "cannot be read"),
-        (None, "token", b"", "holds no token"),
-        (None, "token", b"\xff\xfe", "not text"),
-        (None, "token", b"x" * 20_000, "holds no token"),
+        (None, "token", b"", "must be one token"),
+        (None, "token", b"\xff\xfe", "not a text file"),
+        (None, "token", b"x" * 20_000, "must be one token"),
     ],
 )
 def test_what_is_no_token_is_refused(
@@ -124,7 +124,7 @@ async def _refusal(client: Client) -> Refused | None:
 async def test_the_screen_says_as_whom(asking_server: Server) -> None:
     """And talks as its user."""
     token = find_token("token-of-ann", None, {})
-    console = Console(asking_server.url, Place("tour", "screen", "ann"), token=token)
+    console = Console(asking_server.url, SessionAddress("tour", "screen", "ann"), token=token)
     async with console.run_test(size=(120, 40)) as pilot:
         panel = Terminal(console, pilot)
         await panel.until_open()

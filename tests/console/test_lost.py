@@ -10,7 +10,7 @@ from tests.console.cutting import cutting
 from tests.end_to_end.server import Server, serving
 
 from adk_prism.console.backoff import LONGEST, Backoff
-from adk_prism.console.talk import Words
+from adk_prism.console.transcript import TextItem
 
 LONG = 1500
 """Words of an answer that takes many connections."""
@@ -24,7 +24,9 @@ async def test_a_cut_stream_goes_on_without_a_seam(terminal: Opens, console_serv
     ):
         await panel.say(f"long {LONG}")
         said = [
-            item for item in panel.console._session.dialogue.talk.items if isinstance(item, Words)
+            item
+            for item in panel.console._session.history.transcript.items
+            if isinstance(item, TextItem)
         ]
         words = "".join(item.text for item in said).split()
         assert cutter.cuts > 1
@@ -41,14 +43,14 @@ async def test_a_restarted_server_is_gone_on_with(terminal: Opens, tmp_path: Pat
             await panel.type("slow 6")
             await panel.sees("keep_silent", "… running")
             first.kill()
-            await panel.sees("Trying again in")
+            await panel.sees("Reconnecting in")
             with serving(tmp_path, "--port", port, agents=AGENTS) as second:
                 await panel.until_idle()
                 second.kill()
                 await panel.type("approval")
-                await panel.sees("What you sent is kept.")
+                await panel.sees("Your message will be sent then.")
                 with serving(tmp_path, "--port", port, agents=AGENTS) as third:
-                    await panel.sees("? send_invoice waits for your approval")
+                    await panel.sees("? send_invoice needs your approval")
                     await panel.until_idle()
                     await panel.press("y")
                     assert "The invoice was sent." in panel.text
@@ -68,7 +70,7 @@ async def test_a_server_that_forgets(terminal: Opens, tmp_path: Path) -> None:
             with serving(tmp_path, *words, "--port", port, agents=AGENTS):
                 await panel.sees("! The run failed (forgotten).")
                 await panel.say("tool")
-                assert "! The server had lost this session: it begins anew." in panel.text
+                assert "! The server no longer has this session. A new one was started." in panel.text
                 assert "It is sunny in Lisbon" in panel.text, panel.text
 
 
@@ -76,7 +78,7 @@ async def test_a_server_that_stays_away(
     terminal: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while it is given up, and what was typed is back in the input line."""
-    monkeypatch.setattr("adk_prism.console.exchange.Backoff", lambda: Backoff(0.5))
+    monkeypatch.setattr("adk_prism.console.run_follower.Backoff", lambda: Backoff(0.5))
     with serving(tmp_path, agents=AGENTS) as server:
         async with terminal(url=server.url) as panel:
             server.kill()
@@ -91,7 +93,7 @@ async def test_sending_is_given_up_by_escape(terminal: Opens, tmp_path: Path) ->
         async with terminal(url=server.url) as panel:
             server.kill()
             await panel.type("are you there?")
-            await panel.sees("What you sent is kept.")
+            await panel.sees("Your message will be sent then.")
             await panel.press("escape")
             assert panel.line.value == "are you there?"
             assert "Not sent" in panel.text

@@ -11,15 +11,15 @@ async def test_from_a_question_to_a_receipt(terminal: Opens) -> None:
     """A plan, a short run, the whole search: asked each time, counted right, all by key."""
     async with terminal("research", 150, 60) as panel:
         await panel.say(QUESTION)
-        assert "SEARCH PLAN – waits for you" in panel.text
+        assert "SEARCH PLAN – waiting for you" in panel.text
         assert "Δ Stage: scoping 1/4" in panel.text
         await panel.press("s")
         assert "10 papers (short run), 10 new" in panel.text
-        assert "SEARCH PLAN – waits for you" in panel.text, "the whole search is asked for, too"
+        assert "SEARCH PLAN – waiting for you" in panel.text, "the whole search is asked for, too"
         await panel.press("o")
         assert "SEARCH PLAN – waits" not in panel.text
         assert "Stage: retrieval 2/4" in panel.text
-        view = panel.console._session.dialogue.panel("grounding")
+        view = panel.console._session.history.panel("grounding")
         first, second = view["receipts"]
         assert (first["preview"], second["preview"]) == (True, False)
         assert view["box"]["papers_found"] == first["new_count"] + second["new_count"]
@@ -37,7 +37,7 @@ async def test_a_gap_is_helped(terminal: Opens) -> None:
         assert "SEARCH PLAN sample" in panel.text
         await panel.press("c")
         assert "SEARCH PLAN sample" not in panel.text
-        assert len(panel.console._session.dialogue.panel("grounding")["receipts"]) == 1
+        assert len(panel.console._session.history.panel("grounding")["receipts"]) == 1
 
 
 async def test_words_do_as_well(terminal: Opens) -> None:
@@ -45,7 +45,7 @@ async def test_words_do_as_well(terminal: Opens) -> None:
     async with terminal("research", 150, 60) as panel:
         await panel.say(QUESTION)
         await panel.say("hmm, perhaps")
-        assert "SEARCH PLAN – waits for you" in panel.text
+        assert "SEARCH PLAN – waiting for you" in panel.text
         await panel.say("yes, go ahead")
         assert "SEARCH PLAN – waits" not in panel.text
-        assert len(panel.console._session.dialogue.panel("grounding")["receipts"]) == 1
+        assert len(panel.console._session.history.panel("grounding")["receipts"]) == 1

@@ -36,13 +36,13 @@ async def test_an_approval_is_one_key(key: str, told: list[str], terminal: Opens
     """What waits is said with its keys, which are at hand; the call's own line shows what became of it."""
     async with terminal(session=f"approval-{key}") as panel:
         await panel.say("approval")
-        assert "? send_invoice waits for your approval" in panel.text
+        assert "? send_invoice needs your approval" in panel.text
         assert "[y] approve  [n] deny" in panel.text
         assert not panel.line.has_focus
         await panel.press(key)
         for words in told:
             assert words in panel.text
-        assert "waits for your approval" not in panel.text
+        assert "needs your approval" not in panel.text
 
 
 async def test_a_batch_is_answered_together(terminal: Opens) -> None:
@@ -52,7 +52,7 @@ async def test_a_batch_is_answered_together(terminal: Opens) -> None:
         assert "(2 in all)" in panel.text
         await panel.press("y")
         assert "(2 in all)" not in panel.text
-        assert "waits for your approval" in panel.text
+        assert "needs your approval" in panel.text
         await panel.press("n")
         assert "you: approved " in panel.text
         assert "you: denied " in panel.text
@@ -62,7 +62,7 @@ async def test_a_tool_of_ones_own_is_answered_in_words(terminal: Opens) -> None:
     """What is typed is the result; JSON stays JSON."""
     async with terminal() as panel:
         await panel.say("client tool")
-        assert "? get_location is yours to run – type its result" in panel.text
+        assert "? Run get_location yourself and type its result" in panel.text
         await panel.say('{"city": "Turin"}')
         assert "city Turin" in panel.text
 
@@ -73,7 +73,7 @@ async def test_a_question_is_answered_in_words(terminal: Opens) -> None:
         await panel.say("input request")
         assert "? asks: For how many people at Prisma? – type guests (integer)" in panel.text
         await panel.say('{"people": 7}')
-        assert "! What is asked for is a JSON object with guests (integer)" in panel.text
+        assert "! The answer must be a JSON object with guests (integer)" in panel.text
         await panel.say("7")
         assert "failed" not in panel.text
         assert "7" in panel.text
@@ -86,14 +86,14 @@ async def test_a_new_message_expires_what_waited(terminal: Opens) -> None:
         await panel.say("text")
         assert "[y] approve" not in panel.text
         await panel.say("/approve")
-        assert "! Nothing waits for an approval." in panel.text
+        assert "! There is nothing to approve." in panel.text
 
 
 async def test_a_run_is_stopped_by_escape(terminal: Opens) -> None:
     """The status offers it, and the end says so."""
     async with terminal() as panel:
         await panel.type("slow 60")
-        await panel.sees("→", "… running – Esc stops it")
+        await panel.sees("→", "Running… Esc stops it")
         await panel.press("escape")
         assert "· The run was stopped." in panel.text
 
@@ -136,7 +136,7 @@ async def test_panels_by_key(width: int, terminal: Opens) -> None:
         await panel.press("p")
         assert "Whole answer: absent" in panel.text
         await panel.press("g")
-        assert "This app keeps no grounding." in panel.text
+        assert "This app has no research plan." in panel.text
         await panel.press("question_mark")
         assert "/unassume NUMBER" in panel.text
         await panel.press("question_mark")
@@ -162,7 +162,7 @@ async def test_no_colour_is_needed(terminal: Opens, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("NO_COLOR", "1")
     async with terminal() as panel:
         await panel.say("approval")
-        assert "? send_invoice waits for your approval" in panel.text
+        assert "? send_invoice needs your approval" in panel.text
         svg = panel.console.export_screenshot()
         assert "waits" in svg
         assert panel.console.no_color
@@ -221,7 +221,7 @@ async def test_leaving_takes_two_presses(terminal: Opens) -> None:
     """A question may begin with a q."""
     async with terminal() as panel:
         await panel.press("escape", "q")
-        assert "Press q again to leave." in panel.text
+        assert "Press q again to quit." in panel.text
         await panel.press("t", "q")
         assert panel.console.is_running
         await panel.pilot.press("q")
@@ -231,14 +231,14 @@ async def test_leaving_takes_two_presses(terminal: Opens) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("/nope", "! There is no command /nope"),
+        ("/nope", "! Unknown command /nope"),
         ("/assume", "! /assume needs WORDS"),
-        ("/approve all", "! /approve takes no words"),
+        ("/approve all", "! /approve takes no argument"),
         ("/ok", "! No search plan waits"),
         ("/remedy 7", "! There is no remedy '7'; none is offered"),
-        ("/stop", "! Nothing runs."),
+        ("/stop", "! There is no run to stop."),
         ("/export", "! This session has no search strategy"),
-        ("/resolve 3", "! There is no number '3'; there is nothing."),
+        ("/resolve 3", "! There is no item '3'; the list is empty."),
     ],
 )
 async def test_what_cannot_be_is_said(line: str, says: str, terminal: Opens) -> None:

@@ -11,7 +11,7 @@ from tests.recordings.stored_shapes import SECRET, STORED_SHAPES
 
 from adk_prism.cli.readable import Readable
 from adk_prism.console.panels.conversation import rows
-from adk_prism.console.talk import Talk
+from adk_prism.console.transcript import Transcript
 from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
@@ -53,7 +53,7 @@ def growing_film(run: Run) -> str:
 
 
 def console(run: Run) -> str:
-    talk, reader = Talk(), Reader()
+    talk, reader = Transcript(), Reader()
     for entry in run:
         talk.feed(reader.feed(entry))
     return "\n".join(row.text for item in talk.items for row in rows(item))

@@ -147,7 +147,7 @@ async def test_a_host_programs_log_is_closed_too(
 @pytest.mark.parametrize("name", ["", "a?b", "a#b", "a%20b", "a\0b"])
 def test_a_folder_that_no_url_can_name(name: str) -> None:
     """The databases in it are named by URLs."""
-    with pytest.raises(UsageError, match="Data folder"):
+    with pytest.raises(UsageError, match="--data-dir must not"):
         Settings(data_dir=name)
 
 

@@ -40,17 +40,17 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no command given; there are serve,"),
+        ([], "a command is required: serve,"),
         (["bogus"], "invalid choice: 'bogus'"),
         (["serve", "--bogus"], "unrecognized arguments: --bogus"),
         (["serve", "--port"], "--port"),
-        (["serve", "--port", "x"], "--port is 'x'; expected a whole number from 0 to 65535"),
+        (["serve", "--port", "x"], "--port must be a whole number from 0 to 65535, got 'x'"),
         (["serve", "--host", "0.0.0.0"], "--insecure"),
         (["serve", "--workers", "2"], "--workers 1"),
         (["serve", "--log", "redis://localhost/nonsense", "--port", "0"], "Redis"),
         (["serve", "--log", "nonsense", "--port", "0"], "expected memory:"),
         (["serve", "no-such-folder", "--port", "0", "--log", "memory:"], "no-such-folder"),
-        (["serve", "--allow-origin", "*"], "Origin '*'"),
+        (["serve", "--allow-origin", "*"], "--allow-origin must be an origin"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -117,7 +117,7 @@ class Wrong:
 
 
 WRONG = [
-    Wrong("port text", "port", "x", "'x'; expected a whole number from 0 to 65535"),
+    Wrong("port text", "port", "x", "must be a whole number from 0 to 65535, got 'x'"),
     Wrong("port high", "port", "65536", "from 0 to 65535"),
     Wrong("port unicode digit", "port", "²", "from 0 to 65535"),
     Wrong("size zero", "body_limit", "0", "a size such as 8MiB"),
@@ -126,16 +126,16 @@ WRONG = [
     Wrong("time negative", "grace", "-1", "a time such as 15s"),
     Wrong("choice", "adk_busy", "queue", "one of interrupt, refuse, wait"),
     Wrong("flag", "insecure", "maybe", "true or false"),
-    Wrong("control character", "host", "a\nb", "expected text"),
+    Wrong("control character", "host", "a\nb", "must be text"),
     Wrong("keep-alive too long", "keep_alive", "16", "at most 15s"),
     Wrong("other machines", "host", "0.0.0.0", "--insecure"),
     Wrong("other machines v6", "host", "::", "--insecure"),
     Wrong("workers", "workers", "2", "--workers 1"),
     Wrong("worker port", "worker_port", "65536", "from 1 to 65535"),
-    Wrong("origin with path", "allow_origin", "https://a.example/x", "Origin"),
-    Wrong("origin any", "allow_origin", "*", "Origin"),
-    Wrong("host with scheme", "allow_host", "http://a.example", "Host"),
-    Wrong("root path", "root_path", "agents", "begin with /"),
+    Wrong("origin with path", "allow_origin", "https://a.example/x", "must be an origin"),
+    Wrong("origin any", "allow_origin", "*", "must be an origin"),
+    Wrong("host with scheme", "allow_host", "http://a.example", "must be a host name"),
+    Wrong("root path", "root_path", "agents", "start with /"),
     Wrong("public url", "public_url", "agents.example", "http or https"),
     Wrong("public url broken", "public_url", "http://[::1", "http or https"),
 ]
@@ -170,9 +170,9 @@ def test_loopback_needs_no_permission() -> None:
         ("prot = 1", "Unknown key 'prot'"),
         ("allow_origin = []", "Unknown key 'allow_origin'"),
         ('port = "x"', "[tool.adk-prism] port is 'x'"),
-        ("port = 1.5", "expected a whole number"),
-        ("port = true", "expected a whole number"),
-        ("allow-origin = 1", "expected origins"),
+        ("port = 1.5", "must be a whole number"),
+        ("port = true", "must be a whole number"),
+        ("allow-origin = 1", "must be origins"),
         ("port = ", "cannot be read as TOML"),
     ],
 )

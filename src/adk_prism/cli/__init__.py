@@ -1,12 +1,10 @@
-"""`adk-prism`: one command, a module for each of its verbs.
+"""The `adk-prism` command, with one module per subcommand.
 
-Decides how a command line is read and how a failure looks: one line on stderr, exit 2 for usage and
-1 for anything else that is known to go wrong. This module imports nothing of the package but the
-errors; the module of a verb is imported when that verb is named, so `--help` is quick and `replay`
+Parses the command line and reports errors: one line on stderr, exit 2 for usage errors and 1 for other
+known errors. A subcommand's module is imported only when it is used, so that `--help` is quick and `replay`
 never loads ADK or a web server.
 
-A verb's module has `register(parser)`, which adds its arguments, and `execute(args) -> int`. A verb
-without a module is not in this version, and says so.
+A subcommand's module has `register(parser)`, which adds its arguments, and `execute(args) -> int`.
 """
 
 from __future__ import annotations
@@ -22,34 +20,34 @@ from typing import NoReturn, Protocol, cast
 from adk_prism.errors import NotBuilt, PrismError, UsageError
 
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130
-"""Exit codes; 130 is what shells give a command that Ctrl+C ended."""
+"""Exit codes; shells use 130 for a command that was ended with Ctrl+C."""
 
 VERBS = {
-    "serve": "serve ADK apps over every protocol",
-    "run": "run an app once, on stdout",
-    "replay": "show a recording or capture as a protocol, on stdout",
+    "serve": "serve ADK apps in every protocol",
+    "run": "run an app once and print the result",
+    "replay": "print a recording in any protocol, without calling a model",
     "laws": "check the five laws on recordings",
-    "fields": "show which upstream fields are handled",
+    "fields": "list which ADK and AI SDK fields are supported",
     "types": "print TypeScript types for useChat",
-    "view": "show what the panels show, as JSON",
-    "share": "write a run as one HTML file",
-    "console": "open the terminal panel",
+    "view": "print the panels of a recording as JSON",
+    "share": "write a recording as one HTML file",
+    "console": "chat with an app in the terminal",
     "doctor": "show which versions are installed and what works with them",
 }
 
 
 class Verb(Protocol):
-    """What a verb's module offers."""
+    """The interface of a subcommand's module."""
 
     def register(self, parser: argparse.ArgumentParser) -> None:
-        """Add the verb's arguments."""
+        """Add the arguments."""
 
     def execute(self, args: argparse.Namespace) -> int:
-        """Do it and return the exit code. Raise `PrismError` for what goes wrong."""
+        """Run the subcommand; return the exit code. Raise `PrismError` on failure."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, as all of ours."""
+    """An argument parser that reports errors in one line."""
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
@@ -64,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PrismError as error:
         return fail(error.detail, USAGE if isinstance(error, UsageError) else FAILURE)
     except BrokenPipeError:
-        # Who read our output has gone (`| head`). Python would complain once more at exit.
+        # The reader of our output has gone (`| head`); without this Python prints another error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:
@@ -72,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fail(line: str, code: int = FAILURE) -> int:
-    """Say in one line on stderr what went wrong; return the exit code."""
+    """Print one line to stderr; return the exit code."""
     print(f"adk-prism: {line}", file=sys.stderr)
     return code
 
@@ -85,7 +83,7 @@ def _run(words: list[str]) -> int:
     except SystemExit as done:  # After --help or --version, which argparse prints itself.
         return int(done.code or 0)
     if verb is None:
-        raise UsageError(f"no command given; there are {', '.join(VERBS)}; see adk-prism --help")
+        raise UsageError(f"a command is required: {', '.join(VERBS)}; see adk-prism --help")
     return verb.execute(args)
 
 
@@ -102,7 +100,10 @@ def _is_built(name: str) -> bool:
 def _parser(name: str, verb: Verb | None) -> Parser:
     from adk_prism.version import VERSION
 
-    parser = Parser(prog="adk-prism", description="One ADK run in; every front end out.")
+    parser = Parser(
+        prog="adk-prism",
+        description="Serve Google ADK agents to any front end: one recorded run, every protocol.",
+    )
     parser.add_argument("--version", action="version", version=f"adk-prism {VERSION}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for each, text in VERBS.items():

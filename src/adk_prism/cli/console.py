@@ -1,7 +1,7 @@
 """`adk-prism console`: the terminal panel, on a terminal or in a pipe.
 
-Decides which server it talks to: the one at `--url`, or one of its own in this process, on a free port of
-the loopback interface, for as long as the panel is open. Either way the panel is a client like any other.
+Connects to the server at `--url`, or starts a server in this process on a free loopback port for as long as
+the console is open. Either way the console is an ordinary HTTP client.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from adk_prism.cli import fail
 from adk_prism.console.client import Client, connect, shown_url
-from adk_prism.console.place import Place
-from adk_prism.console.problems import Unreachable
+from adk_prism.console.http_errors import Unreachable
+from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.token import VARIABLE, Token, find_token
 from adk_prism.errors import NotFound, UsageError
 
@@ -29,7 +29,7 @@ NO_TEXTUAL = 'the console needs textual; install it with: pip install "adk-prism
 
 
 class _Server(Struct, frozen=True):
-    """Whom to talk to, and as whom."""
+    """The server's URL and the token for it."""
 
     url: str
     token: Token | None = None
@@ -38,25 +38,33 @@ class _Server(Struct, frozen=True):
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
-        "app", metavar="APP", nargs="?", default="", help="name of the app; without: choose one"
-    )
-    parser.add_argument("--url", metavar="URL", help="a running server; without: one of its own")
-    parser.add_argument(
-        "--token-file", metavar="FILE", help="holds the token that the server at --url knows you by"
-    )
-    parser.add_argument(
-        "--token", metavar="TOKEN", help=f"the token itself; better in {VARIABLE}, which ps hides"
+        "app",
+        metavar="APP",
+        nargs="?",
+        default="",
+        help="name of the app (default: choose from a list)",
     )
     parser.add_argument(
-        "--session", metavar="S", default="", help="go on with this session; without: a new one"
+        "--url", metavar="URL", help="URL of a running server (default: start one in this process)"
     )
     parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps; without: the bundled apps"
+        "--token-file", metavar="FILE", help="file with your access token for the server at --url"
+    )
+    parser.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help=f"your access token; prefer {VARIABLE}, which other users cannot see in ps",
+    )
+    parser.add_argument(
+        "--session", metavar="S", default="", help="continue this session (default: a new one)"
+    )
+    parser.add_argument(
+        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Open the panel; return the exit code. Raise `PrismError` for what keeps it from opening."""
+    """Open the console; return the exit code. Raise `PrismError` if it cannot be opened."""
     token = _checked(args)
     is_screen = sys.stdin.isatty() and sys.stdout.isatty()
     if is_screen and find_spec("textual") is None:
@@ -69,13 +77,17 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _checked(args: argparse.Namespace) -> Token | None:
-    """Check what was typed before anything is loaded; return the token for `--url`."""
+    """Check the arguments before anything is loaded; return the token for `--url`."""
     if not args.url:
         if args.token is not None or args.token_file is not None:
-            raise UsageError("A token is for a server at --url; without one nobody is asked.")
+            raise UsageError(
+                "--token and --token-file need --url: without it the console starts its own server."
+            )
         return None
     if args.dir:
-        raise UsageError("--url and --dir exclude each other: the server has its own folder.")
+        raise UsageError(
+            "--url and --dir cannot be used together: the server at --url has its own apps."
+        )
     connect(args.url)
     return find_token(args.token, args.token_file, os.environ)
 
@@ -85,18 +97,18 @@ def _open(server: _Server, args: argparse.Namespace, is_screen: bool, told: dequ
     app = _chosen(server.url, args.app, apps, is_screen)
     if not app:
         return 0
-    place = Place(app, args.session or f"console-{secrets.token_hex(6)}", user)
+    address = SessionAddress(app, args.session or f"console-{secrets.token_hex(6)}", user)
     if not is_screen:
         from adk_prism.cli.console_pipe import talk
 
-        return asyncio.run(talk(server.url, place, server.token))
+        return asyncio.run(talk(server.url, address, server.token))
     from adk_prism.console.screen import Console
 
-    return Console(server.url, place, told, server.token).run() or 0
+    return Console(server.url, address, told, server.token).run() or 0
 
 
 async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
-    """Return the server's apps, the wanted one among them if it is served, and whom it takes us for."""
+    """Return the server's apps, including the wanted one if it exists, and our user name."""
     async with connect(server.url, server.token) as http:
         client = Client(http)
         try:
@@ -106,27 +118,29 @@ async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
             return apps, await client.user()
         except Unreachable as error:
             where = shown_url(server.url)
-            raise Unreachable(f"no server answers at {where}: {error.detail}") from None
+            raise Unreachable(
+                f"cannot connect to {where}: {error.detail} Start it with: adk-prism serve"
+            ) from None
 
 
 def _chosen(url: str, name: str, apps: list[str], is_screen: bool) -> str:
-    """Return the app to talk to; nothing if the person leaves the choice. Raise for one that is not there."""
+    """Return the app to open, or nothing if the user quits. Raise `NotFound` for an unknown app."""
     there = ", ".join(apps) or "none"
     if name and name not in apps:
-        raise NotFound(f"There is no app {name[:60]!r}; there are {there}.")
+        raise NotFound(f"There is no app {name[:60]!r}. Available apps: {there}.")
     if name or len(apps) == 1:
         return name or apps[0]
     if is_screen and apps:
-        from adk_prism.console.picker import Picker
+        from adk_prism.console.app_picker import AppPicker
 
-        return Picker(url, apps).run() or ""
+        return AppPicker(url, apps).run() or ""
     example = f"; for example: adk-prism console {apps[0]}" if apps else ""
-    raise UsageError(f"name an app: {there}{example}.")
+    raise UsageError(f"an app is required: {there}{example}.")
 
 
 @contextmanager
 def _own_server(args: argparse.Namespace, tell: Callable[[str], object]) -> Iterator[str]:
-    """Serve a folder, or the bundled apps, while the panel is open; yield the address."""
+    """Serve a folder, or the example apps, while the console is open; yield the URL."""
     from adk_prism.cli.own_server import serving
 
     kept = bool(args.session)

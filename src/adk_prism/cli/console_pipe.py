@@ -1,8 +1,8 @@
-"""The panel in a pipe: lines in, readable lines out.
+"""The console in a pipe: lines in, readable lines out.
 
-Each line of standard input is a message or a command; the next one is read when the run is over. What is
-said is the same text that `adk-prism run` writes. Exit 0 when the input ends, 1 if a run failed, a line
-could not be taken, or the server was lost.
+Each line of standard input is a message or a command; the next one is read when the run has ended. Runs are
+printed as `adk-prism run` prints them. Exit 0 when the input ends, 1 if a run failed, a line was rejected, or
+the server was lost.
 """
 
 from __future__ import annotations
@@ -16,14 +16,21 @@ from typing import TextIO, assert_never
 
 from adk_prism.cli import FAILURE, fail
 from adk_prism.cli.readable import Readable
-from adk_prism.console import strategy
+from adk_prism.console import search_strategy
 from adk_prism.console.client import Client, connect
-from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
+from adk_prism.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
 from adk_prism.console.panels.registry import rows_of
-from adk_prism.console.place import Place
+from adk_prism.console.run_follower import (
+    ConnectionLost,
+    EntryReceived,
+    Reconnected,
+    RunAccepted,
+    RunFinished,
+    RunUpdate,
+)
 from adk_prism.console.session import Session
+from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.token import Token
-from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop, Wish
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
@@ -31,19 +38,19 @@ from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 WIDTH = 100
-"""Columns of a panel's rows, which are wrapped for reading."""
+"""Columns to which panel rows are wrapped."""
 ADVICE = (
-    "Answer with /approve or /deny (a search plan: /ok, /short, /modify WORDS, /cancel),"
-    " or type what is asked for."
+    "Answer with /approve or /deny (a search plan: /ok, /short, /modify TEXT, /cancel),"
+    " or type the requested value."
 )
 LONGEST_LINE = 100_000
-"""Characters of one line: a long text, and far from what a server takes."""
+"""Most characters of one line; far below the server's limit."""
 
 
-async def talk(url: str, place: Place, token: Token | None = None) -> int:
-    """Talk until the input ends; return the exit code."""
+async def talk(url: str, address: SessionAddress, token: Token | None = None) -> int:
+    """Run until the input ends; return the exit code."""
     async with connect(url, token) as http:
-        pipe = _Pipe(Session(Client(http), place))
+        pipe = _Pipe(Session(Client(http), address))
         return await pipe.run(sys.stdin)
 
 
@@ -65,58 +72,58 @@ class _Pipe:
         if live:
             await self._follow(self._session.attach(live))
         while line := await asyncio.to_thread(lines.readline, LONGEST_LINE):
-            # Bytes that are no text are kept by Python as half surrogate pairs.
+            # Python keeps undecodable bytes as lone surrogates.
             words = line.encode(errors="replace").decode().strip()
             if words and not await self._take(words):
                 break
         return FAILURE if self._failed else 0
 
     async def _take(self, words: str) -> bool:
-        """Do what a line wishes; tell whether to read on."""
+        """Run a line; return whether to read on."""
         try:
-            return await self._do(self._session.wishes.read(words))
+            return await self._do(self._session.intents.read(words))
         except PrismError as error:
             self._failed = True
             fail(error.detail)
             return True
 
-    async def _do(self, wish: Wish) -> bool:
-        match wish:
+    async def _do(self, intent: Intent) -> bool:
+        match intent:
             case Send():
-                await self._follow(self._session.send(wish.body))
+                await self._follow(self._session.send(intent.body))
             case Keep():
-                _write(f"{wish.next.name} waits too.\n")
+                _write(f"{intent.next.name} also needs an answer.\n")
             case Show():
-                for row in rows_of(self._session.dialogue, wish.panel, WIDTH):
+                for row in rows_of(self._session.history, intent.panel, WIDTH):
                     _write(f"{row.text}\n")
             case Export():
-                view = self._session.dialogue.panel("grounding")
-                _write(f"Written to {strategy.write(view, wish.file)}.\n")
+                view = self._session.history.panel("grounding")
+                _write(f"Written to {search_strategy.write(view, intent.file)}.\n")
             case Quit():
                 return False
             case Stop():
-                pass  # a line is read when nothing runs
+                pass  # lines are only read when no run is active
             case _:
-                assert_never(wish)
+                assert_never(intent)
         return True
 
-    async def _follow(self, news: AsyncGenerator[News, None]) -> None:
+    async def _follow(self, news: AsyncGenerator[RunUpdate, None]) -> None:
         async with aclosing(news) as items:
             async for item in items:
                 self._tell(item)
 
-    def _tell(self, item: News) -> None:
+    def _tell(self, item: RunUpdate) -> None:
         match item:
-            case Told():
+            case EntryReceived():
                 self._show(item.entry)
-            case Settled():
+            case RunFinished():
                 self._show(item.end)
-            case Lost():
-                fail(f"{item.why} Trying again in {item.wait:g} s.")
-            case Back():
-                fail("The server is back.")
-            case Accepted():
-                pass  # the run's own words follow
+            case ConnectionLost():
+                fail(f"{item.why} Reconnecting in {item.wait:g} s.")
+            case Reconnected():
+                fail("Reconnected.")
+            case RunAccepted():
+                pass  # the run's output follows
             case _:
                 assert_never(item)
 

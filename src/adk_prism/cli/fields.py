@@ -1,7 +1,7 @@
-"""`adk-prism fields`: what becomes of each thing that ADK can say and the AI SDK can show.
+"""`adk-prism fields`: lists how each field of ADK and of the AI SDK is handled.
 
-Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk
-keys are emitted or declined. With `--check` only what nobody has decided is told, and exit is 1 then.
+Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk keys are
+emitted or declined. With `--check`, prints only fields without a decision and exits with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
-        "--check", action="store_true", help="tell only what is not decided; exit 1 if anything is"
+        "--check",
+        action="store_true",
+        help="print only fields without a decision; exit 1 if there are any",
     )
     parser.add_argument(
-        "--json", action="store_true", help="every field with its disposition, as JSON"
+        "--json", action="store_true", help="print every field with its disposition as JSON"
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the report. Return 1 with `--check` where something has no disposition, or a stale one."""
-    # Importing ADK takes seconds; a mistyped option is told before that.
+    """Print the report. With `--check`, return 1 if a disposition is missing or stale."""
+    # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.fieldcheck.chunk_inventory import read_releases
     from adk_prism.fieldcheck.inventory import read_inventory
     from adk_prism.fieldcheck.report import report
@@ -65,10 +67,10 @@ def _tables(told: Report) -> Iterator[str]:
     from adk_prism.fieldcheck.report import CHUNK_KINDS, FIELD_KINDS
 
     packages = dict.fromkeys(coverage.origin for coverage in told.fields)
-    yield from _table(f"what {', '.join(packages)} can say", told.fields, FIELD_KINDS)
+    yield from _table(f"fields of {', '.join(packages)}", told.fields, FIELD_KINDS)
     yield ""
     origin = told.chunks[0].origin
-    yield from _table(f"what clients of {origin} accept", told.chunks, CHUNK_KINDS)
+    yield from _table(f"chunk keys of {origin}", told.chunks, CHUNK_KINDS)
 
 
 def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`adk-prism laws`: whether the five laws hold for recordings, in every protocol and dialect."""
+"""`adk-prism laws`: checks the five laws on recordings, in every protocol and dialect."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def register(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="+",
-        help="a recording, JSON lines of ADK events, or the body of /run_sse",
+        help="a recording, ADK events as JSON lines, or saved /run_sse output",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Check each file and say so; stop at the first law that is broken."""
+    """Check each file; stop at the first broken law."""
     protocols = spoken()
     for file in args.files:
         entries = _read(file)
@@ -42,5 +42,5 @@ def _read(file: str) -> list[Entry]:
 
 
 def _one_line(text: str) -> str:
-    # What is in the file may be in it.
+    # It may quote the file, which may contain control characters.
     return "".join(c if c.isprintable() else " " for c in text)

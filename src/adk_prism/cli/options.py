@@ -1,4 +1,4 @@
-"""The settings as command-line options, derived from the one table that describes them."""
+"""Command-line options, derived from the table of settings."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from adk_prism.server.settings import Settings, options
 
 
 def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Add every setting to a parser, or `only` some."""
+    """Add all settings to a parser, or `only` some."""
     for name, option in options().items():
         if only is None or name in only:
             _add(parser, name, option)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """Return the settings: what was typed goes before the environment and pyproject.toml.
+    """Return the settings; the command line overrides the environment and pyproject.toml.
 
     Raise `UsageError` as `read_settings` does.
     """
@@ -30,7 +30,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
-    # The default is None, so that what was typed can be told from what was not.
+    # The default is None, so that an option that was not given can be recognised.
     text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
     kind = option.kind
     if option.positional:

@@ -1,8 +1,8 @@
-"""A server of one's own, in a thread of this process, for a command that is a client of it.
+"""Runs a server in a thread of this process, for a command that is its client.
 
-A thread, so that a tool that blocks does not stop the panel; a loopback port, so that there is one way to
-talk to a server and not two. Nothing is kept unless a session is named: then in the files that `serve`
-uses by default.
+It runs in a thread so that a blocking tool does not freeze the console, and on a loopback port so that there
+is only one way to talk to a server. Nothing is stored unless a session is named; then the files that `serve`
+uses by default are used.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
 
 LAST_SECONDS = 2
-"""How long connections and runs may take to end when the panel has closed."""
+"""Seconds for connections and runs to end after the console has closed."""
 
 
 @contextmanager
 def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> Iterator[str]:
-    """Serve until the block ends; yield the address. Raise `PrismError` for what cannot be served."""
-    # Importing ADK takes seconds; what was typed is checked before that.
+    """Serve until the block ends; yield the URL. Raise `PrismError` if the server cannot start."""
+    # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.server.app import create_app
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -52,7 +52,7 @@ def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> It
         try:
             server.settled.wait()
             if not server.started:
-                raise LogError("the server of the panel did not start.")
+                raise LogError("the console's server did not start; see the messages above.")
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
@@ -60,14 +60,14 @@ def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> It
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it has started, or will not."""
+    """A server that signals when its startup has finished, successfully or not."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.settled = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, then signal it."""
         try:
             await super().startup(sockets)
         finally:

@@ -1,4 +1,4 @@
-"""A run as text for a person at a terminal: what is said as it comes, the rest as short lines.
+"""Prints a run as text: agent text as it streams, everything else as short lines.
 
 Decides how each fact reads, and nothing of what it means. One block of text streams at a time; what
 agents beside it say and do is held until it ends, so that sentences stay whole. Control characters never
@@ -17,11 +17,11 @@ from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.ending_text import BROKEN, with_reference
 
 SHORT = 200
-"""Characters of a value on a line: enough to recognise it, about two lines of a terminal."""
+"""Most characters of a value on a line, about two lines of a terminal."""
 
 CANNOT_ANSWER = (
-    "This command cannot answer. Start `adk-prism serve`, send the message in a chat "
-    "client there, and answer in it."
+    "This command cannot answer. Start `adk-prism serve`, and send the message and the answer in a "
+    "chat client."
 )
 
 _DIM, _RED, _BOLD, _PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
@@ -125,7 +125,7 @@ class Readable:
         for name in item.blocks:
             if name in self._blocks:
                 self._blocks[name].held.clear()
-        yield from self._line("(replaced: what follows is the answer)", _DIM)
+        yield from self._line("(the text above was replaced by the following)", _DIM)
 
     def _turn_of_next(self) -> Iterator[str]:
         block = next(iter(self._blocks.values()), None)
@@ -158,17 +158,21 @@ class Readable:
         return self._line(f"<- {item.name} was denied{why}", _RED)
 
     def _call_abandoned(self, item: fact.CallAbandoned) -> Iterator[str]:
-        return self._line(f"<- {item.name} was given up: nobody answers it any more", _RED)
+        return self._line(f"<- {item.name} stopped before it returned", _RED)
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> Iterator[str]:
         approval = self._pending.approvals[item.approval]
-        return self._line(f"?? {approval.call.name} waits for approval", _BOLD)
+        return self._line(f"?? {approval.call.name} needs approval", _BOLD)
 
     def _proof_given(self, item: fact.ProofGiven) -> Iterator[str]:
         proof = item.proof
         if proof.origin == "absent":
             return _QUIET
-        sure = proof.level or "no number" if proof.confidence is None else f"{proof.confidence:.0%}"
+        sure = (
+            proof.level or "no confidence stated"
+            if proof.confidence is None
+            else f"{proof.confidence:.0%}"
+        )
         sources = f"{len(proof.citations)} citation{'s' if len(proof.citations) != 1 else ''}"
         name = proof.subject.name
         return self._line(
@@ -179,7 +183,7 @@ class Readable:
         return self._line("you: yes" if item.approved else "you: no", _DIM)
 
     def _input_requested(self, item: fact.InputRequested) -> Iterator[str]:
-        return self._line(f"?? {item.kind} is asked for: {_short(item.request)}", _BOLD)
+        return self._line(f"?? {item.kind} requested: {_short(item.request)}", _BOLD)
 
     # -------------------------------------------------------------- what is shown
 
@@ -188,7 +192,7 @@ class Readable:
         return self._line(f"[file {' '.join((item.name, item.media_type, what)).strip()}]", _DIM)
 
     def _audio_heard(self, item: fact.AudioHeard) -> Iterator[str]:
-        return self._line(f"[sound {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]", _DIM)
+        return self._line(f"[audio {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]", _DIM)
 
     def _code_shown(self, item: fact.CodeShown) -> Iterator[str]:
         return self._line(f"[code {_short(item.code)}]", _DIM)
@@ -211,7 +215,7 @@ class Readable:
         return self._line(f"[saved {item.filename}, version {item.version}]", _DIM)
 
     def _agent_transferred(self, item: fact.AgentTransferred) -> Iterator[str]:
-        return self._line(f"[{item.to} takes over]", _DIM)
+        return self._line(f"[transfer to {item.to}]", _DIM)
 
     def _node_output(self, item: fact.NodeOutput) -> Iterator[str]:
         return self._line(f"[output of {item.speaker.author}: {_short(item.output)}]", _DIM)
@@ -237,12 +241,16 @@ class Readable:
         asked = [f"approval of {a.call.name}" for a in pending.approvals.values()]
         asked += [f"{request.kind}" for request in pending.requests.values()]
         asked += [f"the result of {call.name}" for call in pending.client_calls.values()]
-        yield from self._line(f"The run waits for {', '.join(asked) or 'an answer'}.", _BOLD)
+        yield from self._line(f"The run is waiting for {', '.join(asked) or 'an answer'}.", _BOLD)
         yield from self._line(self._advice)
 
     def _taken_over(self, item: fact.TakenOver) -> Iterator[str]:
-        doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
-        yield from self._line(f"Another process goes on with the run.{doubt}")
+        doubt = (
+            f" These calls may have run already: {', '.join(item.in_doubt)}."
+            if item.in_doubt
+            else ""
+        )
+        yield from self._line(f"Resumed after a server restart.{doubt}")
 
     def _nothing(self, _: fact.Fact) -> Iterator[str]:
         """Not for a person's eyes here: what begins, counts, or is told elsewhere."""
@@ -261,7 +269,7 @@ def _cut(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return text that moves no cursor and rings no bell."""
+    """Return text without control characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -1,7 +1,7 @@
-"""`adk-prism replay`: a recording or capture as the bytes of a protocol, with no model called.
+"""`adk-prism replay`: prints a recording as the bytes of a protocol, without calling a model.
 
-Reads, projects and writes entry by entry, so a run may be of any length; what comes before something
-unreadable is written first. Neither ADK nor a web server is loaded.
+Reads, projects and writes entry by entry, so that a run may have any length; everything before an unreadable
+entry is written. Neither ADK nor a web server is loaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="a recording, JSON lines of ADK events, or the body of /run_sse; - reads from stdin",
+        help="a recording, ADK events as JSON lines, or saved /run_sse output; - reads stdin",
     )
     parser.add_argument(
         "--as", dest="protocol", required=True, metavar="PROTOCOL", help="adk, ai-sdk or studio"
@@ -32,15 +32,15 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--after",
         metavar="POSITION",
         default="",
-        help="go on after a frame (12.3) or after an entry (12)",
+        help="start after a frame (12.3) or an entry (12)",
     )
     parser.add_argument(
-        "--dialect", metavar="5|6|7", default="", help="version of the AI SDK (default: 6)"
+        "--dialect", metavar="5|6|7", default="", help="AI SDK version (default: 6)"
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Write the stream. Raise `UsageError` for what was typed, `SourceError` for what is in the file."""
+    """Write the stream. Raise `UsageError` for bad arguments, `SourceError` for an unreadable file."""
     spec = protocol(args.protocol, args.dialect)
     after = parse_position(args.after) if args.after else BEGINNING
     is_piped = args.file == STDIN
@@ -50,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
         for frames in replay(entries, spec, after):
             out.write(frames)
             if is_piped:
-                out.flush()  # What is piped in may be live.
+                out.flush()  # The input may be live.
     finally:
         out.flush()
     return 0

@@ -1,7 +1,7 @@
-"""`adk-prism run`: one run of an app on stdout, readable or as the bytes of a protocol.
+"""`adk-prism run`: runs an app once and prints the run, as text or as the bytes of a protocol.
 
-Everything is in this process and its memory, except where `--session` names a conversation: then ADK's
-sessions are the same files that `serve` uses by default, so it can go on.
+Everything stays in memory, unless `--session` names a conversation: then the session files that `serve` uses
+by default are used, so that it can be continued.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
     from adk_prism.pipeline.conversation import Conversations, Start
 
 USER = "user"
-"""Whose the sessions are: the user that the chat routes take by default."""
+"""The user of the sessions: the default of the chat routes."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("app", metavar="APP", help="name of the app, e.g. tour")
-    parser.add_argument("message", metavar="MESSAGE", help="what to say to it, e.g. help")
+    parser.add_argument("message", metavar="MESSAGE", help="message to send, e.g. help")
     parser.add_argument(
         "--as", dest="protocol", metavar="PROTOCOL", help="write exact bytes: adk, ai-sdk or studio"
     )
     parser.add_argument(
         "--session",
         metavar="S",
-        help=f"go on with this session, kept under {DATA_DIR}/ [ADK_PRISM_DATA_DIR]",
+        help=f"continue this session, stored under {DATA_DIR}/ [ADK_PRISM_DATA_DIR]",
     )
     parser.add_argument(
         "--state",
         metavar="KEY=JSON",
         action="append",
         default=[],
-        help="set a key of the session's state first; repeatable",
+        help="set a state key before the run; repeatable",
     )
     parser.add_argument(
-        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps; without: the bundled apps"
+        "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Run the app once; return 1 if the run failed. Raise `UsageError` for what was typed."""
+    """Run the app once; return 1 if the run failed. Raise `UsageError` for bad arguments."""
     spec = protocol(args.protocol) if args.protocol else None
     state = dict(_assignment(text) for text in args.state)
     return asyncio.run(_run(args, state, _Output(spec)))
@@ -79,14 +79,14 @@ def _assignment(text: str) -> tuple[str, Any]:
         if not found or not key:
             raise ValueError
         return key, msgspec.json.decode(value)
-    except ValueError:  # msgspec's errors are such
+    except ValueError:  # also the base of msgspec's errors
         raise UsageError(
-            f"--state is {text[:60]!r}; expected KEY=JSON, e.g. --state 'city=\"Rome\"'."
+            f"--state must be KEY=JSON, e.g. --state 'city=\"Rome\"', got {text[:60]!r}."
         ) from None
 
 
 class _Output:
-    """Writes a run's entries to stdout, in one of two ways."""
+    """Writes a run's entries to stdout, as text or as a protocol."""
 
     def __init__(self, spec: ProtocolSpec[Any] | None) -> None:
         self._spec = spec
@@ -95,7 +95,7 @@ class _Output:
         self._reader = Reader(annotators=[ProofAnnotator()])
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self._readable = Readable(colour=colour)
-        # A terminal is written to as words come; a pipe gets what ADK stored.
+        # A terminal shows text as it streams; a pipe gets what ADK stored.
         self._stored = None if sys.stdout.isatty() else StoredFacts()
 
     def write(self, entry: Entry) -> None:
@@ -114,13 +114,13 @@ class _Output:
 
 
 async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Output) -> int:
-    # The same rule as a server's; that one listens somewhere, which is of no matter here.
+    # The server's settings also apply here; `insecure` only silences the rule about its address.
     settings = read_settings({"insecure": True}, os.environ, Path.cwd())
     log = MemoryLog()
     await log.open()
     async with _conversations(args, log, settings) as (conversations, start):
         start = msgspec.structs.replace(start, state_delta=state)
-        # A shell may hand over bytes that are no text; Python keeps them as half surrogate pairs.
+        # Python keeps undecodable bytes of the command line as lone surrogates.
         message = args.message.encode(errors="replace").decode()
         content = {"role": "user", "parts": [{"text": message}]}
         run = await conversations.run_adk(start, to_raw(content), "")
@@ -138,7 +138,7 @@ async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Outp
 async def _conversations(
     args: argparse.Namespace, log: MemoryLog, settings: Settings
 ) -> AsyncIterator[tuple[Conversations, Start]]:
-    # Importing ADK takes seconds; what was typed is checked before that.
+    # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.pipeline.chats import Chats
     from adk_prism.pipeline.conversation import Conversations, Start
     from adk_prism.pipeline.runs import Runs
@@ -159,8 +159,9 @@ async def _conversations(
     services = open_services(uris, data_dir=data, agents_dir=folder)
     apps = Apps.of_folder(folder, services, report=tell)
     if apps.find(args.app) is None:
-        there = f"There is no app {args.app[:60]!r}; there are {', '.join(apps.names())}."
-        raise UsageError(there + (install_hint(args.app) if folder is None else ""))
+        names = ", ".join(apps.names())
+        missing = f"There is no app {args.app[:60]!r}. Available apps: {names}."
+        raise UsageError(missing + (install_hint(args.app) if folder is None else ""))
     locks = SessionLocks()
     conversations = Conversations(apps, Runs(log, locks, tell), locks, Chats(log), tell)
     session = args.session or f"run-{secrets.token_hex(8)}"
@@ -175,13 +176,13 @@ async def _conversations(
 
 
 class Teller:
-    """Says in one line each what an operator should know: here that is whoever typed the command."""
+    """Prints diagnostics in one line each, for the user of the command."""
 
     def __init__(self, say: Callable[[str], object] = fail) -> None:
         self._say = say
         self._told: set[str] = set()
-        """References of what has been said: a failed agent is also a failed run."""
-        # Of its own accord ADK says on stderr what comes as a diagnostic, stack and all, and advises.
+        """References of printed diagnostics: a failed agent and its failed run share one."""
+        # ADK would log the same errors to stderr with stack traces.
         logging.getLogger("google_adk").setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 

@@ -1,7 +1,7 @@
-"""`adk-prism serve`: the application on a port of this machine, until it is told to stop.
+"""`adk-prism serve`: runs the server until it is told to stop.
 
-Decides how the process starts: whatever can fail is tried before a request is taken, and told in
-one line. `server.uvicorn_server` decides how it ends.
+Everything that can fail at startup is tried before the first request is accepted, and reported in one line.
+`server.uvicorn_server` decides how the server ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted: uvicorn's own default."""
+"""Length of the listen queue: uvicorn's default."""
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Serve until a signal comes. Raise `PrismError` for what keeps the server from starting."""
+    """Serve until a signal arrives. Raise `PrismError` if the server cannot start."""
     settings = settings_of(args)
     try:
         listening = _listen(settings, settings.port)
@@ -44,7 +44,7 @@ def execute(args: argparse.Namespace) -> int:
     with listening as listener:
         if settings.workers == 1:
             return _work(settings, listener, 0)
-        # Imported where it is used: there is no fork on Windows, where one process serves.
+        # Imported here because Windows has no fork and uses one process.
         from adk_prism.cli.workers import Workers
 
         return Workers(settings.workers, lambda number: _worker(settings, listener, number)).run()
@@ -71,7 +71,7 @@ def _work(settings: Settings, listener: socket.socket, number: int) -> int:
 
 
 def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announces: bool) -> int:
-    # Importing ADK takes seconds; a port that is taken is told before that.
+    # Importing ADK takes seconds, so the port is checked first.
     from adk_prism.server.app import build_app
     from adk_prism.server.configured_secrets import secrets_of
     from adk_prism.server.observability.diagnostics_sink import route_logging, sink
@@ -90,12 +90,12 @@ async def _serve(app: FastAPI, listeners: Sequence[socket.socket], announces: bo
     from adk_prism.source.tool_work import NotingExecutor
 
     context = app.state.context
-    # Tools that wait for a thread are seen to be at work.
+    # This executor reports tools that wait for a thread.
     asyncio.get_running_loop().set_default_executor(NotingExecutor(thread_name_prefix="asyncio"))
-    # Before the server does it, whose own way to report a failed start is a stack.
+    # Started here, because uvicorn reports a failed start with a stack trace.
     await context.lifecycle.start()
-    # What is loaded by now, ADK above all, stays. Frozen, it is no longer looked through for garbage: that
-    # stopped every stream for 150 ms, three times in ten runs of 2,000 deltas, and now for 10.
+    # Loaded modules, above all ADK, stay in memory. Freezing excludes them from garbage collection, which
+    # otherwise paused every stream for 150 ms, three times in ten runs of 2,000 deltas; now it takes 10 ms.
     gc.collect()
     gc.freeze()
     if announces:
@@ -110,10 +110,10 @@ def _listen(settings: Settings, port: int) -> socket.socket:
 
 
 def _why(error: OSError, settings: Settings, port: int) -> str:
-    place = f"{settings.host}:{port}"
+    address = f"{settings.host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{place} is in use; stop what listens there, or choose another --port."
-    return f"cannot listen on {place}: {error.strerror or error}."
+        return f"{address} is already in use; stop the other server, or choose another --port."
+    return f"cannot listen on {address}: {error.strerror or error}."
 
 
 def _announce(listener: socket.socket, apps: list[str]) -> None:
@@ -124,7 +124,7 @@ def _announce(listener: socket.socket, apps: list[str]) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loop where there is one; it does not exist for Windows."""
+    """Return uvloop's event loop if it is installed; it does not support Windows."""
     try:
         factory: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:

@@ -1,12 +1,11 @@
-"""The event loop of the server's process, which only the operator ends.
+"""The event loop of the server process, which only the operator can end.
 
-Agent code can schedule a callback that exits, or stop the loop: asyncio then leaves `run_until_complete`,
-with all that is scheduled still there. So the loop is run again until the server itself is done. A
-`KeyboardInterrupt` is the operator's only while Python's own handler of SIGINT is in place, which is before
-the server has installed its own.
+Agent code can call `sys.exit` in a callback or stop the loop; asyncio then leaves `run_until_complete` with
+everything still scheduled. So the loop runs again until the server itself has finished. Only before the
+server installs its own SIGINT handler does a `KeyboardInterrupt` come from the operator.
 
-When the server is done, what agent code left running gets `LEFT_OVER` seconds: a thread cannot be stopped,
-and a task may ignore its cancellation, but neither keeps the process alive.
+When the server has finished, agent code gets `LEFT_OVER` seconds: a thread cannot be stopped and a task may
+ignore cancellation, but neither may keep the process alive.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 
 LEFT_OVER = 5.0
-"""Seconds. All of ours is closed by then; what is left is agent code, and exporters of telemetry."""
+"""Seconds for agent code and telemetry exporters; everything else is closed by then."""
 
 
 def run_server(
@@ -30,7 +29,7 @@ def run_server(
     report: Report,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> None:
-    """Run until the server is done, for a process that ends then. Raise what the server raises."""
+    """Run until the server has finished. Raise what the server raises."""
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         loop = runner.get_loop()
         task = loop.create_task(serve, name="adk-prism server")
@@ -62,10 +61,10 @@ def _is_operators() -> bool:
 
 
 def _end_within(seconds: float, report: Report) -> None:
-    """End the process after some seconds, if it has not ended by then."""
+    """End the process after some seconds if it is still running."""
 
     def end() -> None:
-        kind, detail = "process ended", "Agent code that did not stop was not waited for."
+        kind, detail = "process ended", "Agent code did not stop in time, so the process was ended."
         report(Diagnostic(kind=kind, detail=detail))
         sys.stderr.flush()
         os._exit(0)

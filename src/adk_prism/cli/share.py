@@ -1,4 +1,4 @@
-"""`adk-prism share`: a recording or capture as one HTML file, which opens from disk with no server."""
+"""`adk-prism share`: writes a recording as one HTML file that opens from disk, without a server."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from adk_prism.source.recording import read_run
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="a recording or capture; - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="a recording or saved /run_sse output; - reads stdin"
+    )
     parser.add_argument(
         "-o",
         "--output",
         metavar="HTML",
         required=True,
-        help="where to write; - for standard output",
+        help="file to write; - writes to stdout",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Write the file. Raise `SourceError` for one that cannot be read or written, `NotBuilt` for the page."""
+    """Write the file. Raise `SourceError` if it cannot be read or written, `NotBuilt` without the page."""
     page = read_page()
     source = sys.stdin.buffer if args.file == "-" else args.file
     text = shared_file(read_run(source, end=CaptureEnding()), page)
@@ -40,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a whole file or none."""
+    """Write the whole file or nothing."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_text(text, encoding="utf-8")

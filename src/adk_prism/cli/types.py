@@ -1,4 +1,4 @@
-"""`adk-prism types`: TypeScript types of our data parts and message metadata, on stdout."""
+"""`adk-prism types`: prints TypeScript types of our data parts and message metadata."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from adk_prism.projection.ai_sdk.typescript import declarations
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: there is one answer."""
-    parser.epilog = "Redirect it into your project: adk-prism types > prism.ts"
+    """Add no arguments."""
+    parser.epilog = "Write the output to a file of your project: adk-prism types > prism.ts"
 
 
 def execute(_: argparse.Namespace) -> int:

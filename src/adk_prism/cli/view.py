@@ -1,4 +1,4 @@
-"""`adk-prism view`: what the panels show of a recording or capture, at any cursor, as JSON."""
+"""`adk-prism view`: prints the panels of a recording at any cursor, as JSON."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ PANELS = ("timeline", "state", "graph", "conversation", "proof", "grounding")
 
 def register(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="a recording or capture; - for standard input")
-    parser.add_argument("--at", type=int, metavar="CURSOR", help="the playhead; without: the end")
-    parser.add_argument("--panel", choices=PANELS, default="", help="one panel; without: all")
+    parser.add_argument(
+        "file", metavar="FILE", help="a recording or saved /run_sse output; - reads stdin"
+    )
+    parser.add_argument(
+        "--at", type=int, metavar="CURSOR", help="show the panels at this event (default: the last)"
+    )
+    parser.add_argument("--panel", choices=PANELS, default="", help="show one panel (default: all)")
     parser.add_argument(
         "--from",
         type=int,
         dest="since",
         metavar="CURSOR",
-        help="also how the state differs from there",
+        help="also show state changes since this event",
     )
-    parser.add_argument("--key", default="", help="also every write of this key of the state")
+    parser.add_argument("--key", default="", help="also show every write to this state key")
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the view. Raise `BadPosition` for a cursor, `SourceError` for a file that cannot be read.
+    """Print the panels. Raise `BadPosition` for a bad cursor, `SourceError` for an unreadable file.
 
-    Of a file that breaks off, what was read is printed before the error is raised.
+    The readable part of a damaged file is printed before the error is raised.
     """
     film = Film()
     broken = _feed(film, args.file)
@@ -47,7 +51,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _feed(film: Film, file: str) -> SourceError | None:
-    """Feed a file, as far as it can be read; return why it could not be read to its end."""
+    """Read a file as far as possible; return the error, if any."""
     source = sys.stdin.buffer if file == "-" else file
     try:
         for entry in read_run(source, end=CaptureEnding()):

@@ -1,8 +1,8 @@
-"""Several server processes on one listening socket, for one machine with several cores.
+"""Several server processes on one listening socket, for a machine with several cores.
 
-The parent listens and forks before anything heavy is imported, then only watches: it passes signals on,
-starts a worker again that died, and ends when all have ended. What they share is in the log and the sessions'
-store, so a worker that dies is a replica that dies: another one goes on with its runs.
+The parent listens and forks before anything heavy is imported. Then it only supervises: it forwards signals,
+restarts workers that died, and ends when all have ended. Workers share the run log and the session store, so
+another worker resumes the runs of one that died.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from contextlib import suppress
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""They end the server. SIGHUP is left alone where it is ignored, as `nohup` has it."""
+"""Signals that end the server. An ignored SIGHUP (`nohup`) stays ignored."""
 
 SHORTEST_LIFE = 5.0
-"""Seconds. A worker that dies sooner would die again: everything ends, and the operator sees why."""
+"""Seconds. A worker that dies sooner would die again, so the whole server ends."""
 
 
 class Workers:
@@ -30,7 +30,7 @@ class Workers:
         self._count = count
         self._work = work
         self._alive: dict[int, tuple[int, float]] = {}
-        """By process id: the worker's number, and when it began."""
+        """Worker number and start time, by process id."""
         self._signals = 0
         self._code = 0
 
@@ -50,7 +50,7 @@ class Workers:
         worker = os.fork()
         if worker:
             self._alive[worker] = (number, time.monotonic())
-            if self._signals:  # It came while the worker was being made.
+            if self._signals:  # A signal arrived during the fork.
                 os.kill(worker, signal.SIGTERM)
             return
         for name in SIGNALS:
@@ -73,7 +73,9 @@ class Workers:
             self._signals += 1
             self._tell(signal.SIGTERM)
             return
-        print(f"adk-prism: worker {number} died ({code}); another one starts.", file=sys.stderr)
+        print(
+            f"adk-prism: worker {number} died (exit code {code}); restarting it.", file=sys.stderr
+        )
         self._start(number)
 
     def _pass_on(self, name: int, frame: FrameType | None) -> None:
@@ -83,5 +85,5 @@ class Workers:
 
     def _tell(self, name: int) -> None:
         for worker in list(self._alive):
-            with suppress(ProcessLookupError):  # It has just ended.
+            with suppress(ProcessLookupError):  # It has already ended.
                 os.kill(worker, name)

@@ -1,17 +1,17 @@
-"""How long to wait before a lost server is tried again: soon at first, then slower, and not for ever."""
+"""Exponential backoff for reconnecting, with an upper limit."""
 
 from __future__ import annotations
 
 FIRST = 0.25
 """Seconds. A server that is being restarted is back within one."""
 LONGEST = 5.0
-"""Seconds between two tries: a person who waits sees that something happens."""
+"""Most seconds between two attempts, so that a waiting user sees progress."""
 PATIENCE = 120.0
-"""Seconds of waiting in all: a deployment, a laptop that wakes up. Then the person decides."""
+"""Total seconds of waiting: enough for a deployment or a laptop that wakes up."""
 
 
 class Backoff:
-    """The waits of one loss."""
+    """The waits of one outage."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self._patience = patience
@@ -19,7 +19,7 @@ class Backoff:
         self._waited = 0.0
 
     def wait(self) -> float | None:
-        """Return the seconds before the next try; None when it is time to give up."""
+        """Return the seconds before the next attempt, or None to give up."""
         if self._waited >= self._patience:
             return None
         seconds = self._next
@@ -28,5 +28,5 @@ class Backoff:
         return seconds
 
     def reset(self) -> None:
-        """Begin anew: the server was there."""
+        """Start over: the server answered."""
         self._next, self._waited = FIRST, 0.0

@@ -1,7 +1,7 @@
-"""An adk-prism server over HTTP: its apps, a session, runs as they go on, and recordings.
+"""HTTP client of an adk-prism server: apps, sessions, runs and recordings.
 
-Decides what is an answer, what is a refusal (`Refused`) and what is no answer at all (`Unreachable`).
-A run is read as ADK's events with positions, so it can be gone on with where the connection broke.
+Errors are either a rejection (`Refused`) or no usable answer (`Unreachable`). A run is read as ADK events
+with positions, so that it can be resumed after a broken connection.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from urllib.parse import quote, urlsplit
 import httpx
 import msgspec
 
-from adk_prism.console.place import USER, Place
-from adk_prism.console.problems import Refused, Unreachable
+from adk_prism.console.http_errors import Refused, Unreachable
+from adk_prism.console.session_address import USER, SessionAddress
 from adk_prism.console.token import Token
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.runlog.entry import Entry, Outcome
@@ -26,9 +26,9 @@ from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
 CONNECT = 10.0
 """Seconds to reach a server."""
 SILENCE = 60.0
-"""Seconds without a byte. A stream has a keep-alive comment every fifteen; a first run loads its app."""
+"""Seconds without a byte. Streams send a keep-alive comment every 15; the first run also loads its app."""
 LARGEST_RECORDING = 64 * 1024**2
-"""Bytes of a run that are read back whole: what a server takes as an upload."""
+"""Largest recording that is read back, in bytes; also the server's upload limit."""
 
 _SAFE_HOSTS = ("127.0.0.1", "localhost", "::1")
 _BROKEN = "stream_broken"
@@ -44,20 +44,20 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Stream:
-    """The events of a run from a position on."""
+    """The events of a run after a position."""
 
     def __init__(self, run: str, response: httpx.Response) -> None:
         self.run = run
         self._response = response
 
     async def events(self) -> AsyncIterator[SseEvent]:
-        """Yield the events; the run is over when they end. Raise `Unreachable` if they break off."""
+        """Yield events until the run ends. Raise `Unreachable` if the connection breaks."""
         decoder = SseDecoder()
         with _reaching():
             async for piece in self._response.aiter_raw():
                 for event in decoder.feed(piece):
                     if _tells_broken(event):
-                        raise Unreachable("The server could not go on with the stream.")
+                        raise Unreachable("The server could not continue the stream.")
                     yield event
 
 
@@ -72,7 +72,7 @@ class Client:
         return [str(name) for name in await self._json("GET", "/list-apps")]
 
     async def has_app(self, name: str) -> bool:
-        """Tell whether an app is served under a name; an app may have more names than are listed."""
+        """Tell whether the server has an app of this name; an app may have more names than are listed."""
         try:
             await self._json("GET", f"/api/apps/{quote(name, safe='')}")
         except Refused as refused:
@@ -82,7 +82,7 @@ class Client:
         return True
 
     async def user(self) -> str:
-        """Return whom the server takes us for; where it asks nobody, whom the page is."""
+        """Return the user that the server identifies us as, or the default user without sign-in."""
         try:
             told = await self._json("GET", "/api/me")
         except Refused as refused:
@@ -92,20 +92,20 @@ class Client:
         user = told.get("user") if isinstance(told, dict) else None
         return user if isinstance(user, str) and user else USER
 
-    async def open_session(self, place: Place) -> dict[str, Any]:
-        """Return a session's state; make the session if it is not there."""
+    async def open_session(self, address: SessionAddress) -> dict[str, Any]:
+        """Return a session's state; create the session if it does not exist."""
         try:
-            session = await self._json("GET", place.path)
+            session = await self._json("GET", address.path)
         except Refused as refused:
             if refused.code != httpx.codes.NOT_FOUND:
                 raise
-            session = await self._json("POST", place.path, json={})
+            session = await self._json("POST", address.path, json={})
         state = session.get("state")
         return state if isinstance(state, dict) else {}
 
-    async def runs(self, place: Place) -> list[Summary]:
+    async def runs(self, address: SessionAddress) -> list[Summary]:
         """Return the runs of a session, oldest first."""
-        asked = {"app": place.app, "user": place.user, "session": place.session}
+        asked = {"app": address.app, "user": address.user, "session": address.session}
         found = await self._json("GET", "/api/runs", params=asked)
         return msgspec.convert(found, list[Summary])
 
@@ -118,7 +118,7 @@ class Client:
         await self._json("POST", f"/api/runs/{run}/cancel")
 
     async def head(self, run: str) -> Entry:
-        """Return how a run began."""
+        """Return the first entry of a run."""
         async with self._stream("GET", f"/api/runs/{run}/recording") as response:
             line = b""
             with _reaching():
@@ -136,16 +136,18 @@ class Client:
         return await asyncio.to_thread(lambda: list(read_run(iter(pieces))))
 
     @asynccontextmanager
-    async def begin(self, place: Place, body: dict[str, Any], key: str) -> AsyncIterator[Stream]:
+    async def begin(
+        self, address: SessionAddress, body: dict[str, Any], key: str
+    ) -> AsyncIterator[Stream]:
         """Start a run; the same key and body again attach to the same run."""
-        asked = {**place.body, "streaming": True, **body}
+        asked = {**address.body, "streaming": True, **body}
         headers = {"idempotency-key": key}
         async with self._stream("POST", "/run_sse", json=asked, headers=headers) as response:
             yield Stream(response.headers.get("x-prism-run", ""), response)
 
     @asynccontextmanager
     async def follow(self, run: str, after: str) -> AsyncIterator[Stream]:
-        """Go on with a run after a position; without one, from its beginning."""
+        """Follow a run after a position, or from its start."""
         headers = {"last-event-id": after} if after else {}
         path = f"/api/runs/{run}/stream?as=adk"
         async with self._stream("GET", path, headers=headers) as response:
@@ -161,8 +163,8 @@ class Client:
             return msgspec.json.decode(response.content)
         except msgspec.MsgspecError:
             raise SourceError(
-                f"{response.url.copy_with(query=None)} did not answer with JSON;"
-                " is it an adk-prism server?"
+                f"{response.url.copy_with(query=None)} did not return JSON."
+                " Is it an adk-prism server?"
             ) from None
 
     @asynccontextmanager
@@ -181,48 +183,46 @@ class Client:
 
 
 def connect(url: str, token: Token | None = None) -> httpx.AsyncClient:
-    """Return a connection to a server. Raise `UsageError` for what is no address of one."""
+    """Return an HTTP client for a server. Raise `UsageError` if `url` is not an http(s) URL."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(
-            f"--url is {url[:80]!r}; expected an address such as http://127.0.0.1:8000."
-        )
+        raise UsageError(f"--url must be a URL such as http://127.0.0.1:8000, got {url[:80]!r}.")
     return httpx.AsyncClient(
         base_url=url.rstrip("/"),
         timeout=httpx.Timeout(SILENCE, connect=CONNECT),
         headers={"accept": "application/json, */*", "accept-encoding": "identity"},
         auth=token,
-        # A proxy that is set for the internet does not lead back to this machine.
+        # A proxy for the internet cannot reach this machine.
         trust_env=parts.hostname not in _SAFE_HOSTS,
     )
 
 
 def shown_url(url: str) -> str:
-    """Return an address without a name and password that it may hold."""
+    """Return a URL without user name and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 @contextmanager
 def _reaching() -> Any:
-    """Turn whatever a broken connection raises into `Unreachable`."""
+    """Convert connection errors to `Unreachable`."""
     try:
         yield
     except httpx.InvalidURL as error:
-        raise UsageError(f"The server's address cannot be used: {error}.") from None
+        raise UsageError(f"The server URL is not valid: {error}.") from None
     except httpx.TransportError as error:
-        raise Unreachable(_WHY.get(type(error), "The connection broke off.")) from error
+        raise Unreachable(_WHY.get(type(error), "The connection was lost.")) from error
 
 
 _WHY: dict[type[httpx.TransportError], str] = {
     httpx.ConnectError: "The server does not answer.",
     httpx.ConnectTimeout: "The server does not answer.",
-    httpx.ReadTimeout: f"The server has been silent for {SILENCE:.0f} seconds.",
+    httpx.ReadTimeout: f"The server has sent nothing for {SILENCE:.0f} seconds.",
 }
 
 
 def _check(response: httpx.Response) -> None:
-    """Raise for an answer that is no success: `Unreachable` where the server will be back."""
+    """Raise for an error status: `Unreachable` if the server should be back soon, else `Refused`."""
     if response.is_success:
         return
     detail = _detail(response)
@@ -233,12 +233,9 @@ def _check(response: httpx.Response) -> None:
     raise Refused(detail, response.status_code)
 
 
-_UNTOLD = (
-    "The server has to know who you are: put your token into the environment as ADK_PRISM_TOKEN, or into"
-    " a file that --token-file names."
-)
+_UNTOLD = "The server requires a token. Set ADK_PRISM_TOKEN, or pass a file with --token-file."
 _UNKNOWN = (
-    "The server does not know your token, or knows it no longer; ask its operator for another."
+    "The server rejected your token: it is wrong or has expired. Ask the operator for a new one."
 )
 
 
@@ -248,9 +245,9 @@ def _detail(response: httpx.Response) -> str:
     except msgspec.MsgspecError:
         problem = None
     detail = problem.get("detail") if isinstance(problem, dict) else None
-    return str(detail or f"The server answered {response.status_code} {response.reason_phrase}.")
+    return str(detail or f"The server returned {response.status_code} {response.reason_phrase}.")
 
 
 def _tells_broken(event: SseEvent) -> bool:
-    """Tell the frame without a place by which the server says that its own log failed."""
+    """Tell whether an event reports that the server's run log failed; it has no position."""
     return _BROKEN in event.data and not event.id and f'"errorCode":"{_BROKEN}"' in event.data

@@ -1,8 +1,7 @@
-"""What a person may ask of the panel: the one table of commands, with the key that each has.
+"""The table of console commands and their keys.
 
-A command is typed as `/name words`; anything else is a message to the app (`//` sends a line that begins
-with a slash). On a screen a key types its command: those that need words put the beginning into the
-input line.
+A command is typed as `/name text`; anything else is a message to the app (`//` sends a line that starts
+with a slash). On a screen a key runs its command; commands that need text are first put into the input line.
 """
 
 from __future__ import annotations
@@ -20,56 +19,56 @@ class Command(Struct, frozen=True):
     name: str
     help: str
     key: str = ""
-    """As textual names it; empty: it has none."""
+    """The key's textual name; empty if it has none."""
     takes: str = ""
-    """What it needs to be given; in brackets what may be left out."""
+    """Its argument; in brackets if optional."""
     group: str = "panel"
 
     @property
     def needs(self) -> bool:
-        """Whether it cannot be run without words."""
+        """Whether it needs an argument."""
         return bool(self.takes) and not self.takes.startswith("[")
 
 
 COMMANDS: Sequence[Command] = (
     Command("ok", "search as planned", "o", group="plan"),
-    Command("short", "a short run of the plan: its first results", "s", group="plan"),
-    Command("modify", "change the plan", "m", "WORDS", group="plan"),
-    Command("cancel", "drop the plan", "c", group="plan"),
+    Command("short", "run the plan for its first results only", "s", group="plan"),
+    Command("modify", "change the plan", "m", "TEXT", group="plan"),
+    Command("cancel", "cancel the plan", "c", group="plan"),
     Command("remedy", "choose a remedy: 1 to 9", "", "NUMBER", group="plan"),
-    Command("approve", "approve the call that waits", "y", group="answer"),
-    Command("deny", "deny the call that waits, and say why", "n", "[WHY]", group="answer"),
-    Command("assume", "add an assumption", "a", "WORDS", group="box"),
+    Command("approve", "approve the pending tool call", "y", group="answer"),
+    Command("deny", "deny the pending tool call", "n", "[REASON]", group="answer"),
+    Command("assume", "add an assumption", "a", "TEXT", group="box"),
     Command("unassume", "remove an assumption", "r", "NUMBER", group="box"),
-    Command("ask", "add an open question", "u", "WORDS", group="box"),
+    Command("ask", "add an open question", "u", "TEXT", group="box"),
     Command("resolve", "remove an open question", "x", "NUMBER", group="box"),
     Command("export", "write the search strategy to a file", "e", "[FILE]", group="box"),
-    Command("grounding", "show the grounding box", "g"),
+    Command("grounding", "show the research plan", "g"),
     Command("history", "show all searches", "h"),
-    Command("timeline", "show what ran when", "t"),
+    Command("timeline", "show when each agent and tool ran", "t"),
     Command("state", "show the session's state", "v"),
     Command("proof", "show confidence and sources", "p"),
     Command("help", "show this list", "question_mark"),
     Command("stop", "stop the run", "escape", group="run"),
-    Command("quit", "leave", "q", group="run"),
+    Command("quit", "quit", "q", group="run"),
 )
 _BY_NAME = {command.name: command for command in COMMANDS}
 
 PANELS = ("grounding", "history", "timeline", "state", "proof", "help")
-"""Commands that show a panel of their name."""
+"""Commands that show the panel of the same name."""
 
 KEY_NAMES = {"question_mark": "?", "escape": "Esc"}
 
 
 class Typed(Struct, frozen=True):
-    """A command with its words."""
+    """A command with its argument."""
 
     command: Command
     words: str = ""
 
 
 def parse(line: str) -> Typed | str:
-    """Read a line: a command, or a message to the app. Raise `UsageError` for no such command."""
+    """Parse a line as a command or a message. Raise `UsageError` for an unknown command."""
     if line.startswith("//"):
         return line[1:]
     if not line.startswith("/"):
@@ -79,12 +78,12 @@ def parse(line: str) -> Typed | str:
     words = words.strip()
     if command is None:
         raise UsageError(
-            f"There is no command /{name[:40]}; /help lists them, and //{name[:20]} is sent as it is."
+            f"Unknown command /{name[:40]}. /help lists the commands; //{name[:20]} sends it as a message."
         )
     if command.needs and not words:
         raise UsageError(f"/{command.name} needs {command.takes}: {command.help}.")
     if words and not command.takes:
-        raise UsageError(f"/{command.name} takes no words; {words[:40]!r} was given.")
+        raise UsageError(f"/{command.name} takes no argument, got {words[:40]!r}.")
     return Typed(command, words)
 
 

@@ -1,4 +1,4 @@
-"""ADK's requests to sign in: where a person signs in, and the answer that ADK's auth handling expects."""
+"""ADK's sign-in requests: the sign-in URL, and the response that ADK's auth handling expects."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from msgspec import Struct
 
 
 class SignIn(Struct, frozen=True):
-    """One request: its config goes back with what the person brought."""
+    """One request; its config is sent back with what the user entered."""
 
     config: dict[str, Any] = {}
 
     @property
     def address(self) -> str:
-        """Where to sign in; empty for a key or a password."""
+        """The sign-in URL; empty for a key or a password."""
         address = _tree(self._credential.get("oauth2")).get("authUri")
         return address if isinstance(address, str) and _is_web(address) else ""
 
     @property
     def wants(self) -> str:
-        """What has to be typed."""
+        """What the user has to type."""
         if self.address:
-            return "the address you are sent back to"
+            return "the redirect URL"
         return "the API key" if self._credential.get("authType") == "apiKey" else "the token or key"
 
     @property
     def advice(self) -> str:
-        """What the person should do."""
+        """Instructions for the user."""
         if self.address:
-            return f"A tool needs you to sign in. Open\n{self.address}\nand type {self.wants}."
-        return f"A tool needs you to sign in. Type {self.wants}."
+            return (
+                f"A tool needs you to sign in. Open\n{self.address}\nand paste {self.wants} here."
+            )
+        return f"A tool needs you to sign in. Enter {self.wants}."
 
     def answer(self, text: str) -> dict[str, Any]:
-        """Return the request's own config with what the person brought."""
+        """Return the request's config with what the user entered."""
         credential = self._credential
         brought: dict[str, Any] = {"apiKey": text}
         if self.address:

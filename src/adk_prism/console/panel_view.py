@@ -7,41 +7,41 @@ from typing import Any
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from adk_prism.console.dialogue import Dialogue
-from adk_prism.console.draw import text_of
 from adk_prism.console.panels.registry import rows_of
+from adk_prism.console.rendering import text_of
+from adk_prism.console.session_history import SessionHistory
 
 WIDE = 120
-"""Columns from which conversation and panel stand side by side."""
+"""Least columns to show conversation and panel side by side."""
 EDGE = 4
-"""Columns that the border, the padding and the scroll bar take."""
+"""Columns used by border, padding and scroll bar."""
 SHARE = 0.44
-"""Of the width, beside the conversation; as the style sheet has it."""
+"""Share of the width next to the conversation; must match the style sheet."""
 
 
 class PanelView(VerticalScroll):
-    """Shows the panel that was chosen; without a choice, what suits the app and the room."""
+    """Shows the chosen panel, or a default that fits the app and the window."""
 
-    def __init__(self, dialogue: Dialogue) -> None:
+    def __init__(self, history: SessionHistory) -> None:
         super().__init__(id="panel")
-        self._dialogue = dialogue
+        self._history = history
         self._rows = Static(markup=False)
         self.chosen = ""
 
     def compose(self) -> Any:
-        """Hold one text."""
+        """Add the one text widget."""
         yield self._rows
 
     def choose(self, name: str) -> None:
-        """Show a panel; asked for again, go back to what suits."""
+        """Show a panel; if it is already shown, return to the default."""
         self.chosen = "" if self.chosen == name else name
         self.draw()
         self.scroll_home(animate=False)
 
     def draw(self) -> None:
-        """Bring the text up to the dialogue."""
+        """Update the text."""
         wide = self.app.size.width >= WIDE
-        view = self._dialogue.panel("grounding")
+        view = self._history.panel("grounding")
         grounded = bool(view and view["present"])
         name = self.chosen or ("grounding" if grounded else "overview" if wide else "")
         self.set_class(not name, "-hidden")
@@ -49,4 +49,4 @@ class PanelView(VerticalScroll):
             room = self.app.size.width * (SHARE if wide else 1)
             width = max(int(room) - EDGE, 20)
             compact = not wide and not self.chosen
-            self._rows.update(text_of(rows_of(self._dialogue, name, width, compact=compact)))
+            self._rows.update(text_of(rows_of(self._history, name, width, compact=compact)))

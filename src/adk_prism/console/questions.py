@@ -1,6 +1,6 @@
-"""What waits for the person's answer, one question after the other, and the answers as ADK takes them.
+"""Pending questions to the user in order, and their answers in ADK's form.
 
-Answers of one batch go out together: ADK goes on when the last one is there.
+Answers of one batch are sent together, because ADK continues when it has all of them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class Question(Struct, frozen=True):
 
     kind: Kind
     id: str
-    """By which ADK takes the answer."""
+    """ADK's id for the answer."""
     name: str
-    """The tool that it is about; for a question of its own, what is asked."""
+    """The tool that it is about, or the text of the question."""
     schema: dict[str, Any] = {}
-    """JSON Schema of the answer to a question of its own; empty: any words."""
+    """JSON Schema of the answer; empty if any text will do."""
     sign_in: SignIn | None = None
-    """Of a request to sign in: where, and what is brought back."""
+    """Of a sign-in request: the URL and what to return."""
 
     @property
     def wants(self) -> str:
-        """What has to be typed where words are not enough: `guests (integer)`."""
+        """What to type if plain text is not enough, such as `guests (integer)`."""
         if self.sign_in is not None:
             return self.sign_in.wants
         if _is_text(self.schema):
@@ -41,14 +41,14 @@ class Question(Struct, frozen=True):
         members = self.schema.get("properties") or {}
         required = self.schema.get("required") or []
         told = (
-            f"{name} ({_kind(about)}{'' if name in required else ', may be left out'})"
+            f"{name} ({_kind(about)}{'' if name in required else ', optional'})"
             for name, about in members.items()
         )
         return ", ".join(told) or _kind(self.schema)
 
 
 def questions(pending: Pending) -> list[Question]:
-    """Return what can be answered here, in the order in which it is asked."""
+    """Return the questions that can be answered here, in order."""
     found = [
         Question("approval", approval.approval, approval.call.name)
         for approval in pending.approvals.values()
@@ -81,7 +81,7 @@ _READ = {"input": _input, "credential": _credential}
 
 
 def response(question: Question, answer: bool | str, reason: str = "") -> dict[str, Any]:
-    """Return an answer as a part of a message. Raise `UsageError` for one that cannot be meant."""
+    """Return an answer as a message part. Raise `UsageError` if it does not match the question."""
     if isinstance(answer, bool):
         why = {"payload": {"reason": reason}} if reason else {}
         return _part(question.id, CONFIRMATION, {"confirmed": answer, **why})
@@ -100,7 +100,7 @@ def _part(adk_id: str, name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_asked(question: Question, text: str) -> Any:
-    """Read what was typed as the schema wants it; a lone value is that of a lone required member."""
+    """Parse the text according to the schema; a single value fills a single required member."""
     schema = question.schema
     if _is_text(schema):
         return text
@@ -111,7 +111,7 @@ def _as_asked(question: Question, text: str) -> Any:
     if not isinstance(value, dict) and len(required) == 1:
         value = {required[0]: value}
     if not isinstance(value, dict) or any(name not in value for name in required):
-        raise UsageError(f"What is asked for is a JSON object with {question.wants}.")
+        raise UsageError(f"The answer must be a JSON object with {question.wants}.")
     return value
 
 
@@ -125,7 +125,7 @@ def _kind(schema: Any) -> str:
 
 
 def _json(text: str) -> Any:
-    """Read what was typed as JSON where it is some, else as text."""
+    """Parse the text as JSON if possible, else return it."""
     try:
         return msgspec.json.decode(text)
     except msgspec.MsgspecError:

@@ -1,7 +1,7 @@
-"""Rows: what a panel shows, as lines of text with a word for how each looks.
+"""Rows: lines of text with a style.
 
-The words alone have to be enough: a style only repeats what a mark or a word on the row says already.
-Nothing that a model or a tool says reaches the terminal as a control character.
+The text alone must be enough: a style only repeats what a mark or a word says. No control character from a
+model or a tool reaches the terminal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 Style = Literal["", "title", "dim", "strong", "changed", "ask", "error", "user"]
 
 SHORT = 200
-"""Characters of a value on a row: enough to recognise it."""
+"""Most characters of a value in a row."""
 
 
 class Row(NamedTuple):
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 def clean(text: str) -> str:
-    """Return text that moves no cursor and rings no bell."""
+    """Return text without control characters."""
     if text.isprintable():
         return text
     kept = (c if c.isprintable() or c == "\n" else " " if c == "\t" else "\ufffd" for c in text)
@@ -34,18 +34,18 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, most: int = SHORT) -> str:
-    """Return text on one line, cut to a length."""
+    """Return text on one line, shortened to a length."""
     joined = " ".join(clean(text).split())
     return joined if len(joined) <= most else f"{joined[: most - 1]}…"
 
 
 def short_json(value: Any, most: int = SHORT) -> str:
-    """Return a JSON value on one line, cut to a length."""
+    """Return a JSON value on one line, shortened to a length."""
     return one_line(msgspec.json.encode(value).decode(), most)
 
 
 def wrapped(text: str, width: int, style: Style = "", hang: int = 2) -> Iterator[Row]:
-    """Yield text as rows of a width, set in as the text is, those after the first by `hang`."""
+    """Yield text wrapped to a width, indented as the text is, later rows by `hang`."""
     margin = " " * (len(text) - len(text.lstrip(" ")))
     lines = textwrap.wrap(
         one_line(text, SHORT * 10),

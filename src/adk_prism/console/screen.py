@@ -1,8 +1,8 @@
-"""The panel on a terminal: conversation, grounding or overview, timeline strip, input line.
+"""The textual app: transcript, a side panel, a timeline strip and the input line.
 
-Decides what a key does and when what is drawn; what is shown is `panels`', what is meant `wishes`'. Letters
-are commands outside the input line and text inside it. A line leaves the input only when the server has
-taken it, and comes back when it has not.
+Decides what a key does and when to draw; `panels` renders the content and `intents` interprets typed lines.
+Letters are text inside the input line and commands outside of it. A line that the server did not accept is
+put back into the input.
 """
 
 from __future__ import annotations
@@ -21,49 +21,56 @@ from textual.containers import Container
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from adk_prism.console import strategy
+from adk_prism.console import search_strategy
 from adk_prism.console.backoff import Backoff
 from adk_prism.console.client import Client, connect, shown_url
 from adk_prism.console.commands import COMMANDS, Command
-from adk_prism.console.draw import text_of
-from adk_prism.console.exchange import Accepted, Back, Lost, News, Settled, Told
+from adk_prism.console.http_errors import Unreachable
+from adk_prism.console.intents import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.console.panel_view import WIDE, PanelView
 from adk_prism.console.panels import timeline
 from adk_prism.console.panels.grounding import PLAN_KEYS
-from adk_prism.console.place import USER, Place
-from adk_prism.console.problems import Unreachable
+from adk_prism.console.rendering import text_of
 from adk_prism.console.rows import Row, clean, one_line
+from adk_prism.console.run_follower import (
+    ConnectionLost,
+    EntryReceived,
+    Reconnected,
+    RunAccepted,
+    RunFinished,
+    RunUpdate,
+)
 from adk_prism.console.session import Session
-from adk_prism.console.talk_view import TalkView
+from adk_prism.console.session_address import USER, SessionAddress
 from adk_prism.console.token import Token
-from adk_prism.console.wishes import Export, Keep, Quit, Send, Show, Stop
+from adk_prism.console.transcript_view import TranscriptView
 from adk_prism.errors import PrismError
 
 FRAME = 1 / 15
-"""Seconds between two drawings of growing text: smooth to read, and idle most of the time."""
+"""Seconds between two draws of growing text."""
 PANEL_FRAME = 4
-"""Text frames for one drawing of the panels, which cost a look at the whole run."""
+"""Frames per draw of the panels, which read the whole run."""
 REST = 4
-"""Times as long as a drawing took, nothing is drawn: a very long answer leaves keys their turn."""
+"""Pause after a draw, as a multiple of its duration, so that keys are handled during a very long answer."""
 TYPED_LINES = 100
-"""Lines that the up key brings back."""
+"""Lines that the up key recalls."""
 
 _KEYS: dict[str, Command] = {row.key: row for row in COMMANDS if row.key}
 _RECALL = {"up": 1, "down": -1}
-_TEXT = "Say something, or /help"
-_COMMANDS = "Keys are commands now; Enter or / to type"
-_HINT = "Tab: keys  ?: help  q: quit"
+_TEXT = "Type a message, or /help"
+_COMMANDS = "Keys are commands; press Enter or / to type"
+_HINT = "Tab: command keys  ?: help  q: quit"
 
 
 class Line(Input):
-    """The input line: it says whether letters are text, and a paste of several lines stays whole."""
+    """The input line. Its placeholder says whether letters are text; a paste of several lines becomes one."""
 
     def on_focus(self) -> None:
-        """Letters are text."""
+        """Say that letters are text now."""
         self.placeholder = _TEXT
 
     def on_blur(self) -> None:
-        """Letters are commands."""
+        """Say that letters are commands now."""
         self.placeholder = _COMMANDS
 
     def _on_paste(self, event: events.Paste) -> None:
@@ -73,7 +80,7 @@ class Line(Input):
 
 
 class Console(App[int]):
-    """The terminal panel of one session."""
+    """The console of one session."""
 
     CSS_PATH = "screen.tcss"
     # Textual does not declare it as the class variable that it is.
@@ -86,51 +93,51 @@ class Console(App[int]):
     def __init__(
         self,
         url: str,
-        place: Place,
+        address: SessionAddress,
         told: deque[str] | None = None,
         token: Token | None = None,
     ) -> None:
-        """`told` is where a server in this process puts what its operator should know."""
+        """`told` receives diagnostics of a server in this process."""
         super().__init__()
         self._http = connect(url, token)
-        self._session = Session(Client(self._http), place)
-        user = f" as {place.user}" if place.user != USER else ""
-        self._where = f"{place.app} · {place.session} · {shown_url(url)}{user}"
+        self._session = Session(Client(self._http), address)
+        user = f" as {address.user}" if address.user != USER else ""
+        self._where = f"{address.app} · {address.session} · {shown_url(url)}{user}"
         self._told: deque[str] = told if told is not None else deque()
-        self._panel = PanelView(self._session.dialogue)
-        self._talk = TalkView(self._session.dialogue.talk)
+        self._panel = PanelView(self._session.history)
+        self._transcript = TranscriptView(self._session.history.transcript)
         self._strip = Static(id="strip", markup=False)
         self._status = Static(id="status", markup=False)
         self._line = Line(placeholder=_TEXT, select_on_focus=False, id="line")
         self._keys = Static(id="keys", markup=False)
-        self._says = Row("Opening the session …", "dim")
+        self._says = Row("Opening the session…", "dim")
         self._sent = ""
-        """A line that the server has not taken yet."""
+        """A line that the server has not accepted yet."""
         self._sending: Worker[None] | None = None
         self._dirty = True
         self._frame = 0
         self._rests = 0.0
-        """When it may be drawn again."""
+        """Earliest time of the next draw."""
         self._leaving = False
-        """`q` was pressed: it is also the first letter of a question that somebody begins to type."""
+        """`q` was pressed once; a second press quits, since `q` may be the start of a message."""
         self._typed: deque[str] = deque(maxlen=TYPED_LINES)
         self._back = 0
 
-    # -------------------------------------------------------------- what there is
+    # -------------------------------------------------------------- layout
 
     def compose(self) -> ComposeResult:
-        """Lay the parts out."""
+        """Add the widgets."""
         yield Static(clean(self._where), id="where", markup=False)
         with Container(id="body"):
             yield self._panel
-            yield self._talk
+            yield self._transcript
         yield self._strip
         yield self._status
         yield self._line
         yield self._keys
 
     def on_mount(self) -> None:
-        """Open the session and begin to draw."""
+        """Open the session and start drawing."""
         self.set_interval(FRAME, self._tick)
         self.screen.set_focus(self._line)
         self._open()
@@ -150,7 +157,7 @@ class Console(App[int]):
             self._fail(error)
 
     async def _opened(self) -> str:
-        """Read the session, through as many tries as it takes; return the run that goes on in it."""
+        """Open the session, with retries; return the id of its active run."""
         backoff = Backoff()
         while True:
             try:
@@ -159,23 +166,23 @@ class Console(App[int]):
                 wait = backoff.wait()
                 if wait is None:
                     raise
-                self._lost(Lost(error.detail, wait))
+                self._lost(ConnectionLost(error.detail, wait))
                 await asyncio.sleep(wait)
 
     # -------------------------------------------------------------- drawing
 
     def _tick(self) -> None:
         while self._told:
-            self._session.dialogue.talk.note("error", f"operator: {self._told.popleft()}")
+            self._session.history.transcript.note("error", f"operator: {self._told.popleft()}")
             self._dirty = True
-        if not self._talk.is_attached:
+        if not self._transcript.is_attached:
             return  # leaving
-        self._talk.keep_up()
+        self._transcript.keep_up()
         began = monotonic()
         if not self._dirty or began < self._rests:
             return
         self._dirty = False
-        self._talk.draw()
+        self._transcript.draw()
         self._draw_lines()
         self._frame += 1
         if self._frame % PANEL_FRAME == 0 or not self._session.busy:
@@ -185,7 +192,7 @@ class Console(App[int]):
         self._rests = began + REST * (monotonic() - began)
 
     def _draw_panels(self) -> None:
-        view = self._session.dialogue.panel("timeline")
+        view = self._session.history.panel("timeline")
         self._strip.update(text_of([timeline.strip(view, self.size.width - 2)]))
         self._panel.draw()
 
@@ -198,37 +205,37 @@ class Console(App[int]):
         if self._says.text:
             return self._says
         if self._session.busy:
-            return Row("… running – Esc stops it", "strong")
-        asked = self._session.wishes.asked()
-        if asked and self._session.wishes.plan is None:
-            first, more = asked[0], f" ({len(asked)} in all)" if len(asked) > 1 else ""
+            return Row("Running… Esc stops it", "strong")
+        asked = self._session.intents.asked()
+        if asked and self._session.intents.plan is None:
+            first, more = asked[0], f" ({len(asked)} pending)" if len(asked) > 1 else ""
             name = one_line(first.name, 80)
             words = {
-                "approval": f"? {name} waits for your approval{more}",
-                "input": f"? asks: {name}{more} – type {first.wants or 'the answer'}",
-                "credential": f"? asks you to sign in{more} – type {first.wants}",
-                "result": f"? {name} is yours to run{more} – type its result",
+                "approval": f"? {name} needs your approval{more}",
+                "input": f"? {name}{more} – type {first.wants or 'your answer'}",
+                "credential": f"? Sign-in needed{more} – enter {first.wants}",
+                "result": f"? Run {name} yourself{more} and type its result",
             }
             return Row(words[first.kind], "ask")
         return Row("")
 
     def _asks_secret(self) -> bool:
-        """Tell whether what is typed next is a key or a password, which is not shown or kept."""
-        asked = [] if self._session.busy else self._session.wishes.asked()
+        """Tell whether the next line is a secret, which is neither shown nor remembered."""
+        asked = [] if self._session.busy else self._session.intents.asked()
         first = asked[0].sign_in if asked else None
         return first is not None and not first.address
 
     def _key_hints(self) -> str:
-        wishes = self._session.wishes
+        intents = self._session.intents
         if self._session.busy:
             return f"Esc: stop  {_HINT}"
-        if wishes.plan is not None:
+        if intents.plan is not None:
             return f"{PLAN_KEYS}  {_HINT}"
-        asked = wishes.asked()
+        asked = intents.asked()
         if asked and asked[0].kind == "approval":
             return f"[y] approve  [n] deny  {_HINT}"
-        if wishes.remedies:
-            return f"[1-{len(wishes.remedies)}] choose a remedy  {_HINT}"
+        if intents.remedies:
+            return f"[1-{len(intents.remedies)}] choose a remedy  {_HINT}"
         return f"{_HINT}  t: timeline  v: state  p: proof"
 
     def _say(self, text: str, style: Any = "dim") -> None:
@@ -239,16 +246,16 @@ class Console(App[int]):
         self._say(f"! {error.detail}", "error")
 
     def on_resize(self) -> None:
-        """Lay the rows out for the new width."""
+        """Draw again for the new width."""
         self._dirty = True
 
     # -------------------------------------------------------------- keys and lines
 
     async def on_event(self, event: events.Event) -> None:
-        """Take a key before any widget does.
+        """Handle a key before any widget does.
 
-        Once it is on its way to a widget, another one may follow it there that is meant for where the
-        first has led: of `/export` typed fast, the `o` must not approve a plan.
+        A key that moves the focus must do so before the next key arrives: in `/export` typed fast, the `o`
+        must not approve a plan.
         """
         if not event.is_forwarded:
             if isinstance(event, events.Key) and self._keyed(event):
@@ -258,7 +265,7 @@ class Console(App[int]):
         await super().on_event(event)
 
     def _keyed(self, event: events.Key) -> bool:
-        """Do what a key means; tell whether it meant anything but to be typed."""
+        """Handle a key; return whether it was more than text to type."""
         if event.key == "escape":
             self._escape()
         elif self.focused is not self._line:
@@ -270,7 +277,7 @@ class Console(App[int]):
         return True
 
     def _pressed(self, event: events.Key) -> bool:
-        """Take a key outside the input line; tell whether it means anything."""
+        """Handle a key outside the input line; return whether it is a command."""
         self._leaving = self._leaving and event.key == "q"
         if event.key in ("enter", "slash", "i"):
             self._begin("/" if event.key == "slash" else "")
@@ -278,7 +285,7 @@ class Console(App[int]):
             self._take(f"/remedy {event.character}")
         elif event.key == "q" and not self._leaving:
             self._leaving = True
-            self._say("Press q again to leave.")
+            self._say("Press q again to quit.")
         elif event.key in _KEYS:
             self._press(_KEYS[event.key])
         else:
@@ -286,7 +293,7 @@ class Console(App[int]):
         return True
 
     def _begin(self, text: str) -> None:
-        """Go to the input line, which keeps what is in it unless there is something to put there."""
+        """Focus the input line and put text into it, if any."""
         self._line.value = text or self._line.value
         self.screen.set_focus(self._line)
         self._line.action_end()
@@ -298,7 +305,7 @@ class Console(App[int]):
             self._to_keys()
 
     def _to_keys(self) -> None:
-        self.screen.set_focus(self._talk)
+        self.screen.set_focus(self._transcript)
 
     def _press(self, pressed: Command) -> None:
         if pressed.needs or pressed.name == "export":
@@ -313,7 +320,7 @@ class Console(App[int]):
         line.action_end()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the line."""
+        """Handle a submitted line."""
         is_secret = self._asks_secret() and not event.value.startswith("/")
         if event.value.strip() and self._take(event.value.strip()):
             if not is_secret:
@@ -322,24 +329,24 @@ class Console(App[int]):
             event.input.clear()
 
     def action_leave(self) -> None:
-        """Leave the panel; the run stays the server's."""
+        """Quit; the run continues on the server."""
         self.exit(0)
 
     def _take(self, line: str) -> bool:
-        """Do what a line wishes; tell whether it could be done."""
+        """Run a line; return whether that was possible."""
         try:
-            wish = self._session.wishes.read(line)
+            intent = self._session.intents.read(line)
             self._say("")
-            match wish:
+            match intent:
                 case Send():
-                    self._send(line, wish)
+                    self._send(line, intent)
                 case Keep():
-                    pass  # the status asks for the next one
+                    pass  # the status line shows the next question
                 case Show():
-                    self._panel.choose(wish.panel)
+                    self._panel.choose(intent.panel)
                 case Export():
-                    view = self._session.dialogue.panel("grounding")
-                    self._say(f"Written to {strategy.write(view, wish.file)}.")
+                    view = self._session.history.panel("grounding")
+                    self._say(f"Written to {search_strategy.write(view, intent.file)}.")
                 case Stop() if self._sent:
                     self._unsend()
                 case Stop():
@@ -347,7 +354,7 @@ class Console(App[int]):
                 case Quit():
                     self.exit(0)
                 case _:
-                    assert_never(wish)
+                    assert_never(intent)
         except PrismError as error:
             self._fail(error)
             return False
@@ -355,30 +362,30 @@ class Console(App[int]):
 
     # -------------------------------------------------------------- runs
 
-    def _send(self, line: str, wish: Send) -> None:
+    def _send(self, line: str, intent: Send) -> None:
         self._sent = line
         self._say(f"Sending: {'…' if self._line.password else line}")
-        self._sending = self._exchange(wish)
+        self._sending = self._exchange(intent)
 
     @work(exclusive=True)
-    async def _exchange(self, wish: Send) -> None:
+    async def _exchange(self, intent: Send) -> None:
         try:
-            await self._follow(self._session.send(wish.body))
+            await self._follow(self._session.send(intent.body))
         except PrismError as error:
             self._fail(error)
             self._give_back()
 
-    async def _follow(self, news: AsyncGenerator[News, None]) -> None:
+    async def _follow(self, news: AsyncGenerator[RunUpdate, None]) -> None:
         async with aclosing(news) as items:
             async for item in items:
                 _TOLD[type(item)](self, item)
                 self._dirty = True
 
     def _unsend(self) -> None:
-        """Stop trying to send: the line comes back."""
+        """Stop sending, and put the line back into the input."""
         if self._sending is not None:
             self._sending.cancel()
-        self._say("Not sent, as far as is known.", "error")
+        self._say("Cancelled. The message was probably not sent.", "error")
         self._give_back()
 
     def _give_back(self) -> None:
@@ -388,26 +395,26 @@ class Console(App[int]):
             self.screen.set_focus(line)
         self._sent = ""
 
-    def _accepted(self, _: Accepted) -> None:
+    def _accepted(self, _: RunAccepted) -> None:
         self._sent = ""
         self._say("")
 
-    def _lost(self, item: Lost) -> None:
-        kept = " What you sent is kept." if self._sent else ""
-        self._say(f"! {item.why} Trying again in {item.wait:g} s.{kept}", "error")
+    def _lost(self, item: ConnectionLost) -> None:
+        kept = " Your message will be sent then." if self._sent else ""
+        self._say(f"! {item.why} Reconnecting in {item.wait:g} s.{kept}", "error")
 
-    def _is_back(self, _: Back) -> None:
-        self._say("The server is back.")
+    def _is_back(self, _: Reconnected) -> None:
+        self._say("Reconnected.")
 
-    def _went_on(self, _: Told) -> None:
+    def _went_on(self, _: EntryReceived) -> None:
         pass  # drawn with the next frame
 
-    def _settled(self, _: Settled) -> None:
-        """Let the keys be at hand where something waits, unless a line has been begun."""
-        wishes, line = self._session.wishes, self._line
-        asked = wishes.asked()
+    def _settled(self, _: RunFinished) -> None:
+        """Focus the command keys if a key can answer a question and the input is empty."""
+        intents, line = self._session.intents, self._line
+        asked = intents.asked()
         gated = bool(asked) and asked[0].kind == "approval"
-        by_key = wishes.plan is not None or gated or bool(wishes.remedies)
+        by_key = intents.plan is not None or gated or bool(intents.remedies)
         if by_key and not line.value:
             self._to_keys()
         elif not by_key:
@@ -415,7 +422,7 @@ class Console(App[int]):
 
     @work
     async def _stop(self) -> None:
-        self._say("Stopping …")
+        self._say("Stopping…")
         try:
             await self._session.stop()
             self._say("")
@@ -424,10 +431,10 @@ class Console(App[int]):
 
 
 _TOLD: dict[type[Any], Callable[[Console, Any], None]] = {
-    Accepted: Console._accepted,
-    Told: Console._went_on,
-    Lost: Console._lost,
-    Back: Console._is_back,
-    Settled: Console._settled,
+    RunAccepted: Console._accepted,
+    EntryReceived: Console._went_on,
+    ConnectionLost: Console._lost,
+    Reconnected: Console._is_back,
+    RunFinished: Console._settled,
 }
-"""What each piece of news does to the screen."""
+"""Handlers of run updates."""

@@ -1,7 +1,7 @@
-"""The token by which a server knows who talks to it: from the command line, a file, or the environment.
+"""The access token for a server: from the command line, a file, or the environment.
 
-A file is read again when the server no longer takes what it held, so that a panel outlives a token that
-is renewed beside it. A token goes to the panel's own server alone, and is never shown.
+A file is read again when the server rejects the token, so that the console survives a renewal. The token is
+sent only to that server and never shown.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from adk_prism.errors import UsageError
 
 VARIABLE = "ADK_PRISM_TOKEN"
 LONGEST = 16 * 1024
-"""Characters: what a server reads."""
+"""Most characters that a server accepts."""
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 class Token(httpx.Auth):
-    """Says who calls, with every request."""
+    """Adds the token to every request."""
 
     def __init__(self, read: Callable[[], str]) -> None:
-        """`read` finds the token, and is asked again after a refusal. Raise `UsageError` if there is none."""
+        """`read` returns the token or raises `UsageError`; it is called again after a 401."""
         self._read = read
         self._token = read()
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Send a request with the token; once more if there is a newer one than the one refused."""
+        """Send a request with the token; retry once if a newer token is available."""
         used = self._token
         request.headers["authorization"] = f"Bearer {used}"
         response = yield request
@@ -42,9 +42,9 @@ class Token(httpx.Auth):
 
 
 def find_token(given: str | None, file: str | None, environment: Mapping[str, str]) -> Token | None:
-    """Return the token that was given in one of the ways; None without any. Raise `UsageError`."""
+    """Return the token from one of the sources, or None. Raise `UsageError` if it is not valid."""
     if given is not None and file is not None:
-        raise UsageError("--token and --token-file exclude each other.")
+        raise UsageError("--token and --token-file cannot be used together; pass one of them.")
     if file is not None:
         return Token(lambda: _read(Path(file)))
     text = given if given is not None else environment.get(VARIABLE)
@@ -59,7 +59,9 @@ def _read(path: Path) -> str:
         with path.open(encoding="utf-8") as opened:
             return _check(opened.read(LONGEST + 2), "--token-file")
     except UnicodeDecodeError:
-        raise UsageError("--token-file names a file that is not text.") from None
+        raise UsageError(
+            f"--token-file {str(path)!r} is not a text file; it must contain the token only."
+        ) from None
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise UsageError(f"--token-file {str(path)!r} cannot be read: {why}.") from None
@@ -68,5 +70,7 @@ def _read(path: Path) -> str:
 def _check(text: str, source: str) -> str:
     token = text.strip()
     if len(token) > LONGEST or not _TOKEN.fullmatch(token):
-        raise UsageError(f"{source} holds no token: that is one word of plain letters and signs.")
+        raise UsageError(
+            f"{source} must be one token: ASCII characters without spaces, at most {LONGEST} of them."
+        )
     return token

@@ -53,7 +53,7 @@ def read_option(option: Option, value: object, origin: str) -> Any:
         return _read_many(option.kind, value) if option.kind.many else option.kind.read(value)
     except (ValueError, TypeError):
         shown = ascii(value)[:SHOWN]
-        raise UsageError(f"{origin} is {shown}; expected {option.kind.expected}.") from None
+        raise UsageError(f"{origin} must be {option.kind.expected}, got {shown}.") from None
 
 
 def flag_name(name: str) -> str:

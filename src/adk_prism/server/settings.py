@@ -78,7 +78,7 @@ def read_tool_policy(value: object) -> str:
 
 
 _MOST = count(1, 1_000_000)
-_AUTOMATIC = "without: {} where callers have to be known, else any number"
+_AUTOMATIC = "without: {} with authentication, else unlimited"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,22 +87,22 @@ class Settings:
 
     agents_dir: Annotated[
         str,
-        Option(
-            FOLDER, "folder of ADK apps, as `adk web` takes it; without: the bundled apps", True
-        ),
+        Option(FOLDER, "folder of ADK apps, as for `adk web`; without: the example apps", True),
     ] = ""
     host: Annotated[str, Option(TEXT, "address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free one")] = (
+    port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free port")] = (
         8000
     )
-    root_path: Annotated[str, Option(TEXT, "path prefix that a proxy takes off")] = ""
-    public_url: Annotated[str, Option(URL, "where clients reach the server, if not there")] = ""
+    root_path: Annotated[str, Option(TEXT, "path prefix that a proxy removes")] = ""
+    public_url: Annotated[
+        str, Option(URL, "URL at which clients reach the server, if it is another one")
+    ] = ""
     data_dir: Annotated[
         str,
         Option(
             FOLDER,
-            "folder of the run log, sessions, artifacts and share links that are not named"
-            " otherwise; closed to other users",
+            "folder of the run log, sessions, artifacts and share links, unless set otherwise;"
+            " not readable by other users",
         ),
     ] = str(DATA_DIR)
     log: Annotated[
@@ -128,250 +128,255 @@ class Settings:
     ] = ()
     dev: Annotated[
         bool,
-        Option(FLAG, "let pages of this machine call, from any port; on a loopback address only"),
+        Option(
+            FLAG, "allow pages on localhost, on any port, to call; only with a loopback address"
+        ),
     ] = False
     allow_host: Annotated[
         tuple[str, ...],
         Option(
             several("HOST", "host names such as agents.example.com"),
-            "host name that the server answers to, besides this machine's own; repeatable",
+            "host name that the server accepts, besides this machine's own; repeatable",
         ),
     ] = ()
     insecure: Annotated[
-        bool, Option(FLAG, "listen on a non-loopback address although nobody has to say who it is")
+        bool, Option(FLAG, "allow a non-loopback address without authentication")
     ] = False
     tokens: Annotated[
-        str, Option(FILE, 'callers are known by a token: JSON, {"TOKEN": "USER", …}')
+        str, Option(FILE, 'authenticate by access token; JSON file: {"TOKEN": "USER", …}')
     ] = ""
-    oidc_issuer: Annotated[
-        str, Option(URL, "callers are known by a JWT of this OpenID provider")
-    ] = ""
+    oidc_issuer: Annotated[str, Option(URL, "authenticate by JWT of this OpenID provider")] = ""
     oidc_audience: Annotated[
         tuple[str, ...],
-        Option(several("AUDIENCE", "names"), "audience that a JWT must be for; repeatable"),
+        Option(several("AUDIENCE", "names"), "required audience of a JWT; repeatable"),
     ] = ()
     oidc_jwks: Annotated[
-        str, Option(URL, "where the provider's keys are; without: as its discovery document says")
+        str, Option(URL, "URL of the provider's keys; without: from its discovery document")
     ] = ""
-    oidc_user_claim: Annotated[str, Option(TEXT, "claim of a JWT that names the user")] = "sub"
+    oidc_user_claim: Annotated[str, Option(TEXT, "JWT claim with the user name")] = "sub"
     oidc_algorithm: Annotated[
         tuple[str, ...],
-        Option(several("ALGORITHM", "names such as RS256"), "signature of a JWT; repeatable"),
+        Option(
+            several("ALGORITHM", "names such as RS256"),
+            "accepted JWT signature algorithm; repeatable",
+        ),
     ] = ("RS256", "ES256")
     proxy_user_header: Annotated[
-        str, Option(TEXT, "callers are known by this header, which a trusted proxy sets")
+        str, Option(TEXT, "authenticate by this header, which a trusted proxy sets")
     ] = ""
     trusted_proxy: Annotated[
         tuple[str, ...],
         Option(
             several("ADDRESS", "addresses or networks such as 10.0.0.0/8"),
-            "address of a proxy whose user header, X-Forwarded-Host, -Proto and -For are believed;"
-            " repeatable; without: of this machine, the user header alone",
+            "address of a proxy whose user header, X-Forwarded-Host, -Proto and -For are trusted;"
+            " repeatable; without: only the user header, and only from this machine",
         ),
     ] = ()
     authenticate: Annotated[
-        str, Option(TEXT, "callers are known by a Python function: MODULE:FUNCTION")
+        str, Option(TEXT, "authenticate by a Python function: MODULE:FUNCTION")
     ] = ""
     admin: Annotated[
         tuple[str, ...],
-        Option(several("USER", "users"), "user who may see and do what any may; repeatable"),
+        Option(several("USER", "users"), "user with access to the data of all users; repeatable"),
     ] = ()
     workers: Annotated[int, Option(count(1, 64), "server processes")] = 1
     worker_port: Annotated[
         int,
         Option(
             count(1, HIGHEST_PORT),
-            "port on which the first worker listens as well, the next one on the next, and so on: for"
-            " whoever has to meet each of them, as a Prometheus does",
+            "additional port of the first worker; the others use the following ports. For clients that"
+            " must reach each worker, such as Prometheus",
         ),
     ] = 0
     lease: Annotated[
-        float, Option(SPAN, "how long a process that is not heard of keeps its runs (Redis)")
+        float, Option(SPAN, "how long an unresponsive process keeps its runs (Redis)")
     ] = DEFAULT_TTL
     in_doubt: Annotated[
         InDoubt,
         Option(
             choice("retry", "fail", "ask"),
-            "what becomes of a tool call that was under way when its process died",
+            "what to do with a tool call that was running when its process died",
         ),
     ] = "retry"
     in_doubt_tool: Annotated[
         tuple[str, ...],
         Option(
             several("TOOL=POLICY", "tools such as send_letter=ask", read_tool_policy),
-            "the same for calls of one tool, before what the tool itself says; repeatable",
+            "the same for one tool; overrides the tool's own policy; repeatable",
         ),
     ] = ()
     tool_threads: Annotated[
         int,
         Option(
             count(0, 1024),
-            "threads for synchronous (def) tools, shared by the runs of a process; 0: they run on the"
-            " event loop, and stop every stream for as long. A tool of a run that is stopped keeps its"
+            "threads for synchronous (def) tools, shared by the runs of a process; 0: run them on the"
+            " event loop, which blocks every stream meanwhile. A tool of a stopped run keeps its"
             " thread until it returns",
         ),
     ] = 32
     body_limit: Annotated[int, Option(SIZE, "largest request body")] = 8 * 1024**2
     history_limit: Annotated[
         int,
-        Option(SIZE, "largest body of a chat request, with the history that clients send along"),
+        Option(SIZE, "largest body of a chat request, including the history that clients send"),
     ] = 64 * 1024**2
-    upload_limit: Annotated[int, Option(SIZE, "largest recording that may be uploaded")] = (
+    upload_limit: Annotated[int, Option(SIZE, "largest recording that can be uploaded")] = (
         64 * 1024**2
     )
     limit_runs: Annotated[
-        int, Option(_MOST, f"runs of one user at a time; {_AUTOMATIC.format(USUAL.runs)}")
+        int, Option(_MOST, f"concurrent runs of one user; {_AUTOMATIC.format(USUAL.runs)}")
     ] = 0
     limit_requests: Annotated[
         int,
         Option(
             _MOST,
-            "requests of one caller that may be open at a time, streams among them;"
+            "concurrent requests of one caller, including streams;"
             f" {_AUTOMATIC.format(USUAL.requests)}",
         ),
     ] = 0
     limit_sockets: Annotated[
         int,
-        Option(_MOST, f"sockets of one caller at a time; {_AUTOMATIC.format(USUAL.sockets)}"),
+        Option(_MOST, f"concurrent WebSockets of one caller; {_AUTOMATIC.format(USUAL.sockets)}"),
     ] = 0
     limit_rate: Annotated[
         int,
-        Option(_MOST, f"requests of one caller a second; {_AUTOMATIC.format(USUAL.rate)}"),
+        Option(_MOST, f"requests per second of one caller; {_AUTOMATIC.format(USUAL.rate)}"),
     ] = 0
     limit_bytes: Annotated[
         int,
         Option(
             SIZE,
-            "bytes that one caller may send and be sent a second;"
-            f" {_AUTOMATIC.format(SIZE.show(USUAL.bytes))}",
+            f"bytes per second to and from one caller; {_AUTOMATIC.format(SIZE.show(USUAL.bytes))}",
         ),
     ] = 0
     limit_run_time: Annotated[
         float,
         Option(
             SPAN,
-            f"how long a run may take; {_AUTOMATIC.format(SPAN.show(USUAL.run_time))}",
+            f"longest duration of a run; {_AUTOMATIC.format(SPAN.show(USUAL.run_time))}",
         ),
     ] = 0.0
     limit_unwatched: Annotated[
         float,
         Option(
             SPAN,
-            "how long a run may go on while nobody watches it;"
+            "how long a run may continue without a client;"
             f" {_AUTOMATIC.format(SPAN.show(USUAL.unwatched))}",
         ),
     ] = 0.0
-    chat_busy: Annotated[Busy, Option(_BUSY, "what a chat message does while its session runs")] = (
-        "interrupt"
-    )
+    chat_busy: Annotated[
+        Busy, Option(_BUSY, "what a chat message does while its session is running")
+    ] = "interrupt"
     adk_busy: Annotated[
-        Busy, Option(_BUSY, "what a call of ADK's run routes does while its session runs")
+        Busy, Option(_BUSY, "what a request to ADK's run routes does while its session is running")
     ] = "refuse"
     live_busy: Annotated[
         LiveBusy,
         Option(choice("takeover", "refuse"), "what a second live client of a session does"),
     ] = "takeover"
     live_grace: Annotated[
-        float, Option(SPAN, "how long a live run waits for a client that left to come back")
+        float, Option(SPAN, "how long a live run waits for a disconnected client")
     ] = 15.0
     live_sound: Annotated[
-        LiveSound, Option(choice("keep", "drop"), "whether runs keep the agent's audio")
+        LiveSound, Option(choice("keep", "drop"), "whether runs store the agent's audio")
     ] = "keep"
     live_sound_limit: Annotated[
-        int, Option(SIZE, "how much audio one live run keeps; beyond that, only its amount")
+        int, Option(SIZE, "most audio that one live run stores; beyond it, only its length")
     ] = 32 * 1024**2
     live_shortcut: Annotated[
         LiveShortcut,
         Option(
             choice("auto", "off"),
-            "`auto` sends live audio past ADK's flow where no code of the app sees it",
+            "audio bypass: `auto` sends live audio past ADK's flow if no code of the app needs it",
         ),
     ] = "off"
     approval_timeout: Annotated[
-        float, Option(SPAN, "how long a live run waits for an approval before it is denied")
+        float, Option(SPAN, "how long a live run waits for an approval before the call is denied")
     ] = 30.0
     client_tool_timeout: Annotated[
-        float, Option(SPAN, "how long a live run waits for the result of a client's tool")
+        float, Option(SPAN, "how long a live run waits for the result of a client tool")
     ] = 10.0
     client_state: Annotated[
         tuple[str, ...],
         Option(
             several("PREFIX", "prefixes of state keys such as user:"),
-            "prefix of reserved state keys that clients may write all the same; repeatable",
+            "prefix of reserved state keys that clients may write; repeatable",
         ),
     ] = ()
     files_from: Annotated[
         tuple[str, ...],
         Option(
             several("PLACE", "places such as gs://BUCKET/FOLDER"),
-            "folder of Cloud Storage from which files that a run refers to are fetched; {app}, {user} and"
-            " {session} in it are the run's; repeatable",
+            "Cloud Storage folder from which files of a run may be fetched; {app}, {user} and {session}"
+            " are replaced with those of the run; repeatable",
         ),
     ] = ()
     files_limit: Annotated[int, Option(SIZE, "largest such file")] = 64 * 1024**2
     files_emulator: Annotated[
-        str, Option(URL, "loopback address of an emulator of Cloud Storage, for tests")
+        str, Option(URL, "loopback URL of a Cloud Storage emulator, for tests")
     ] = ""
     redact: Annotated[
         tuple[str, ...],
         Option(
             several("PATTERN", "patterns of keys such as *_pin"),
-            "key whose value never enters the log, besides those that say so themselves; repeatable",
+            "key whose value is never logged, besides the built-in patterns; repeatable",
         ),
     ] = ()
     reveal: Annotated[
         tuple[str, ...],
         Option(
             several("KEY", "keys such as invite_token"),
-            "key that is no secret although it sounds like one; repeatable",
+            "key that is not secret although its name looks like it; repeatable",
         ),
     ] = ()
     retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
         Retention().max_age
     )
     retention_size: Annotated[
-        int, Option(SIZE, "how much the log keeps, oldest ended runs go first")
+        int, Option(SIZE, "largest size of the log; the oldest ended runs are deleted first")
     ] = Retention().max_bytes
     retention_sessions: Annotated[
         float,
         Option(
             SPAN,
-            "how long a session that nobody uses is kept, with its artifacts and runs; without: until it"
-            " is deleted",
+            "how long an unused session is kept, with its artifacts and runs; without: until it is"
+            " deleted",
         ),
     ] = 0.0
     keep_alive: Annotated[
         float, Option(SPAN, "longest silence on a stream before a keep-alive comment")
     ] = LONGEST_KEEP_ALIVE
     stalled: Annotated[
-        float, Option(SPAN, "how long a reader may take nothing before its stream is cut")
+        float, Option(SPAN, "how long a client may read nothing before its stream is closed")
     ] = 2 * LONGEST_KEEP_ALIVE
     """Such a reader is gone or stopped, and what it misses is in the log."""
     grace: Annotated[
-        float, Option(SPAN, "how long running work may go on when the server is told to stop")
+        float, Option(SPAN, "how long active runs may continue when the server is stopped")
     ] = 30.0
     errors: Annotated[
         Errors,
         Option(
             choice("full", "reference"),
-            "whether callers on this machine are shown what an exception says, or a reference to it;"
-            " without: full where nothing says that others call",
+            "whether clients on this machine see exception texts, or only a reference; without: full if"
+            " the server is only used locally",
         ),
     ] = ""
     log_format: Annotated[
-        LogFormat, Option(choice("text", "json"), "form of the lines on stderr")
+        LogFormat, Option(choice("text", "json"), "format of log lines on stderr")
     ] = "text"
     log_level: Annotated[
         LogLevel,
         Option(
             choice("debug", "info", "warning", "error"),
-            "from which level on log records of the apps are written to stderr; libraries from"
-            " warnings, with debug ADK from there",
+            "lowest level of the apps' log records on stderr; libraries log warnings, and ADK everything"
+            " with debug",
         ),
     ] = "info"
-    access_log: Annotated[bool, Option(FLAG, "a line on stderr for every request")] = False
+    access_log: Annotated[bool, Option(FLAG, "log every request to stderr")] = False
     audit: Annotated[
-        str, Option(FILE, "file of who approved, cancelled, deleted and shared what; without: none")
+        str,
+        Option(
+            FILE, "audit log file: who approved, cancelled, deleted and shared what; without: none"
+        ),
     ] = ""
 
     def __post_init__(self) -> None:
@@ -436,45 +441,45 @@ class Settings:
     def _network_rule(self) -> str:
         if not (self.is_loopback or self.has_identity or self.insecure):
             return (
-                f"Host {self.host!r} is reachable from other machines, and nobody would have to say"
-                " who it is; use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
+                f"Host {self.host!r} is reachable from other machines, but no authentication is set up;"
+                " use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
                 " --authenticate, or --insecure if something in front of the server protects it."
             )
         if self.dev and (not self.is_loopback or self.public_url):
             where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
             return (
-                f"--dev is for one machine, and others can reach this server {where};"
-                " name the pages that may call with --allow-origin instead."
+                f"--dev is for local use, but other machines can reach this server {where};"
+                " list the allowed pages with --allow-origin instead."
             )
         for text in self.allow_origin:
             if parse_origin(text) is None:
-                return f"Origin {text!r} is not one; expected e.g. https://app.example.com."
+                return f"--allow-origin must be an origin such as https://app.example.com, got {text!r}."
         for text in self.allow_host:
             if parse_authority(text) is None:
-                return f"Host {text!r} is not a host name; expected e.g. agents.example.com."
+                return f"--allow-host must be a host name such as agents.example.com, got {text!r}."
         return ""
 
     def _identity_rule(self) -> str:
         if self.oidc_issuer and not self.oidc_audience:
-            return "An OpenID provider's tokens are for many; say with --oidc-audience which are yours."
+            return "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
         if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
-            return "--oidc-audience and --oidc-jwks mean nothing without --oidc-issuer."
+            return "--oidc-audience and --oidc-jwks need --oidc-issuer."
         for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
             origin = origin_of_url(url)
             if origin is None or (origin.scheme != "https" and not is_loopback(origin.host)):
-                return f"{url!r} is not an https URL, which an OpenID provider's has to be."
+                return f"The URL of an OpenID provider must use https, got {url!r}."
         if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
-            return f"Algorithm {unknown[0]!r} is not one of {', '.join(ALGORITHMS)}."
+            return f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
         if unknown := [text for text in self.trusted_proxy if parse_network(text) is None]:
-            return f"Trusted proxy {unknown[0]!r} is no address or network, such as 10.0.0.0/8."
+            return f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
         return ""
 
     def _process_rule(self) -> str:
         scheme = self.log.partition(":")[0].lower()
         if self.workers > 1 and scheme not in SHARED_LOGS:
             return (
-                f"{self.workers} workers cannot share a {scheme} run log, which belongs to one"
-                " process; use --workers 1, or --log redis://HOST."
+                f"{self.workers} workers cannot share a {scheme} run log, which one process"
+                " uses exclusively; use --workers 1, or --log redis://HOST."
             )
         for name, uri in (("sessions", self.sessions), ("artifacts", self.artifacts)):
             if self.workers > 1 and uri.startswith("memory:"):
@@ -483,34 +488,37 @@ class Settings:
                     f" process; use --workers 1, or another --{name}."
                 )
         if self.worker_port + self.workers > HIGHEST_PORT + 1:
-            return f"From --worker-port {self.worker_port} on there are no {self.workers} ports."
-        if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
             return (
-                f"A lease of {self.lease:g}s is not possible; expected {SHORTEST_LEASE:g}s to"
-                f" {LONGEST_LEASE:g}s."
+                f"--worker-port {self.worker_port} is too high for {self.workers} workers;"
+                f" the last port is {HIGHEST_PORT}."
             )
+        if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
+            return f"--lease must be from {SHORTEST_LEASE:g}s to {LONGEST_LEASE:g}s, got {self.lease:g}s."
         return ""
 
     def _data_rule(self) -> str:
         if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
-            return f"Data folder {self.data_dir!r} cannot be part of a database's URL: it has ?, # or %."
+            return f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
         return ""
 
     def _value_rule(self) -> str:
         if self.root_path and (self.root_path[0] != "/" or self.root_path[-1] == "/"):
-            return f"Root path {self.root_path!r} should begin with / and not end with it."
+            return f"--root-path must start with / and not end with /, got {self.root_path!r}."
         if self.public_url and origin_of_url(self.public_url) is None:
-            return f"Public URL {self.public_url!r} is not an http or https URL."
+            return f"--public-url must be an http or https URL, got {self.public_url!r}."
         AllowedLocations(self.files_from)
         emulator = origin_of_url(self.files_emulator)
         if self.files_emulator and (emulator is None or not is_loopback(emulator.host)):
-            return (
-                f"An emulator at {self.files_emulator!r} is not on this machine, as it has to be."
-            )
+            return f"--files-emulator must be a loopback URL, got {self.files_emulator!r}."
         if self.limit_unwatched and self.has_shared_log:
-            return "--limit-unwatched cannot be kept with a shared run log: others may watch elsewhere."
+            return (
+                "--limit-unwatched cannot be used with a shared run log: clients may be connected to"
+                " another process."
+            )
         if self.keep_alive > LONGEST_KEEP_ALIVE:
-            return f"Keep-alive {self.keep_alive:g}s is too long; at most {LONGEST_KEEP_ALIVE:g}s."
+            return (
+                f"--keep-alive must be at most {LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
+            )
         return ""
 
 

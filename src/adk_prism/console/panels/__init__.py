@@ -1,1 +1,1 @@
-"""The panels as rows: functions of what a film shows and of a width."""
+"""Panels as rows: functions of panel data and a width."""

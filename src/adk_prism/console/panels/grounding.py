@@ -1,7 +1,7 @@
-"""The grounding box: question, stage, what is assumed and open, what was found, and who is next.
+"""The grounding box: question, stage, assumptions, open questions, results and the next step.
 
-`Δ` stands before what changed with the last message; a removed line stays for that long, struck by its
-word. The box names the keys and numbers by which a person answers.
+`Δ` marks what changed with the last message; removed lines stay until the next one. The box also shows the
+keys and numbers that answer it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from adk_prism.grounding import PREFIX
 
 CHANGED, SAME = "Δ ", "  "
 SHOWN_RECEIPTS = 3
-"""Latest receipts in the box; the history has all."""
+"""Receipts shown in the box; the history panel shows all."""
 PLAN_KEYS = "[o] OK · [s] Short run · [m] Modify · [c] Cancel"
 _SKIPPED = ("tool", "limit", "mode")
-"""Of a plan, what a program needs and a person does not."""
+"""Fields of a plan that are not shown."""
 
 
 class _Box:
@@ -45,7 +45,7 @@ class _Box:
         yield from self._next()
         yield from self._receipts()
         for bad in self._view["unreadable"]:
-            text = f"! {bad.key} cannot be read: {bad.why} {short_json(bad.value, 60)}"
+            text = f"! {bad.key} is not valid: {bad.why} {short_json(bad.value, 60)}"
             yield from wrapped(text, self._width, "error")
 
     def _mark(self, *names: str) -> tuple[str, Style]:
@@ -97,7 +97,7 @@ class _Box:
     def _plan(self) -> Iterator[Row]:
         plan = self._box["pending_search_plan"]
         mark, _ = self._mark("pending_search_plan")
-        yield Row(f"{mark}SEARCH PLAN – waits for you", "ask")
+        yield Row(f"{mark}SEARCH PLAN – waiting for you", "ask")
         for name, value in plan.items():
             if value and name not in _SKIPPED:
                 label = name.replace("_", " ").capitalize()
@@ -132,7 +132,7 @@ class _Box:
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the whole box."""
     if not view or not view["present"]:
-        return [Row("This app keeps no grounding.", "dim")]
+        return [Row("This app has no research plan.", "dim")]
     return list(_Box(view, width).rows())
 
 
@@ -140,7 +140,7 @@ def history_rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return every search that was made, the latest first."""
     receipts = view["receipts"] if view else []
     if not receipts:
-        return [Row("No search has been made yet.", "dim")]
+        return [Row("No searches yet.", "dim")]
     return [row for receipt in reversed(receipts) for row in receipt_rows(receipt, width)]
 
 
@@ -175,7 +175,7 @@ def _particulars(receipt: Mapping[str, Any], width: int) -> Iterator[Row]:
 
 
 def next_step(action: Mapping[str, Any]) -> str:
-    """Return who is to do what, and until when."""
+    """Return the owner, the action and the due date."""
     what = " ".join(str(action.get(part) or "") for part in ("action", "target")).strip()
     due = f" (due {action['due']})" if action.get("due") else ""
     return f"{action['owner']} – {what.replace('_', ' ')}{due}"
@@ -209,7 +209,7 @@ def _plain(value: Any) -> str:
 
 
 def _set_in(mark: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """Put a mark before the first row and room before the others."""
+    """Prefix the first row with a mark and indent the others."""
     for index, row in enumerate(rows):
         bar = mark if "│" in mark or not index else " " * len(mark)
         yield Row(bar + row.text, row.style)

@@ -1,4 +1,4 @@
-"""The list of commands and keys, made from their table."""
+"""The list of commands and keys."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from adk_prism.console.commands import COMMANDS, KEY_NAMES
 from adk_prism.console.rows import Row
 
 _GROUPS = {
-    "plan": "A search plan or help that waits",
-    "answer": "A call that waits for you",
-    "box": "The grounding box (changes no model sees until your next message)",
+    "plan": "Pending search plan or search help",
+    "answer": "Pending tool call",
+    "box": "Research plan (changes reach the model with your next message)",
     "panel": "Panels",
     "run": "Run",
 }
@@ -17,8 +17,12 @@ _GROUPS = {
 def rows(width: int) -> list[Row]:
     """Return every command with its key."""
     shown = [
-        Row("Type a message and press Enter. Keys work outside the input line: Tab leaves it,"),
-        Row("Enter or / comes back. A line that begins with / is a command, // sends a slash."),
+        Row(
+            "Type a message and press Enter. Command keys work outside the input line: press Tab to leave it,"
+        ),
+        Row(
+            "Enter or / to return. A line that starts with / is a command; // sends a leading slash."
+        ),
     ]
     for group, title in _GROUPS.items():
         shown.append(Row(title, "title"))

@@ -1,4 +1,4 @@
-"""How sure the answer is and why: for the whole, for each specialist, and the sources."""
+"""Confidence and sources, for the whole answer and for each specialist."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from adk_prism.console.rows import Row, counted, one_line, wrapped
 
-_ABSENT = "Nobody gave a confidence or a source."
+_ABSENT = "No confidence or source was stated."
 
 
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the proofs of the last run."""
     if not view or (view["answer"] is None and not view["specialists"] and not view["sources"]):
-        return [Row("No proof yet: it is known when a run is over.", "dim")]
+        return [Row("Nothing yet. Confidence and sources appear when a run ends.", "dim")]
     shown: list[Row] = []
     if view["answer"] is not None:
         shown += _proof("Whole answer", view["answer"], width)
@@ -32,7 +32,7 @@ def _subject(proof: Mapping[str, Any]) -> str:
 
 def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
     if proof["origin"] == "absent":
-        yield Row(f"{name}: absent", "title")
+        yield Row(name, "title")
         yield Row(f"  {_ABSENT}", "dim")
         return
     confidence, level = proof.get("confidence"), proof.get("level")
@@ -49,9 +49,7 @@ def _proof(name: str, proof: Mapping[str, Any], width: int) -> Iterator[Row]:
     for claim in proof.get("uncited") or ():
         yield from wrapped(f"  ! no citation: {claim['text']}", width, "error", 4)
     for two in proof.get("disagreements") or ():
-        yield from wrapped(
-            f"  ! {two['text']}: {two['relation']} than what it rests on", width, "error"
-        )
+        yield from wrapped(f"  ! {two['text']}: {two['relation']} than its parts", width, "error")
 
 
 def _cited(citation: Mapping[str, Any]) -> str:

@@ -1,13 +1,13 @@
-"""A panel by its name: which view of the film it shows, and how."""
+"""The panels by name: their data and how to render it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adk_prism.console.dialogue import Dialogue
-from adk_prism.console.panels import grounding, help, proof, small_box, state, timeline
+from adk_prism.console.panels import compact_grounding, grounding, help, proof, state, timeline
 from adk_prism.console.rows import Row
+from adk_prism.console.session_history import SessionHistory
 
 Rows = Callable[[Any, int], list[Row]]
 _VIEWS: Mapping[str, tuple[str, Rows]] = {
@@ -17,30 +17,30 @@ _VIEWS: Mapping[str, tuple[str, Rows]] = {
     "state": ("state", state.rows),
     "proof": ("proof", proof.rows),
 }
-"""Which panel of the film each shows, and how."""
+"""Panel data and renderer, by panel name."""
 _OVERVIEW: Mapping[str, tuple[int, str]] = {
-    "timeline": (12, "[t] all of it"),
-    "proof": (12, "[p] all of it"),
-    "state": (100, "[v] all of it"),
+    "timeline": (12, "[t] all"),
+    "proof": (12, "[p] all"),
+    "state": (100, "[v] all"),
 }
-"""How many rows of each an overview has, and how to see the others."""
+"""Rows of each panel in the overview, and the key that shows all of them."""
 
 
-def rows_of(dialogue: Dialogue, name: str, width: int, *, compact: bool = False) -> list[Row]:
-    """Return what a panel shows, under its name."""
+def rows_of(history: SessionHistory, name: str, width: int, *, compact: bool = False) -> list[Row]:
+    """Return the rows of a panel with a title."""
     if name == "help":
         return [Row("HELP", "title"), *help.rows(width)]
     if name == "overview":
-        return [row for part in _OVERVIEW for row in _part(dialogue, part, width)]
+        return [row for part in _OVERVIEW for row in _part(history, part, width)]
     source, rows = _VIEWS[name]
-    view = dialogue.panel(source)
+    view = history.panel(source)
     if compact and name == "grounding":
-        return small_box.rows(view, width)
+        return compact_grounding.rows(view, width)
     return [Row(name.upper(), "title"), *rows(view, width)]
 
 
-def _part(dialogue: Dialogue, name: str, width: int) -> list[Row]:
+def _part(history: SessionHistory, name: str, width: int) -> list[Row]:
     most, key = _OVERVIEW[name]
-    rows = rows_of(dialogue, name, width)
+    rows = rows_of(history, name, width)
     more = [Row(f"  {len(rows) - most} more rows: {key}", "dim")] if len(rows) > most else []
     return [*rows[:most], *more, Row("")]

@@ -1,4 +1,4 @@
-"""The session's state by scope, what the last run changed in it, and who wrote each key last."""
+"""The session's state by scope, with changes of the last run and the last writer of each key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adk_prism.console.rows import Row, short_json, wrapped
 
 
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
-    """Return every key, those that the last run changed marked with `Δ` and what was there before."""
+    """Return every key; keys that the last run changed have a `Δ` and their previous value."""
     changes = {change.key: change for change in view["sinceStart"]} if view else {}
     if not view or not (changes or any(view["snapshot"].values())):
         return [Row("The session's state is empty.", "dim")]
@@ -18,19 +18,19 @@ def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
         if values:
             shown.append(Row(f"{scope} ({len(values)})", "title"))
         for key, value in values.items():
-            told = f"{key} = {short_json(value)}  by {view['writers'].get(key, '?')}"
-            shown += _key(told, changes.get(key), width)
+            line = f"{key} = {short_json(value)}  by {view['writers'].get(key, '?')}"
+            shown += _key(line, changes.get(key), width)
     for change in changes.values():
         if change.kind == "removed":
-            told = f"{change.key} removed, was {short_json(change.before)}"
-            shown += wrapped(f"Δ {told}", width, "dim", 4)
+            line = f"{change.key} removed, was {short_json(change.before)}"
+            shown += wrapped(f"Δ {line}", width, "dim", 4)
     return shown
 
 
-def _key(told: str, change: Any, width: int) -> Iterator[Row]:
+def _key(line: str, change: Any, width: int) -> Iterator[Row]:
     if change is None:
-        yield from wrapped(f"- {told}", width, hang=4)
+        yield from wrapped(f"- {line}", width, hang=4)
         return
-    yield from wrapped(f"Δ {told}", width, "changed", 4)
+    yield from wrapped(f"Δ {line}", width, "changed", 4)
     if change.kind == "changed":
         yield from wrapped(f"was {short_json(change.before)}", width, "dim", 4)

@@ -11,9 +11,9 @@ from typing import Any
 
 from adk_prism.console.rows import Row, Style, counted, one_line, seconds
 
-LEGEND = "▬ agent  █ tool  ? waits for you  · unaccounted  ✗ failed"
+LEGEND = "▬ agent  █ tool  ? waiting for you  · idle  ✗ failed"
 MOST_ROWS = 200
-"""Nodes in the waterfall: more is no longer read by eye."""
+"""Most nodes in the waterfall."""
 _STATUS: dict[str, tuple[str, Style]] = {
     "running": ("…", "strong"),
     "finished": ("✓", ""),
@@ -23,13 +23,13 @@ _STATUS: dict[str, tuple[str, Style]] = {
     "waiting": ("?", "ask"),
 }
 _RANK = "·▬█?✗"
-"""What wins a column, the strongest last."""
+"""Signs by priority in a column, the strongest last."""
 
 
 def strip(view: Mapping[str, Any] | None, width: int) -> Row:
     """Return the run as one row of a width."""
     if not view or not view["nodes"]:
-        return Row("no run yet", "dim")
+        return Row("No run yet", "dim")
     total = max(view["now"], 0.001)
     told = f" {seconds(view['now'])}, {counted(len(view['nodes']), 'node')}"
     told += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
@@ -61,7 +61,7 @@ def _stretches(view: Mapping[str, Any], total: float) -> Iterator[tuple[str, flo
 def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
     """Return the waterfall: name, bar, duration, status in a word."""
     if not view or not view["nodes"]:
-        return [Row("No run yet. What you send first is drawn here.", "dim")]
+        return [Row("No run yet. Send a message first.", "dim")]
     nodes = view["nodes"]
     total = max(view["now"], 0.001)
     widest = max(len(_name(node)) for node in nodes[:MOST_ROWS])
@@ -73,7 +73,7 @@ def rows(view: Mapping[str, Any] | None, width: int) -> list[Row]:
         shown.append(Row(f"{len(nodes) - MOST_ROWS} more", "dim"))
     derived = any(node["derived"] for node in nodes)
     if derived:
-        shown.append(Row("~ inferred from the events, not seen", "dim"))
+        shown.append(Row("~ inferred from the events", "dim"))
     return shown
 
 

@@ -1,4 +1,4 @@
-"""Rows and items as rich text: the one place that knows what a style looks like."""
+"""Renders rows and transcript items as rich text; the only module that knows how a style looks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 from adk_prism.console.markdown import Prose
 from adk_prism.console.panels.conversation import rows
 from adk_prism.console.rows import Row, Style
-from adk_prism.console.talk import Item, Words
+from adk_prism.console.transcript import Item, TextItem
 
 _STYLES: dict[Style, str] = {
     "": "",
@@ -25,14 +25,14 @@ _STYLES: dict[Style, str] = {
 
 
 def text_of(rows: Iterable[Row]) -> Text:
-    """Return rows as one text, a line each."""
+    """Return rows as text, one line each."""
     return Text("\n").join(Text(row.text, _STYLES[row.style]) for row in rows)
 
 
-def drawn(item: Item) -> RenderableType:
-    """Return an item of a conversation: what is said as the Markdown that it is, all else as rows."""
+def render_item(item: Item) -> RenderableType:
+    """Return a transcript item: agent text as Markdown, everything else as rows."""
     found = list(rows(item))
-    if not isinstance(item, Words) or item.kind != "text" or not item.text.strip():
+    if not isinstance(item, TextItem) or item.kind != "text" or not item.text.strip():
         return text_of(found)
     *title, said = found
     return Group(text_of(title), Prose(said.text)) if title else Prose(said.text)

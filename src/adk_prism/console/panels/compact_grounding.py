@@ -1,6 +1,6 @@
-"""The grounding box where there is little room: a row for each thing, cut to the width.
+"""The grounding box for small windows: one shortened row per item.
 
-What waits comes first, since it is what a person has to see; the whole box is a key away.
+Pending plans and help come first, because they need an answer.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from adk_prism.console.rows import Row, Style, counted, one_line
 from adk_prism.grounding import PREFIX
 
 _Line = tuple[tuple[str, ...], str, Style]
-"""The keys that it tells of, what it says, and how it looks if nothing changed."""
+"""State keys of a row, its text, and its style if nothing changed."""
 
 _RECEIPT = "search_history"
 
 
 def rows(view: Mapping[str, Any], width: int) -> list[Row]:
-    """Return the box in as few rows as it has things to say."""
+    """Return the box with one row per item."""
     changed = {change.key.removeprefix(PREFIX) for change in view["changed"]} | {_RECEIPT}
     shown = []
     for keys, text, style in _lines(view):
@@ -73,7 +73,7 @@ def _waiting(view: Mapping[str, Any]) -> Iterator[_Line]:
 
 def _progress(view: Mapping[str, Any]) -> str:
     box, step = view["box"], view["step"]
-    stage = f"Stage: {box.get('stage') or 'not said'}"
+    stage = f"Stage: {box.get('stage') or 'not set'}"
     stage += f" {step['number']}/{step['of']}" if step else ""
     databases = ", ".join(map(str, box.get("databases_searched") or ()))
     found = (

@@ -1,4 +1,4 @@
-"""What can go wrong between the panel and its server: it does not answer, or it says no."""
+"""Errors of the console's HTTP client: no answer, or a refusal."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from adk_prism.errors import PrismError
 
 
 class Unreachable(PrismError):
-    """The server does not answer, or stopped in the middle; trying again may help."""
+    """The server does not answer, or the connection broke. Trying again may help."""
 
     title = "Server unreachable"
 
 
 class Refused(PrismError):
-    """The server answered, and said no; trying the same again will not help."""
+    """The server rejected the request. Trying the same again does not help."""
 
     title = "Refused"
 
     def __init__(self, detail: str, code: int) -> None:
         super().__init__(detail)
         self.code = code
-        """The HTTP status."""
+        """The HTTP status code."""

@@ -1,7 +1,7 @@
-"""What has been said in a session, as the items of a conversation, growing fact by fact.
+"""The transcript of a session: a list of items that grows fact by fact.
 
-A call stays one item from its first argument to its answer, also where a person's approval and another
-run lie between. Decides what each fact shows; how an item looks is `panels.conversation`'s.
+A tool call is one item from its first argument to its result, even if an approval and another run lie
+between. This module decides what each fact shows; `panels.conversation` decides how an item looks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.runlog.entry import RunStarted
 
 KEPT_ITEMS = 400
-"""Items that stay on the screen: more than anybody scrolls through; the session keeps all."""
+"""Most items on the screen; the session itself keeps all of them."""
 DROPPED_AT_ONCE = 100
-"""By which it may be more for a while, so that the oldest go in few steps."""
+"""Old items are dropped in batches of this size, so that it happens rarely."""
 
 PIECE = 2000
-"""Characters of a text that are drawn together: what grows is laid out anew with each drawing, so a long
-answer is kept in pieces of which only the last one grows."""
+"""Most characters of a text item. A growing item is laid out again on every draw, so a long answer is split
+and only its last piece grows."""
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
 
@@ -35,23 +35,23 @@ NoteKind = Literal["user", "note", "ask", "error"]
 CallState = Literal["running", "answered", "failed", "denied", "abandoned", "asked"]
 
 
-class Words(Struct):
-    """Text that is or was being said."""
+class TextItem(Struct):
+    """Text of a speaker, complete or still streaming."""
 
     speaker: str
     kind: str
     text: str = ""
     done: bool = False
     follows: bool = False
-    """It is not the first piece of a long text."""
+    """This is not the first piece of a long text."""
     goes_on: bool = False
     """Another piece follows."""
     replaced: bool = False
-    """It is not what ADK stored, and is not shown."""
+    """ADK stored another text instead, so this one is hidden."""
     version: int = 0
 
-    def cut(self) -> Words | None:
-        """Give what is beyond a piece's length to a next one, so that both are whole Markdown."""
+    def cut(self) -> TextItem | None:
+        """Split off what exceeds one piece into a new item, so that both are valid Markdown."""
         if len(self.text) < PIECE:
             return None
         end = _end_of_piece(self.text)
@@ -60,21 +60,21 @@ class Words(Struct):
         fence = _open_fence(self.text[:end])
         said, rest = self.text[:end], self.text[end:]
         if fence:
-            # Code that is longer than a piece goes on as code.
+            # Repeat the fence, so that the rest is still code.
             said, rest = f"{said}{fence.mark}\n", f"{fence.line}\n{rest}"
         self.text, self.done, self.goes_on = said, True, True
-        return Words(self.speaker, self.kind, rest, follows=True)
+        return TextItem(self.speaker, self.kind, rest, follows=True)
 
 
 class _Fence(NamedTuple):
-    """A line that begins code, and the mark that ends it."""
+    """The line that opens a code block, and the mark that closes it."""
 
     line: str
     mark: str
 
 
 def _end_of_piece(text: str) -> int:
-    """Return where a long text is cut: between blocks; where one is too long, at a line or a word."""
+    """Return where to split a long text: between blocks, or else at a line or a word."""
     at = text.rfind("\n\n", PIECE // 2)
     if at >= 0 and not _open_fence(text[:at]):
         return at + 2
@@ -85,7 +85,7 @@ def _end_of_piece(text: str) -> int:
 
 
 def _open_fence(text: str) -> _Fence | None:
-    """Return the fence of the code that a text ends in, if it does."""
+    """Return the fence of the code block that is open at the end of a text, if any."""
     found: _Fence | None = None
     for match in _FENCE.finditer(text):
         line, mark, after = match[0].strip(), match[1], match[2].strip()
@@ -96,8 +96,8 @@ def _open_fence(text: str) -> _Fence | None:
     return found
 
 
-class Call(Struct):
-    """A call and what became of it."""
+class CallItem(Struct):
+    """A tool call and its result."""
 
     name: str
     input: str
@@ -106,33 +106,33 @@ class Call(Struct):
     version: int = 0
 
 
-class Note(Struct):
-    """Something that is told once."""
+class NoteItem(Struct):
+    """One line that does not change."""
 
     kind: NoteKind
     text: str
     version: int = 0
 
 
-Item = Words | Call | Note
+Item = TextItem | CallItem | NoteItem
 
 
-class Talk:
-    """The conversation of one session."""
+class Transcript:
+    """The transcript of one session."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self._blocks: dict[str, list[Words]] = {}
-        """The pieces of blocks that grow, or may still be replaced."""
-        self._calls: dict[str, Call] = {}
+        self._blocks: dict[str, list[TextItem]] = {}
+        """Items of text blocks that may still grow or be replaced."""
+        self._calls: dict[str, CallItem] = {}
         self._tells_state = False
-        """Nothing but the state changes; otherwise that is the panels' to show."""
+        """The run only changes state, so its changes are shown here; other runs leave that to the panels."""
 
     def open(self, head: RunStarted) -> None:
-        """Take how a run began: the person's words or answers, or a change of state."""
+        """Add how a run started: a message, answers, or a state change."""
         self._tells_state = head.kind == "state"
         if head.kind == "rewind":
-            self.note("note", "The conversation was taken back to an earlier message.")
+            self.note("note", "Later messages were removed.")
         for text in _texts(head.message):
             self.note("user", text)
         if head.continues is not None:
@@ -143,15 +143,15 @@ class Talk:
                 self.note("user", f"{verdict} {named}{why}")
 
     def feed(self, facts: Iterable[fact.Fact]) -> None:
-        """Take what an entry means."""
+        """Add the facts of an entry."""
         for item in facts:
             show = _SHOW.get(type(item))
             if show is not None:
                 show(self, item)
 
     def note(self, kind: NoteKind, text: str) -> None:
-        """Tell something."""
-        self._add(Note(kind, text))
+        """Add a line."""
+        self._add(NoteItem(kind, text))
 
     def _add(self, item: Item) -> None:
         self.items.append(item)
@@ -160,10 +160,10 @@ class Talk:
             kept = {id(each) for each in self.items}
             self._calls = {name: call for name, call in self._calls.items() if id(call) in kept}
 
-    # -------------------------------------------------------------- what is said
+    # -------------------------------------------------------------- text
 
     def _block_began(self, item: fact.BlockBegan) -> None:
-        words = Words(item.speaker.author, item.kind)
+        words = TextItem(item.speaker.author, item.kind)
         self._blocks[item.block] = [words]
         self._add(words)
 
@@ -192,12 +192,12 @@ class Talk:
     # -------------------------------------------------------------- calls
 
     def _call_requested(self, item: fact.CallRequested) -> None:
-        call = self._calls[item.call] = Call(item.name, _short(item.input))
+        call = self._calls[item.call] = CallItem(item.name, _short(item.input))
         self._add(call)
 
     def _step(self, call: str, name: str, state: CallState, result: str = "") -> None:
         if call not in self._calls:
-            self._calls[call] = Call(name, "")
+            self._calls[call] = CallItem(name, "")
             self._add(self._calls[call])
         found = self._calls[call]
         found.state, found.result = state, result
@@ -223,7 +223,7 @@ class Talk:
         if item.kind == "credential":
             self.note("ask", sign_in(_tree(item.request)).advice)
             return
-        self.note("ask", f"{item.kind} is asked for: {_asked(item.request)}")
+        self.note("ask", f"input requested: {_asked(item.request)}")
 
     # -------------------------------------------------------------- the rest
 
@@ -244,7 +244,7 @@ class Talk:
         self.note("note", f"saved {item.filename}, version {item.version}")
 
     def _transferred(self, item: fact.AgentTransferred) -> None:
-        self.note("note", f"{item.to} takes over")
+        self.note("note", f"transfer to {item.to}")
 
     def _state_changed(self, item: fact.StateChanged) -> None:
         if self._tells_state:
@@ -267,8 +267,12 @@ class Talk:
         self.note("note", f"unknown {item.kind}: {_short(item.raw)}")
 
     def _taken_over(self, item: fact.TakenOver) -> None:
-        doubt = f" In doubt: {', '.join(item.in_doubt)}." if item.in_doubt else ""
-        self.note("note", f"Another process goes on with the run.{doubt}")
+        doubt = (
+            f" These calls may have run already: {', '.join(item.in_doubt)}."
+            if item.in_doubt
+            else ""
+        )
+        self.note("note", f"Resumed after a server restart.{doubt}")
 
     def _run_over(self, item: fact.RunOver) -> None:
         if item.outcome in BROKEN:
@@ -292,37 +296,37 @@ def _tree(raw: Raw) -> Any:
 
 
 def _asked(request: Raw) -> str:
-    """Return the words of a question, where it has any."""
+    """Return the text of a question, or the request as JSON if it has none."""
     tree = _tree(request)
     message = tree.get("message") if isinstance(tree, dict) else None
     return message if isinstance(message, str) and message else _short(request)
 
 
-_SHOW: dict[type[Any], Callable[[Talk, Any], None]] = {
-    fact.BlockBegan: Talk._block_began,
-    fact.BlockGrew: Talk._block_grew,
-    fact.BlockEnded: Talk._block_ended,
-    fact.BlocksReplaced: Talk._blocks_replaced,
-    fact.CallRequested: Talk._call_requested,
-    fact.CallAnswered: Talk._answered,
-    fact.CallFailed: Talk._failed,
-    fact.CallDenied: Talk._denied,
-    fact.CallAbandoned: Talk._abandoned,
-    fact.ApprovalRequested: Talk._approval_requested,
-    fact.InputRequested: Talk._input_requested,
-    fact.FileShown: Talk._file_shown,
-    fact.CodeShown: Talk._code_shown,
-    fact.CodeResultShown: Talk._code_result,
-    fact.SourceCited: Talk._source_cited,
-    fact.ArtifactSaved: Talk._artifact_saved,
-    fact.AgentTransferred: Talk._transferred,
-    fact.StateChanged: Talk._state_changed,
-    fact.UserSpoke: Talk._user_spoke,
-    fact.InputTranscribed: Talk._transcribed,
-    fact.Interrupted: Talk._interrupted,
-    fact.ErrorRaised: Talk._error_raised,
-    fact.Unrecognised: Talk._unrecognised,
-    fact.TakenOver: Talk._taken_over,
-    fact.RunOver: Talk._run_over,
+_SHOW: dict[type[Any], Callable[[Transcript, Any], None]] = {
+    fact.BlockBegan: Transcript._block_began,
+    fact.BlockGrew: Transcript._block_grew,
+    fact.BlockEnded: Transcript._block_ended,
+    fact.BlocksReplaced: Transcript._blocks_replaced,
+    fact.CallRequested: Transcript._call_requested,
+    fact.CallAnswered: Transcript._answered,
+    fact.CallFailed: Transcript._failed,
+    fact.CallDenied: Transcript._denied,
+    fact.CallAbandoned: Transcript._abandoned,
+    fact.ApprovalRequested: Transcript._approval_requested,
+    fact.InputRequested: Transcript._input_requested,
+    fact.FileShown: Transcript._file_shown,
+    fact.CodeShown: Transcript._code_shown,
+    fact.CodeResultShown: Transcript._code_result,
+    fact.SourceCited: Transcript._source_cited,
+    fact.ArtifactSaved: Transcript._artifact_saved,
+    fact.AgentTransferred: Transcript._transferred,
+    fact.StateChanged: Transcript._state_changed,
+    fact.UserSpoke: Transcript._user_spoke,
+    fact.InputTranscribed: Transcript._transcribed,
+    fact.Interrupted: Transcript._interrupted,
+    fact.ErrorRaised: Transcript._error_raised,
+    fact.Unrecognised: Transcript._unrecognised,
+    fact.TakenOver: Transcript._taken_over,
+    fact.RunOver: Transcript._run_over,
 }
-"""Facts that a conversation shows; the panels show the rest."""
+"""Facts that the transcript shows; panels show the rest."""

@@ -1,8 +1,8 @@
-"""What a typed line comes to, given what the session is waiting for: one wish, or a reason why not.
+"""Turns a typed line into one intent, given what the session is waiting for, or an error.
 
-Pure. A message answers the question that waits for words, if one does; an approval is kept until the
-whole batch is answered; a plan and a remedy are answered in the panel's own keys of the state as well as in
-words, so that every app that keeps a grounding understands them.
+Pure. A message answers the pending text question, if there is one. Approvals are held back until every
+question of the batch is answered. Plans and remedies are answered both in words and in the `grounding:`
+state keys, so that every app with a grounding box understands them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from msgspec import Struct
 
 from adk_prism.console.commands import PANELS, Typed, parse
-from adk_prism.console.dialogue import Dialogue
 from adk_prism.console.questions import Question, questions, response
+from adk_prism.console.session_history import SessionHistory
 from adk_prism.errors import Conflict, UsageError
 from adk_prism.grounding import Approval, key
 
 LONGEST_ITEM = 500
-"""Characters of an assumption or a question: a line of the box, not an essay."""
+"""Most characters of an assumption or an open question: one line of the grounding box."""
 
 
 class Send(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Send(Struct, frozen=True):
 
 
 class Keep(Struct, frozen=True):
-    """An answer was taken; others of its batch are still missing."""
+    """An answer was accepted; other questions of its batch are still open."""
 
     next: Question
 
@@ -54,26 +54,26 @@ class Quit(Struct, frozen=True):
     """Leave."""
 
 
-Wish = Send | Keep | Show | Export | Stop | Quit
+Intent = Send | Keep | Show | Export | Stop | Quit
 
 
-class Wishes:
+class IntentReader:
     """Reads lines for one session."""
 
     def __init__(
-        self, dialogue: Dialogue, busy: Callable[[], bool], now: Callable[[], str]
+        self, history: SessionHistory, busy: Callable[[], bool], now: Callable[[], str]
     ) -> None:
-        """`busy` tells whether something is being sent or run, `now` the time as ISO 8601 with its zone."""
-        self._dialogue = dialogue
+        """`busy` returns whether a run is active, `now` the current time as ISO 8601 with a time zone."""
+        self._history = history
         self._busy = busy
         self._now = now
         self._given: dict[str, dict[str, Any]] = {}
-        """Answers to questions whose batch is not complete, by ADK's id."""
+        """Answers whose batch is not complete yet, by ADK's id."""
         self._state: dict[str, Any] = {}
-        """What goes into the state with them."""
+        """State changes to send with them."""
 
-    def read(self, line: str) -> Wish:
-        """Return what a line wishes. Raise `UsageError` or `Conflict` for what cannot be."""
+    def read(self, line: str) -> Intent:
+        """Return the intent of a line. Raise `UsageError` or `Conflict` if it is not possible now."""
         typed = parse(line)
         if isinstance(typed, str):
             return self._say(typed)
@@ -84,34 +84,34 @@ class Wishes:
 
     def asked(self) -> list[Question]:
         """Return the questions that have no answer yet, the next one first."""
-        found = questions(self._dialogue.pending)
+        found = questions(self._history.pending)
         known = {question.id for question in found}
         if not self._given.keys() <= known:
-            # Expired: the conversation went on without them.
+            # They have expired: the conversation continued without them.
             self._given, self._state = {}, {}
         return [question for question in found if question.id not in self._given]
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """The search plan that waits, if there is one."""
+        """The pending search plan, if there is one."""
         plan = self._box().get("pending_search_plan")
         return plan if isinstance(plan, dict) and plan else None
 
     @property
     def remedies(self) -> list[dict[str, Any]]:
         """The remedies that are offered, numbered."""
-        view = self._dialogue.panel("grounding")
+        view = self._history.panel("grounding")
         found: list[dict[str, Any]] = view["remedies"] if view else []
         return found
 
     def _box(self) -> dict[str, Any]:
-        view = self._dialogue.panel("grounding")
+        view = self._history.panel("grounding")
         box: dict[str, Any] = view["box"] if view else {}
         return box
 
     # -------------------------------------------------------------- messages and answers
 
-    def _say(self, text: str) -> Wish:
+    def _say(self, text: str) -> Intent:
         self._check_free()
         asked = self.asked()
         if asked and asked[0].kind != "approval":
@@ -120,9 +120,11 @@ class Wishes:
 
     def _check_free(self) -> None:
         if self._busy():
-            raise Conflict("The app is busy with your last message; wait for its end, or stop it.")
+            raise Conflict(
+                "The app is still running. Wait until it finishes, or stop it with /stop."
+            )
 
-    def _answer(self, question: Question, answer: bool | str, reason: str = "") -> Wish:
+    def _answer(self, question: Question, answer: bool | str, reason: str = "") -> Intent:
         self._given[question.id] = response(question, answer, reason)
         rest = self.asked()
         if rest:
@@ -131,20 +133,20 @@ class Wishes:
         self._given, self._state = {}, {}
         return Send(_message(*parts) | ({"stateDelta": state} if state else {}))
 
-    def _decide(self, typed: Typed) -> Wish:
+    def _decide(self, typed: Typed) -> Intent:
         self._check_free()
         asked = [question for question in self.asked() if question.kind == "approval"]
         if not asked:
-            raise Conflict("Nothing waits for an approval.")
+            raise Conflict("There is nothing to approve.")
         return self._answer(asked[0], typed.command.name == "approve", typed.words)
 
     # -------------------------------------------------------------- the plan and its remedies
 
-    def _on_plan(self, typed: Typed) -> Wish:
+    def _on_plan(self, typed: Typed) -> Intent:
         self._check_free()
         plan = self.plan
         if plan is None:
-            raise Conflict("No search plan waits for an answer.")
+            raise Conflict("There is no search plan to answer.")
         approval, words = _APPROVALS[typed.command.name]
         state = {
             key("user_approval"): approval,
@@ -159,35 +161,37 @@ class Wishes:
         text = f"{words}: {typed.words}" if typed.words else words
         return Send(_message({"text": text}) | {"stateDelta": state})
 
-    def _remedy(self, typed: Typed) -> Wish:
+    def _remedy(self, typed: Typed) -> Intent:
         self._check_free()
         remedies = self.remedies
         chosen = next((r for r in remedies if str(r["number"]) == typed.words), None)
         if chosen is None:
             there = ", ".join(str(remedy["number"]) for remedy in remedies)
-            told = f"there are {there}" if there else "none is offered"
-            raise UsageError(f"There is no remedy {typed.words[:20]!r}; {told}.")
+            expected = f"expected one of {there}" if there else "none is offered"
+            raise UsageError(f"There is no remedy {typed.words[:20]!r}; {expected}.")
         context = {name: value for name, value in chosen.items() if name not in ("number", "name")}
         state = {key("selected_remedy"): chosen["name"], key("remedy_context"): context}
         return Send(_message({"text": str(chosen["label"])}) | {"stateDelta": state})
 
     # -------------------------------------------------------------- the box
 
-    def _add(self, typed: Typed) -> Wish:
+    def _add(self, typed: Typed) -> Intent:
         name, items = self._list(typed)
         words = " ".join(typed.words.split())
         if len(words) > LONGEST_ITEM:
-            raise UsageError(f"That has {len(words)} characters; at most {LONGEST_ITEM} fit.")
+            raise UsageError(
+                f"The text has {len(words)} characters; at most {LONGEST_ITEM} are allowed."
+            )
         if words in items:
-            raise Conflict(f"{words[:60]!r} is there already.")
+            raise Conflict(f"{words[:60]!r} is already in the list.")
         return _change(name, [*items, words])
 
-    def _remove(self, typed: Typed) -> Wish:
+    def _remove(self, typed: Typed) -> Intent:
         name, items = self._list(typed)
         number = int(typed.words) if typed.words.isdecimal() else 0
         if not 1 <= number <= len(items):
-            told = f"1 to {len(items)}" if items else "nothing"
-            raise UsageError(f"There is no number {typed.words[:20]!r}; there is {told}.")
+            expected = f"expected 1 to {len(items)}" if items else "the list is empty"
+            raise UsageError(f"There is no item {typed.words[:20]!r}; {expected}.")
         return _change(name, [*items[: number - 1], *items[number:]])
 
     def _list(self, typed: Typed) -> tuple[str, list[str]]:
@@ -197,15 +201,15 @@ class Wishes:
 
     # -------------------------------------------------------------- the rest
 
-    def _export(self, typed: Typed) -> Wish:
+    def _export(self, typed: Typed) -> Intent:
         return Export(typed.words)
 
-    def _stop(self, _: Typed) -> Wish:
+    def _stop(self, _: Typed) -> Intent:
         if not self._busy():
-            raise Conflict("Nothing runs.")
+            raise Conflict("There is no run to stop.")
         return Stop()
 
-    def _quit(self, _: Typed) -> Wish:
+    def _quit(self, _: Typed) -> Intent:
         return Quit()
 
 
@@ -231,16 +235,16 @@ _LISTS = {
     "ask": "open_questions",
     "resolve": "open_questions",
 }
-_READ: dict[str, Callable[[Wishes, Typed], Wish]] = {
-    **dict.fromkeys(_APPROVALS, Wishes._on_plan),
-    "remedy": Wishes._remedy,
-    "approve": Wishes._decide,
-    "deny": Wishes._decide,
-    "assume": Wishes._add,
-    "ask": Wishes._add,
-    "unassume": Wishes._remove,
-    "resolve": Wishes._remove,
-    "export": Wishes._export,
-    "stop": Wishes._stop,
-    "quit": Wishes._quit,
+_READ: dict[str, Callable[[IntentReader, Typed], Intent]] = {
+    **dict.fromkeys(_APPROVALS, IntentReader._on_plan),
+    "remedy": IntentReader._remedy,
+    "approve": IntentReader._decide,
+    "deny": IntentReader._decide,
+    "assume": IntentReader._add,
+    "ask": IntentReader._add,
+    "unassume": IntentReader._remove,
+    "resolve": IntentReader._remove,
+    "export": IntentReader._export,
+    "stop": IntentReader._stop,
+    "quit": IntentReader._quit,
 }

@@ -1,4 +1,4 @@
-"""Which app to talk to, where a server has several and none was named."""
+"""Lets the user choose an app when a server has several and none was named."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from textual.widgets import OptionList, Static
 from adk_prism.console.client import shown_url
 
 
-class Picker(App[str]):
-    """A list of apps: the one that is chosen is returned, nothing if somebody leaves."""
+class AppPicker(App[str]):
+    """A list of apps. Returns the chosen one, or nothing if the user quits."""
 
     CSS = """
     #title { padding: 1 2 0 2; text-style: bold; }
@@ -34,19 +34,19 @@ class Picker(App[str]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield Static(f"Talk to which app of {shown_url(self._url)}?", id="title", markup=False)
+        yield Static(f"Choose an app on {shown_url(self._url)}", id="title", markup=False)
         yield OptionList(*self._apps, id="apps", markup=False)
-        yield Static("↑ ↓: choose  Enter: talk to it  q: quit", id="keys", markup=False)
+        yield Static("↑ ↓: select  Enter: open  q: quit", id="keys", markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Return the app."""
         self.exit(self._apps[event.option_index])
 
     def action_move(self, step: int) -> None:
-        """Go up or down, for hands that stay where they are."""
+        """Move the selection with j and k."""
         apps = self.query_one(OptionList)
         (apps.action_cursor_down if step > 0 else apps.action_cursor_up)()
 
     def action_leave(self) -> None:
-        """Leave without a choice."""
+        """Quit without choosing."""
         self.exit("")

@@ -1,28 +1,28 @@
-"""The conversation on the screen: a widget for each item, made, changed and taken away as the talk does."""
+"""The transcript on the screen: one widget per item, kept in step with the transcript."""
 
 from __future__ import annotations
 
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from adk_prism.console.draw import drawn
-from adk_prism.console.talk import Item, Talk, Words
+from adk_prism.console.rendering import render_item
+from adk_prism.console.transcript import Item, TextItem, Transcript
 
 
-class TalkView(VerticalScroll):
-    """Shows a talk; it stays at the newest line until somebody scrolls up."""
+class TranscriptView(VerticalScroll):
+    """Shows a transcript and follows its end until the user scrolls up."""
 
-    def __init__(self, talk: Talk) -> None:
-        super().__init__(id="talk")
-        self._talk = talk
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(id="transcript")
+        self._transcript = transcript
         self._shown: list[tuple[Item, Static]] = []
         self._versions: dict[int, int] = {}
-        """Of the items shown, by identity."""
+        """Versions of the shown items, by identity."""
         self._put = 0.0
-        """How far down this has scrolled by itself."""
+        """How far this widget has scrolled on its own."""
 
     def draw(self) -> None:
-        """Bring the widgets up to the talk."""
+        """Update the widgets to match the transcript."""
         gone = self._gone()
         for item, widget in self._shown[:gone]:
             self._versions.pop(id(item), None)
@@ -31,21 +31,21 @@ class TalkView(VerticalScroll):
         for item, widget in self._shown:
             if self._versions[id(item)] != item.version:
                 self._versions[id(item)] = item.version
-                widget.update(drawn(item))
+                widget.update(render_item(item))
                 widget.set_class(_is_joined(item), "-goes-on")
                 widget.display = not _is_replaced(item)
-        self._add(self._talk.items[len(self._shown) :])
+        self._add(self._transcript.items[len(self._shown) :])
 
     def keep_up(self) -> None:
-        """Go to the newest line, unless somebody has scrolled up from where this put them."""
+        """Scroll to the newest line, unless the user has scrolled up."""
         if self._put <= self.scroll_y < self.max_scroll_y:
             self.scroll_end(animate=False, immediate=True)
         if self.scroll_y >= self.max_scroll_y:
             self._put = self.scroll_y
 
     def _gone(self) -> int:
-        """Return how many of the first items are no longer in the talk."""
-        first = self._talk.items[0] if self._talk.items else None
+        """Return how many of the first shown items are no longer in the transcript."""
+        first = self._transcript.items[0] if self._transcript.items else None
         return next(
             (index for index, (item, _) in enumerate(self._shown) if item is first),
             len(self._shown),
@@ -60,15 +60,15 @@ class TalkView(VerticalScroll):
 
 
 def _widget(item: Item) -> Static:
-    widget = Static(drawn(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
+    widget = Static(render_item(item), markup=False, classes="-goes-on" if _is_joined(item) else "")
     widget.display = not _is_replaced(item)
     return widget
 
 
 def _is_replaced(item: Item) -> bool:
-    return isinstance(item, Words) and item.replaced
+    return isinstance(item, TextItem) and item.replaced
 
 
 def _is_joined(item: Item) -> bool:
-    """Tell whether the next piece of a text belongs to the same block of it."""
-    return isinstance(item, Words) and item.goes_on and not item.text.endswith("\n\n")
+    """Tell whether the next item continues the same block of text."""
+    return isinstance(item, TextItem) and item.goes_on and not item.text.endswith("\n\n")

@@ -1,7 +1,7 @@
-"""The search strategy as Markdown, for a methods section: what was asked, how, where, and what was found.
+"""The search strategy as Markdown, for a methods section: question, searches, databases and results.
 
-Made from the grounding alone, so for any app that keeps one. Counts are the receipts' own; what they do
-not tell is not in it.
+Built from the grounding state alone, so it works for any app that writes one. All counts come from the
+search receipts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COLUMNS = ("#", "When", "Database", "Query", "Filters", "Found", "New")
 def markdown(view: Mapping[str, Any] | None) -> str:
     """Return the document. Raise `Conflict` where there is no grounding."""
     if not view or not view["present"]:
-        raise Conflict("This session has no search strategy: the app keeps no grounding.")
+        raise Conflict("This session has no search strategy: the app has no research plan.")
     return "\n".join(_lines(view["box"], view["receipts"])) + "\n"
 
 
@@ -82,9 +82,9 @@ def _plain(value: Any) -> str:
 
 
 def write(view: Mapping[str, Any] | None, file: str) -> Path:
-    """Write the document to a new file, the default or its next free number, and return where.
+    """Write the document to a new file and return its path; the default name gets a number if it exists.
 
-    Raise `UsageError` if the file exists or cannot be written: nothing is overwritten.
+    Raise `UsageError` if the file exists or cannot be written.
     """
     text = markdown(view)
     path = Path(file).expanduser() if file else _free(Path(DEFAULT))
@@ -92,7 +92,7 @@ def write(view: Mapping[str, Any] | None, file: str) -> Path:
         with path.open("x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise UsageError(f"{str(path)!r} is there already; name another file.") from None
+        raise UsageError(f"{str(path)!r} already exists; choose another file name.") from None
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
     return path

@@ -1,7 +1,7 @@
-"""A session as the panel knows it: the talk so far, the film of its last run, and what waits for an answer.
+"""What the console knows of a session: its transcript, the film of its last run, and the pending questions.
 
-Pure: entries go in, and a screen or a pipe looks at it. What is pending is folded as the server folds it;
-a change of state between two messages leaves it, another message expires it.
+Pure: entries go in; the screen and the pipe read from it. Pending questions are computed as the server
+does it: a state change between two messages keeps them, another message expires them.
 """
 
 from __future__ import annotations
@@ -11,55 +11,55 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.console.talk import Talk
+from adk_prism.console.transcript import Transcript
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunStarted, to_raw
 from adk_prism.view.film import Film, fold
 
 
-class Dialogue:
+class SessionHistory:
     """One session."""
 
     def __init__(self) -> None:
-        self.talk = Talk()
+        self.transcript = Transcript()
         self.film: Film | None = None
-        """Of the last run; before there is one, of nothing but the session's state."""
+        """The film of the last run; before the first run it holds only the session's state."""
         self.pending = Pending()
         self._seen: Film | None = None
         self._seen_at = 0
         self._views: dict[str, Any] = {}
-        """Panels of that film at that cursor: a screen asks for the same one several times."""
+        """Cached panels of that film at that cursor."""
         self._reader = Reader()
         self._head: RunStarted | None = None
 
     def remember(self, origin: Origin, state: Mapping[str, Any]) -> None:
-        """Take the state of a session that no run has told of."""
+        """Use a session's state if no run has been seen."""
         if self.film is None:
             values = {key: to_raw(value) for key, value in state.items()}
             head = RunStarted(run="", origin=origin, state=values, derived=True)
             self.film = fold([Entry(1, 0.0, head)])
 
     def feed(self, entry: Entry) -> None:
-        """Take the next entry of a run; a first one begins another run."""
+        """Add the next entry; a `RunStarted` entry starts a new run."""
         record = entry.record
         if isinstance(record, RunStarted):
             self._begin(record)
-        assert self.film is not None, "a run begins with its first entry"
+        assert self.film is not None, "a run starts with RunStarted"
         self.film.feed(entry)
         facts = self._reader.feed(entry)
-        self.talk.feed(facts)
+        self.transcript.feed(facts)
         self.pending.feed(facts)
         if isinstance(record, RunEnded):
             self._end()
 
     def settle(self, end: Entry, film: Film | None) -> None:
-        """Take a run's end, and the film of its recording in place of what was seen live."""
+        """Add the end of a run, and replace its live film with the one of the recording."""
         self.feed(end)
         self.film = film or self.film
 
     def replay(self, entries: Sequence[Entry]) -> None:
-        """Take a run that is over, or as much of it as there is."""
+        """Add the entries of an earlier run."""
         for entry in entries:
             self.feed(entry)
 
@@ -67,7 +67,7 @@ class Dialogue:
         self._head, self._reader, self.film = head, Reader(), Film()
         if head.kind != "state" and head.continues is None:
             self.pending = Pending()
-        self.talk.open(head)
+        self.transcript.open(head)
 
     def _end(self) -> None:
         continues = self._head.continues if self._head is not None else None
@@ -76,10 +76,10 @@ class Dialogue:
             take = self.pending.hold if continues.held else self.pending.pass_on
             take(decisions, continues.answers)
 
-    # -------------------------------------------------------------- questions about it
+    # -------------------------------------------------------------- queries
 
     def panel(self, name: str) -> Any:
-        """Return what a panel shows now; None before there is anything."""
+        """Return the data of a panel, or None before the first entry."""
         if self.film is None or not self.film.last:
             return None
         if self._seen is not self.film or self._seen_at != self.film.last:

@@ -1,9 +1,9 @@
-"""One run, from what is sent to its end, through as many connections as it takes.
+"""Follows one run from the request to its end, reconnecting as often as needed.
 
-A message is sent under an idempotency key, so that sending it again after a broken connection starts
-nothing twice; a run that is known is gone on with after the last position seen. While it goes on, its
-events are entries that follow its real first one. When it is over the recording takes their place: it also
-holds what ADK's events do not tell, such as when nodes began and ended.
+A message is sent with an idempotency key, so that a retry does not start a second run. A known run is
+resumed after the last position seen. While the run is active, its events become entries after the real
+first one; when it has ended they are replaced by the recording, which also has what ADK's events lack, such
+as when nodes started and ended.
 """
 
 from __future__ import annotations
@@ -20,67 +20,67 @@ from msgspec import Struct
 
 from adk_prism.console.backoff import Backoff
 from adk_prism.console.client import LARGEST_RECORDING, Client, Stream
-from adk_prism.console.place import Place
-from adk_prism.console.problems import Refused, Unreachable
+from adk_prism.console.http_errors import Refused, Unreachable
+from adk_prism.console.session_address import SessionAddress
 from adk_prism.errors import SourceError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded, parse_position
 from adk_prism.transport.sse_decoder import SseEvent
 
 READ_BACK = 3
-"""Times that a recording is asked for, which cannot be gone on with in the middle."""
+"""Attempts to read a recording, which cannot be resumed in the middle."""
 FORGOTTEN = "forgotten"
-"""The code of a run whose server no longer knows it."""
+"""Error code of a run that the server no longer has."""
 
 
-class Accepted(Struct, frozen=True):
-    """The server has taken the message: it is not lost any more."""
+class RunAccepted(Struct, frozen=True):
+    """The server accepted the message."""
 
     run: str
 
 
-class Told(Struct, frozen=True):
-    """The run went on by an entry."""
+class EntryReceived(Struct, frozen=True):
+    """The run has a new entry."""
 
     entry: Entry
 
 
-class Lost(Struct, frozen=True):
-    """The connection is gone; it is tried again after a wait."""
+class ConnectionLost(Struct, frozen=True):
+    """The connection broke; the next attempt follows after `wait` seconds."""
 
     why: str
     wait: float
 
 
-class Back(Struct, frozen=True):
-    """The server is there again."""
+class Reconnected(Struct, frozen=True):
+    """The server is reachable again."""
 
 
-class Settled(Struct, frozen=True):
-    """The run is over: its last entry, and all of them where they could be read."""
+class RunFinished(Struct, frozen=True):
+    """The run ended: its last entry, and all entries if the recording could be read."""
 
     end: Entry
     entries: list[Entry]
 
 
-News = Accepted | Told | Lost | Back | Settled
+RunUpdate = RunAccepted | EntryReceived | ConnectionLost | Reconnected | RunFinished
 
 
-class Exchange:
-    """Something that is said to an app, and what comes of it."""
+class RunFollower:
+    """One request to an app and the run that it starts."""
 
     def __init__(
         self,
         client: Client,
-        place: Place,
+        address: SessionAddress,
         body: dict[str, Any] | None = None,
         *,
         run: str = "",
         patience: Backoff | None = None,
     ) -> None:
-        """Give the `body` of a request to start a run, or a `run` that goes on."""
+        """Pass the `body` of a request that starts a run, or the id of an active `run`."""
         self._client = client
-        self._place = place
+        self._address = address
         self._body = body or {}
         self._key = f"console-{secrets.token_hex(16)}"
         self.run = run
@@ -91,10 +91,10 @@ class Exchange:
         self._time = 0.0
         self._read_back = 0
 
-    async def news(self) -> AsyncGenerator[News, None]:
-        """Yield what happens, until the run is over.
+    async def updates(self) -> AsyncGenerator[RunUpdate, None]:
+        """Yield updates until the run ends.
 
-        Raise `Refused` if the server does not take it, `Unreachable` if it stays away.
+        Raise `Refused` if the server rejects the request, `Unreachable` if it cannot be reached for too long.
         """
         lost = False
         while True:
@@ -103,11 +103,11 @@ class Exchange:
                     async for item in attempt:
                         if lost:
                             lost = False
-                            yield Back()
+                            yield Reconnected()
                         yield item
                 return
             except Refused as refused:
-                # The run is there, but no longer for us.
+                # The run exists, but this user may no longer read it.
                 if not self.run or refused.code == httpx.codes.UNAUTHORIZED:
                     raise
                 yield self._forgotten()
@@ -117,28 +117,28 @@ class Exchange:
                 if wait is None:
                     raise
                 lost = True
-                yield Lost(error.detail, wait)
+                yield ConnectionLost(error.detail, wait)
                 await asyncio.sleep(wait)
 
-    async def _attempt(self) -> AsyncGenerator[News, None]:
+    async def _attempt(self) -> AsyncGenerator[RunUpdate, None]:
         async with self._open() as stream:
             if not self.run:
                 if not stream.run:
-                    raise SourceError("The server names no run; is it an adk-prism server?")
+                    raise SourceError("The server sent no run id. Is it an adk-prism server?")
                 self.run = stream.run
-                yield Accepted(stream.run)
+                yield RunAccepted(stream.run)
             if not self._cursor:
-                yield Told(await self._head())
+                yield EntryReceived(await self._head())
             async for event in stream.events():
                 self._backoff.reset()
                 entry = self._entry(event)
                 if entry is not None:
-                    yield Told(entry)
+                    yield EntryReceived(entry)
         yield await self._settle()
 
     def _open(self) -> AbstractAsyncContextManager[Stream]:
         if not self.run:
-            return self._client.begin(self._place, self._body, self._key)
+            return self._client.begin(self._address, self._body, self._key)
         return self._client.follow(self.run, self._position)
 
     async def _head(self) -> Entry:
@@ -147,12 +147,14 @@ class Exchange:
         return head
 
     def _entry(self, event: SseEvent) -> Entry | None:
-        """Move to an event's position; return its entry, None for ADK's form of a failed run's end."""
+        """Advance to an event's position; return its entry, None for the error event of a failed run."""
         data = event.data.encode()
         try:
             read = read_event(data)
         except msgspec.MsgspecError:
-            raise SourceError("The server sent something that is no ADK event.") from None
+            raise SourceError(
+                "The server sent data that is not an ADK event. Is it an adk-prism server?"
+            ) from None
         cursor = parse_position(event.id).cursor if event.id else 0
         self._position = event.id or self._position
         if read.id == f"error-{cursor}":
@@ -161,12 +163,12 @@ class Exchange:
         self._time = read.timestamp or self._time
         return Entry(self._cursor, self._time, AgentEvent(data))
 
-    async def _settle(self) -> Settled:
+    async def _settle(self) -> RunFinished:
         try:
             summary = await self._client.summary(self.run)
             entries = await self._recording() if summary.bytes <= LARGEST_RECORDING else []
             if entries and isinstance(entries[-1].record, RunEnded):
-                return Settled(entries[-1], entries)
+                return RunFinished(entries[-1], entries)
         except Refused as refused:
             if refused.code == httpx.codes.UNAUTHORIZED:
                 raise
@@ -176,7 +178,7 @@ class Exchange:
         return self._ended(RunEnded(outcome=summary.outcome or "failed"))
 
     async def _recording(self) -> list[Entry]:
-        """Read the run back; do without if that breaks off again and again: what was seen is true."""
+        """Read the recording; return nothing after several failed attempts: the live entries suffice."""
         try:
             return await self._client.recording(self.run)
         except Unreachable:
@@ -185,16 +187,18 @@ class Exchange:
                 raise
             return []
 
-    def _forgotten(self) -> Settled:
+    def _forgotten(self) -> RunFinished:
         return self._ended(RunEnded(outcome="failed", code=FORGOTTEN))
 
-    def _ended(self, end: RunEnded) -> Settled:
-        return Settled(Entry(self._cursor + 1, self._time, end), [])
+    def _ended(self, end: RunEnded) -> RunFinished:
+        return RunFinished(Entry(self._cursor + 1, self._time, end), [])
 
 
-async def history(client: Client, place: Place, most: int) -> AsyncIterator[list[Entry]]:
+async def finished_runs(
+    client: Client, address: SessionAddress, most: int
+) -> AsyncIterator[list[Entry]]:
     """Yield the last runs of a session that are over, oldest first; leave out what was trimmed."""
-    over = [run for run in await client.runs(place) if run.outcome is not None]
+    over = [run for run in await client.runs(address) if run.outcome is not None]
     for summary in over[-most:]:
         if summary.bytes > LARGEST_RECORDING:
             continue

@@ -1,4 +1,4 @@
-"""Which conversation the panel is in."""
+"""Identifies the session that the console shows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 USER = "user"
-"""Whose the sessions are where a server asks nobody who it is: as in the page, which has them too."""
+"""The user of a server without sign-in; the page uses the same one, so both see the same sessions."""
 
 
-class Place(Struct, frozen=True):
-    """An app and a session of it."""
+class SessionAddress(Struct, frozen=True):
+    """An app, a user and a session."""
 
     app: str
     session: str
@@ -19,11 +19,11 @@ class Place(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """Return the session's address."""
+        """Return the session's URL path."""
         names = (quote(name, safe="") for name in (self.app, self.user, self.session))
         return "/apps/{}/users/{}/sessions/{}".format(*names)
 
     @property
     def body(self) -> dict[str, str]:
-        """Return what names it in a run request."""
+        """Return the fields that name it in a run request."""
         return {"appName": self.app, "userId": self.user, "sessionId": self.session}
