@@ -70,7 +70,9 @@ async def test_a_server_that_forgets(terminal: Opens, tmp_path: Path) -> None:
             with serving(tmp_path, *words, "--port", port, agents=AGENTS):
                 await panel.sees("! The run failed (forgotten).")
                 await panel.say("tool")
-                assert "! The server no longer has this session. A new one was started." in panel.text
+                assert (
+                    "! The server no longer has this session. A new one was started." in panel.text
+                )
                 assert "It is sunny in Lisbon" in panel.text, panel.text
 
 
