@@ -146,7 +146,7 @@ def test_a_line_that_cannot_be_taken(console_server: Server, tmp_path: Path) -> 
     """Said on stderr, and the command fails at its end."""
     done = piped(tmp_path, ["tour", "--url", console_server.url], "/ok\n/nope\n//text\n")
     assert done.returncode == 1
-    assert "No search plan waits" in done.stderr
+    assert "There is no search plan" in done.stderr
     assert "Unknown command /nope" in done.stderr
 
 

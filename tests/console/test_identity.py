@@ -35,9 +35,9 @@ def asking_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.parametrize(
     ("words", "env", "says"),
     [
-        ([], {}, "put your token into the environment as ADK_PRISM_TOKEN, or into a file"),
-        (["--token", "wrong"], {}, "The server does not know your token"),
-        ([], {"ADK_PRISM_TOKEN": "wrong"}, "The server does not know your token"),
+        ([], {}, "Set ADK_PRISM_TOKEN, or pass a file"),
+        (["--token", "wrong"], {}, "The server rejected your token"),
+        ([], {"ADK_PRISM_TOKEN": "wrong"}, "The server rejected your token"),
     ],
     ids=["none", "wrong", "wrong in the environment"],
 )
@@ -90,7 +90,7 @@ def test_a_token_is_for_a_server(tmp_path: Path) -> None:
     """The panel's own asks nobody."""
     done = piped(tmp_path, ["tour", "--token", "x"])
     assert (done.returncode, done.stdout) == (2, "")
-    assert "A token is for a server at --url" in done.stderr
+    assert "--token and --token-file need --url" in done.stderr
 
 
 async def test_a_token_that_ends_is_read_again(asking_server: Server, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_a_token_that_ends_is_read_again(asking_server: Server, tmp_path: 
         while refused is None:  # for as long as the server may go by what it has read
             await asyncio.sleep(0.05)  # it may be asked a hundred times a second
             refused = await _refusal(client)
-        assert "knows it no longer" in refused.detail
+        assert "has expired" in refused.detail
         file.write_text("token-of-ann")
         assert await client.user() == "ann"
 

@@ -49,9 +49,9 @@ async def test_a_batch_is_answered_together(terminal: Opens) -> None:
     """Two approvals: the first answer is kept, both go out with the second."""
     async with terminal(height=60) as panel:
         await panel.say("two approvals")
-        assert "(2 in all)" in panel.text
+        assert "(2 pending)" in panel.text
         await panel.press("y")
-        assert "(2 in all)" not in panel.text
+        assert "(2 pending)" not in panel.text
         assert "needs your approval" in panel.text
         await panel.press("n")
         assert "you: approved " in panel.text
@@ -71,7 +71,7 @@ async def test_a_question_is_answered_in_words(terminal: Opens) -> None:
     """A workflow asks; the next line is its answer, not another message."""
     async with terminal(width=140) as panel:
         await panel.say("input request")
-        assert "? asks: For how many people at Prisma? – type guests (integer)" in panel.text
+        assert "? For how many people at Prisma? – type guests (integer)" in panel.text
         await panel.say('{"people": 7}')
         assert "! The answer must be a JSON object with guests (integer)" in panel.text
         await panel.say("7")
@@ -104,7 +104,7 @@ async def test_a_line_typed_too_early_is_kept(terminal: Opens) -> None:
         await panel.type("slow 60")
         await panel.sees("… running")
         await panel.type("next question")
-        await panel.sees("! The app is busy")
+        await panel.sees("! The app is still running")
         assert panel.line.value == "next question"
         await panel.press("escape")
         await panel.press("enter")
@@ -134,7 +134,7 @@ async def test_panels_by_key(width: int, terminal: Opens) -> None:
         assert "note_budget" in panel.text
         assert "✓ finished" in panel.text
         await panel.press("p")
-        assert "Whole answer: absent" in panel.text
+        assert "No confidence or source was stated." in panel.text
         await panel.press("g")
         assert "This app has no research plan." in panel.text
         await panel.press("question_mark")
@@ -164,7 +164,7 @@ async def test_no_colour_is_needed(terminal: Opens, monkeypatch: pytest.MonkeyPa
         await panel.say("approval")
         assert "? send_invoice needs your approval" in panel.text
         svg = panel.console.export_screenshot()
-        assert "waits" in svg
+        assert "needs" in svg
         assert panel.console.no_color
 
 
@@ -232,9 +232,9 @@ async def test_leaving_takes_two_presses(terminal: Opens) -> None:
     ("line", "says"),
     [
         ("/nope", "! Unknown command /nope"),
-        ("/assume", "! /assume needs WORDS"),
+        ("/assume", "! /assume needs TEXT"),
         ("/approve all", "! /approve takes no argument"),
-        ("/ok", "! No search plan waits"),
+        ("/ok", "! There is no search plan"),
         ("/remedy 7", "! There is no remedy '7'; none is offered"),
         ("/stop", "! There is no run to stop."),
         ("/export", "! This session has no search strategy"),

@@ -169,7 +169,7 @@ def test_loopback_needs_no_permission() -> None:
     [
         ("prot = 1", "Unknown key 'prot'"),
         ("allow_origin = []", "Unknown key 'allow_origin'"),
-        ('port = "x"', "[tool.adk-prism] port is 'x'"),
+        ('port = "x"', "[tool.adk-prism] port must be"),
         ("port = 1.5", "must be a whole number"),
         ("port = true", "must be a whole number"),
         ("allow-origin = 1", "must be origins"),

@@ -1,4 +1,4 @@
-import './app/policy';
+import './app/disableZodEval';
 import './style/tokens.css';
 import './style/base.css';
 import './style/ui.css';

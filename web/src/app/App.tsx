@@ -1,24 +1,24 @@
 /** The shell: bar, rail, and the place that the address bar names. */
 import { lazy, Suspense, useEffect, useState } from 'react';
-import { shared } from '../film/shared';
+import { shared } from '../film/sharedFile';
 import { CatalogueContext, useLoadedCatalogue } from './catalogue';
 import { Failure } from './Failure';
 import { introduce, useIdentity, type Identity } from './identity';
 import { useKeys } from './keys';
-import { lazily } from './lazily';
+import { lazyWithRetry } from './lazyWithRetry';
 import { Rail } from './Rail';
 import { go, HOME, useRoute } from './route';
 import { useTheme } from './theme';
 import { TopBar } from './TopBar';
 import './app.css';
 
-const KeysDialog = lazily(() => import('./KeysDialog'));
-const Account = lazily(() => import('./Account'));
-const SignIn = lazily(() => import('./SignIn'));
+const KeysDialog = lazyWithRetry(() => import('./KeysDialog'));
+const Account = lazyWithRetry(() => import('./Account'));
+const SignIn = lazyWithRetry(() => import('./SignIn'));
 // Where one goes to has nothing to stand in its place: a failure is told at once.
 const Home = lazy(() => import('../home/Home'));
-const ChatPage = lazy(() => import('../work/ChatPage'));
-const RunPage = lazy(() => import('../work/RunPage'));
+const ChatPage = lazy(() => import('../workspace/ChatPage'));
+const RunPage = lazy(() => import('../workspace/RunPage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';

@@ -1,7 +1,7 @@
 /** Catches what a part of the page could not show, so that the rest stays. */
 import { Component, type ReactNode } from 'react';
 import { Icon } from '../ui/Icon';
-import { isServed } from './lazily';
+import { isServed } from './lazyWithRetry';
 import { explain, isUnreached } from './problem';
 
 type Props = { what: string; children: ReactNode };

@@ -4,7 +4,7 @@ import type { Kind } from '../ui/Kind';
 import { shorten } from '../ui/Id';
 import { Time } from '../ui/Time';
 import { isUsable, useCatalogue, type ConversationEntry } from './catalogue';
-import { startChat } from './outbox';
+import { startChat } from './newChat';
 import { formatRoute, HOME, linkTo, useRoute } from './route';
 
 export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {

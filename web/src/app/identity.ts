@@ -3,7 +3,7 @@
  * somebody's own machine asks nobody, and one behind a proxy that has asked already knows.
  */
 import { useSyncExternalStore } from 'react';
-import { address, isOurs } from './base';
+import { address, isOurs } from './serverUrl';
 import { problemOf } from './problem';
 
 export type Identity =

@@ -1,5 +1,5 @@
 /** JSON over HTTP from the page's own server, and from nowhere else. */
-import { address } from './base';
+import { address } from './serverUrl';
 import { call } from './identity';
 import { problemOf } from './problem';
 

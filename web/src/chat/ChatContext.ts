@@ -1,7 +1,7 @@
 /** What the parts of messages need beyond themselves: where the chat is, and how to answer. */
 import { createContext, useContext, useSyncExternalStore } from 'react';
 import type { Conversation } from './conversation';
-import type { Refusal } from './refusals';
+import type { RejectedAnswer } from './rejectedAnswers';
 
 export type ChatActions = {
   app: string;
@@ -27,7 +27,7 @@ export function useActions(): ChatActions {
 }
 
 /** Why the last answer to an approval or a request was not taken. */
-export function useRefusal(id: string): Refusal | null {
+export function useRejectedAnswer(id: string): RejectedAnswer | null {
   const { conversation } = useActions();
   const get = () => conversation?.refusals.of(id) ?? null;
   return useSyncExternalStore(conversation?.watch ?? unwatched, get, get);

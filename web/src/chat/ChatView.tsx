@@ -5,16 +5,16 @@ import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
 import { Icon } from '../ui/Icon';
 import { isUsable, useApp, useCatalogue, useLoaded } from '../app/catalogue';
-import { lazily } from '../app/lazily';
+import { lazyWithRetry } from '../app/lazyWithRetry';
 import { Composer } from './Composer';
 import type { Conversation } from './conversation';
-import type { Link } from './link';
+import type { ConnectionState } from './connectionState';
 import { readDraft } from './draft';
-import { Log } from './Log';
+import { MessageList } from './MessageList';
 import type { Message } from './message';
 import './chat.css';
 
-const VoiceBar = lazily(() => import('../voice/VoiceBar'));
+const VoiceBar = lazyWithRetry(() => import('../voice/VoiceBar'));
 
 type Props = {
   conversation: Conversation;
@@ -22,7 +22,7 @@ type Props = {
   status: ChatStatus | 'past';
   isLive: boolean;
   failure: string;
-  link: Link;
+  link: ConnectionState;
   blocked: string;
   /** Key of what is being typed. */
   draft: string;
@@ -44,7 +44,7 @@ export function ChatView(props: Props) {
   const send: Props['onSend'] = async (text, files) => voice !== 'loading' && onSend(text, files);
   return (
     <div className="chat">
-      <Log messages={messages} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
+      <MessageList messages={messages} live={isLive} saying={status === 'past' ? '' : saying} empty={<Beginning app={conversation.where.app} onSend={onSend} onTalk={blocked ? null : talk} />}>
         {status === 'submitted' && (
           <p className="waiting" role="status">
             <span className="pulse" aria-hidden="true" /> Waiting for the agent…
@@ -52,7 +52,7 @@ export function ChatView(props: Props) {
         )}
         <Trouble {...props} />
         <Unloadable app={conversation.where.app} />
-      </Log>
+      </MessageList>
       {voice !== 'off' && (
         <Failure what="Voice chat">
           <Suspense fallback={null}>

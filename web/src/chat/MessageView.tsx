@@ -4,16 +4,16 @@ import { linkTo } from '../app/route';
 import { Copy } from '../ui/Copy';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
-import { useTail } from '../ui/growth';
-import { plural } from '../ui/time';
+import { useTail } from '../ui/progressiveRender';
+import { plural } from '../ui/format';
 import { useActions } from './ChatContext';
 import { markdownOf } from './export';
-import { finishWords } from './finish';
+import { finishWords } from './finishReason';
 import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
 import { authorOf, notesKey, notesOnCalls, standing, textOf, type Message, type Part } from './message';
 import { MemoPart } from './PartView';
-import { depthOf } from './past';
+import { depthOf } from './filmMessages';
 import { Sound } from './parts/Notes';
 import { Sources } from './parts/Sources';
 import { chunkNumbers, sourcesOf } from './sources';
@@ -80,7 +80,7 @@ function AssistantMessage({ message, live, last, isAnswered }: Props) {
   return (
     <article className="message" data-role="assistant" data-message={message.id} aria-label="Agent">
       <Parts parts={standing(message)} live={live} last={last || isTalking} fromUser={false} message={message} isAnswered={isAnswered} />
-      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./soundOf')).fetchSound(metadata?.runId ?? '', message.id)} />}
+      {(sound.length > 0 || metadata?.audio) && <Sound pieces={live ? [] : sound} audio={metadata?.audio} load={async () => (await import('./fetchAudio')).fetchAudio(metadata?.runId ?? '', message.id)} />}
       <Sources sources={sources} />
       {!live && <Footer message={message} last={last} />}
     </article>

@@ -1,18 +1,18 @@
 /** One part of a message. Every type that the server can send is named here; any other is shown as JSON. */
 import { memo, Suspense, type ReactElement } from 'react';
 import { Failure } from '../app/Failure';
-import { lazily } from '../app/lazily';
+import { lazyWithRetry } from '../app/lazyWithRetry';
 import { isTool, type CallNotes, type Part } from './message';
 import { File } from './parts/File';
 import * as Notes from './parts/Notes';
 import { Reasoning } from './parts/Reasoning';
 import { Text } from './parts/Text';
-import type { RequestState } from './parts/Settled';
+import type { RequestState } from './parts/ClosedRequest';
 import { Tool } from './parts/Tool';
 
 // Forms are seldom: whoever meets none does not load them.
-const CredentialRequest = lazily(() => import('./parts/CredentialRequest'));
-const InputRequest = lazily(() => import('./parts/InputRequest'));
+const CredentialRequest = lazyWithRetry(() => import('./parts/CredentialRequest'));
+const InputRequest = lazyWithRetry(() => import('./parts/InputRequest'));
 
 export type PartProps = {
   part: Part;

@@ -7,16 +7,16 @@ import type { FileUIPart } from 'ai';
 import { explain, readProblem } from '../app/problem';
 import { getJson, send } from '../app/request';
 import { draftKey, keepDraft } from './draft';
-import type { Given } from './answering';
-import type { DecisionMore, Link, Live } from './link';
+import type { Given } from './answerMessage';
+import type { DecisionMore, ConnectionState, Live } from './connectionState';
 import { isAnswered, isAsking, isTool, type Message } from './message';
 import type { PrismDataParts } from './prism';
-import { Refusals } from './refusals';
-import { Sounds } from './sounds';
+import { RejectedAnswers } from './rejectedAnswers';
+import { AudioCache } from './audioCache';
 import { chatAddress, type Where } from './requests';
 import { isLost, PrismTransport } from './transport';
 
-const CONNECTED: Link = { kind: 'connected' };
+const CONNECTED: ConnectionState = { kind: 'connected' };
 
 /** What is on its way to the server, if it answers what the agent asked: calls of a message, or a request by its id. */
 type Answering = { kind: 'nothing' } | { kind: 'calls' } | { kind: 'request'; id: string; given: unknown };
@@ -27,7 +27,7 @@ const NOTHING: Answering = { kind: 'nothing' };
 const BACKOFF = [0.3, 1, 2, 4, 8];
 
 /** Few chats ask for anything. */
-const answers = () => import('./answering');
+const answers = () => import('./answerMessage');
 
 /** The status of a refusal after which another answer may fit. */
 const UNFITTING = 422;
@@ -37,10 +37,10 @@ const LAST_WORDS = 5;
 
 export class Conversation {
   readonly chat: Chat<Message>;
-  readonly sounds = new Sounds();
-  readonly refusals = new Refusals(() => this.notify());
+  readonly sounds = new AudioCache();
+  readonly refusals = new RejectedAnswers(() => this.notify());
   private readonly transport: PrismTransport;
-  private link: Link = CONNECTED;
+  private link: ConnectionState = CONNECTED;
   private live: Live | null = null;
   private closed = false;
   private recovering = false;
@@ -87,9 +87,9 @@ export class Conversation {
     return () => this.watchers.delete(notify);
   };
 
-  readonly getLink = (): Link => this.link;
+  readonly getLink = (): ConnectionState => this.link;
 
-  private setLink(link: Link): void {
+  private setLink(link: ConnectionState): void {
     if (link.kind === this.link.kind && link.kind !== 'lost' && link.kind !== 'refused') return;
     this.link = link;
     this.notify();

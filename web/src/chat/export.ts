@@ -1,5 +1,5 @@
 /** A conversation as Markdown, as JSON, and its next request as a curl line. */
-import { address } from '../app/base';
+import { address } from '../app/serverUrl';
 import { hasToken } from '../app/identity';
 import { safeLink } from '../panels/safeLink';
 import { isTool, standing, toolName, type Message, type Part } from './message';

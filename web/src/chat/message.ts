@@ -1,6 +1,6 @@
 /** The messages of a chat, and small questions about their parts. */
 import type { DynamicToolUIPart, ToolUIPart } from 'ai';
-import type { Schema } from './answer';
+import type { Schema } from './answerSchema';
 import type { PrismUIMessage } from './prism';
 
 export type Message = PrismUIMessage;

@@ -1,5 +1,5 @@
 /** What the chat asks of the server: addresses and bodies. */
-import { path } from '../app/base';
+import { path } from '../app/serverUrl';
 import type { Message } from './message';
 
 /** The AI SDK's version whose chunks the page reads. */

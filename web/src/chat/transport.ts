@@ -1,8 +1,8 @@
 /** How the chat hears the server: through the AI SDK's transport, and what a broken answer is. */
 import { DefaultChatTransport, type UIMessageChunk } from 'ai';
-import { address } from '../app/base';
+import { address } from '../app/serverUrl';
 import { call } from '../app/identity';
-import { gather } from './gather';
+import { gather } from './mergeDeltas';
 import type { Message } from './message';
 import { chatAddress, sendAddress, sendBody, type Where } from './requests';
 

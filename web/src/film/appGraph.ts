@@ -1,10 +1,10 @@
 /** The app as a graph, as it declares itself (`source/graph.py`): what may run, beside what ran. */
 import { useEffect, useState } from 'react';
-import { path } from '../app/base';
+import { path } from '../app/serverUrl';
 import { getJson } from '../app/request';
-import { isElsewhere } from './elsewhere';
+import { isImported } from './isImported';
 import type { Film } from './film';
-import { shared } from './shared';
+import { shared } from './sharedFile';
 
 export type AppNode = {
   id: string;
@@ -23,7 +23,7 @@ export function useAppGraph(film: Film): AppGraph | null {
   const { app } = film;
   const [loaded, setLoaded] = useState<{ app: string; graph: AppGraph | null } | null>(null);
   // An app of that name here need not be the one that ran there.
-  const isForeign = isElsewhere(film) || shared() !== null;
+  const isForeign = isImported(film) || shared() !== null;
   useEffect(() => {
     if (isForeign) return;
     const leaving = new AbortController();

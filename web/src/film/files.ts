@@ -1,7 +1,7 @@
 /** Where the bytes of a file are: beside the film in a shared file, in the log of the server, or elsewhere. */
-import { address, path } from '../app/base';
+import { address, path } from '../app/serverUrl';
 import type { Said } from './conversation';
-import { shared } from './shared';
+import { shared } from './sharedFile';
 
 export function fileAddress(run: string, { since, part, uri }: Said): string {
   if (uri) return String(uri);

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { viewAt } from './at';
+import { viewAt } from './viewAt';
 import { grow, readFilm, UnreadableFilm } from './film';
 
 // The whole library of recordings is tried by tests/web, which makes the films and names their folder here.

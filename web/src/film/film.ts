@@ -1,5 +1,5 @@
 /** A film in the page: a whole document, and how it grows while its run goes on. */
-import { isReplaced } from './marks';
+import { isReplaced } from './bisect';
 import { VERSION, type Document, type DocumentGrowth, type Growth, type Item, type Items } from './document';
 
 export type Film = Document;

@@ -5,7 +5,7 @@
  */
 import type { Mark, NodeKind } from './document';
 import { once, type Film } from './film';
-import { countUpTo, lastUpTo, upTo } from './marks';
+import { countUpTo, lastUpTo, upTo } from './bisect';
 import { keysAt } from './state';
 import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
 

@@ -1,7 +1,7 @@
 /** The grounding box at a cursor: what a researcher is told of the state of the work. */
 import type { Json } from './document';
 import type { Film } from './film';
-import { lastUpTo, present } from './marks';
+import { lastUpTo, present } from './bisect';
 import { difference, type KeyChange } from './state';
 
 export const PREFIX = 'grounding:';

@@ -1,7 +1,7 @@
 /** What stood behind the answer at a cursor. */
 import type { Proof, SourceAbout } from './document';
 import type { Film } from './film';
-import { lastUpTo, present } from './marks';
+import { lastUpTo, present } from './bisect';
 
 const WHOLE = 'proof';
 const CLASSES = ['function call', 'function response', 'model text', 'other'];

@@ -1,7 +1,7 @@
 /** Session state at a cursor: the snapshot by scope, differences, and who wrote what. */
 import type { Json, KeyNews, Mark } from './document';
 import { once, type Film } from './film';
-import { countUpTo, lastUpTo } from './marks';
+import { countUpTo, lastUpTo } from './bisect';
 import { endOf } from './timeline';
 
 export type Scope = 'session' | 'user' | 'app' | 'temp';

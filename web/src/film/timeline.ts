@@ -1,7 +1,7 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
 import type { Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
 import { once, type Film } from './film';
-import { present, upTo } from './marks';
+import { present, upTo } from './bisect';
 
 export const SECOND = 1_000_000;
 /** Microseconds; shorter holes are the clock's grain. */

@@ -1,11 +1,11 @@
 /** The film of a run in a component: loaded once, and grown while the run goes on. */
 import { useEffect, useMemo, useState } from 'react';
-import { path } from '../app/base';
+import { path } from '../app/serverUrl';
 import { explain, Problem } from '../app/problem';
 import { getJson } from '../app/request';
 import type { DocumentGrowth } from './document';
 import { grow, readFilm, UnreadableFilm, type Film } from './film';
-import { shared } from './shared';
+import { shared } from './sharedFile';
 
 export type FilmState = { film: Film | null; live: boolean; error: string | null };
 

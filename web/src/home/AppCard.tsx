@@ -1,10 +1,10 @@
 /** An app: what it is, which model it asks, and a prompt that Enter sends. */
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { modelWords, type AppEntry, type UsableApp } from '../app/catalogue';
-import { startChat } from '../app/outbox';
+import { startChat } from '../app/newChat';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
-import { plural } from '../ui/time';
+import { plural } from '../ui/format';
 
 /** Prompts shown at first; the rest on demand. */
 const SHOWN = 5;

@@ -3,7 +3,7 @@ import { useRef, useState, type DragEvent } from 'react';
 import { explain } from '../app/problem';
 import { useCatalogue } from '../app/catalogue';
 import { Icon } from '../ui/Icon';
-import { size } from '../ui/time';
+import { size } from '../ui/format';
 import type { SampleName } from './samples';
 import { openRecording } from './upload';
 

@@ -4,7 +4,7 @@ import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '.
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { shorten } from '../ui/Id';
-import { plural } from '../ui/time';
+import { plural } from '../ui/format';
 import { Time } from '../ui/Time';
 import { AppCard } from './AppCard';
 import { DropZone } from './DropZone';

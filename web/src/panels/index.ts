@@ -1,12 +1,12 @@
 /** The panels around the chat, in the order of their tabs. */
-import { lazily } from '../app/lazily';
+import { lazyWithRetry } from '../app/lazyWithRetry';
 import type { PanelSpec } from './panel';
 
 export const PANELS: readonly PanelSpec[] = [
-  { name: 'graph', title: 'Graph', key: '1', place: 'centre', Panel: lazily(() => import('./graph/GraphPanel')) },
-  { name: 'state', title: 'State', key: '2', place: 'inspector', Panel: lazily(() => import('./state/StatePanel')) },
-  { name: 'proof', title: 'Proof', key: '3', place: 'inspector', Panel: lazily(() => import('./proof/ProofPanel')) },
-  { name: 'grounding', title: 'Grounding', key: '4', place: 'inspector', Panel: lazily(() => import('./grounding/GroundingPanel')) },
-  { name: 'event', title: 'Event', key: '5', place: 'inspector', Panel: lazily(() => import('./event/EventPanel')) },
-  { name: 'timeline', title: 'Timeline', key: 't', place: 'bottom', Panel: lazily(() => import('./timeline/TimelinePanel')) },
+  { name: 'graph', title: 'Graph', key: '1', place: 'centre', Panel: lazyWithRetry(() => import('./graph/GraphPanel')) },
+  { name: 'state', title: 'State', key: '2', place: 'inspector', Panel: lazyWithRetry(() => import('./state/StatePanel')) },
+  { name: 'proof', title: 'Proof', key: '3', place: 'inspector', Panel: lazyWithRetry(() => import('./proof/ProofPanel')) },
+  { name: 'grounding', title: 'Grounding', key: '4', place: 'inspector', Panel: lazyWithRetry(() => import('./grounding/GroundingPanel')) },
+  { name: 'event', title: 'Event', key: '5', place: 'inspector', Panel: lazyWithRetry(() => import('./event/EventPanel')) },
+  { name: 'timeline', title: 'Timeline', key: 't', place: 'bottom', Panel: lazyWithRetry(() => import('./timeline/TimelinePanel')) },
 ];

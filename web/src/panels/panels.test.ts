@@ -5,11 +5,11 @@ import { groundingAt } from '../film/grounding';
 import { ranDrawing, ranMoment, summedDrawing, summedMoment, type Link, type Vertex } from './graph/drawing';
 import { layoutFor, type Place } from './graph/layout';
 import { treeOf } from './graph/tree';
-import { strategyMarkdown } from './grounding/strategy';
+import { strategyMarkdown } from './grounding/searchStrategy';
 import { safeLink } from './safeLink';
 import { keyOf, selectionOf } from './selection';
 import { diffJson, MOST } from './state/diff';
-import { golden } from './testing';
+import { golden } from './testFilms';
 
 describe('differences', () => {
   test.each([

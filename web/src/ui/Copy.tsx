@@ -1,6 +1,6 @@
 /** A button that copies, and says so for a moment. */
 import { useEffect, useState, type ReactNode } from 'react';
-import { copyText } from './copy';
+import { copyText } from './clipboard';
 import { Icon } from './Icon';
 
 const SHOWN_MS = 1200;

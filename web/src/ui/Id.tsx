@@ -1,6 +1,6 @@
 /** An id, shortened in the middle; a click copies the whole. */
 import { useState } from 'react';
-import { copyText } from './copy';
+import { copyText } from './clipboard';
 
 const LONGEST = 16;
 

@@ -1,6 +1,6 @@
 /** JSON that folds by depth and says how large each fold is. Bounded: long lists and texts open in pieces. */
 import { memo, useState, type ReactNode } from 'react';
-import { plural, size } from './time';
+import { plural, size } from './format';
 
 const ITEMS_SHOWN = 100; // More of them at once makes the browser, and the reader, slow.
 const CHARS_SHOWN = 2000;

@@ -1,5 +1,5 @@
 /** A moment: relative to the run's start if that is given, else to now; absolute on hover. Seconds since 1970. */
-import { ago, duration } from './time';
+import { ago, duration } from './format';
 
 export function Time({ at, start }: { at: number; start?: number }) {
   const absolute = new Date(at * 1000);

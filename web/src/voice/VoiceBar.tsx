@@ -8,7 +8,7 @@ import type { Mode } from './mode';
 import { Speaker } from './speaker';
 import type { Status } from './status';
 import { Voice } from './voice';
-import { wordsOf } from './words';
+import { statusText } from './statusText';
 import './voice.css';
 
 type Props = { conversation: Conversation; isOffline: boolean; onBegin(): void; onClose(): void };
@@ -29,7 +29,7 @@ type BarProps = { voice: Voice; isOffline: boolean; onClose(): void };
 
 function Bar({ voice, isOffline, onClose }: BarProps) {
   const status = useSyncExternalStore(voice.watch, voice.getStatus);
-  const words = wordsOf(status);
+  const words = statusText(status);
   const isOver = status.line.kind === 'over';
   const bar = useRef<HTMLElement>(null);
   // The button that began it is gone: whoever goes by keys is here now, and Space is to be held.

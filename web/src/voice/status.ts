@@ -1,5 +1,5 @@
 /** How a conversation by voice stands. */
-import type { LineState } from './line';
+import type { SocketState } from './voiceSocket';
 import type { Mode } from './mode';
 
 export type Mic =
@@ -10,7 +10,7 @@ export type Mic =
   | { kind: 'none'; reason: string };
 
 export type Status = {
-  line: LineState;
+  line: SocketState;
   mic: Mic;
   mode: Mode;
   /** The agent can be heard. */

@@ -2,13 +2,13 @@
  * One conversation by voice: the line to the agent, the microphone and the loudspeaker, and what the person does
  * meanwhile. The messages go to the chat that it is part of; ended, the chat goes on in writing.
  */
-import { address, path } from '../app/base';
-import { ticketed } from '../app/ticket';
+import { address, path } from '../app/serverUrl';
+import { ticketed } from '../app/downloadTicket';
 import type { Conversation } from '../chat/conversation';
-import type { DecisionMore, Live } from '../chat/link';
+import type { DecisionMore, Live } from '../chat/connectionState';
 import type { Message } from '../chat/message';
 import { Captions } from './captions';
-import { Line, type Frame, type LineState, type Told } from './line';
+import { VoiceSocket, type Frame, type SocketState, type Told } from './voiceSocket';
 import { levelOf, Microphone, NoMicrophone } from './microphone';
 import { keepMode, readMode, type Mode } from './mode';
 import { Speaker } from './speaker';
@@ -36,7 +36,7 @@ export class Voice implements Live {
     (problem) => this.set({ problem }),
   );
   private readonly captions: Captions;
-  private line: Line;
+  private line: VoiceSocket;
   private microphone: Microphone | null = null;
   private run = '';
   /** This line has told which run it is; it does so before it answers anything. */
@@ -110,8 +110,8 @@ export class Voice implements Live {
 
   private readonly leave = (): void => void this.end();
 
-  private newLine(): Line {
-    const line: Line = new Line(() => this.address(), {
+  private newLine(): VoiceSocket {
+    const line: VoiceSocket = new VoiceSocket(() => this.address(), {
       onState: (state) => line === this.line && this.onState(state),
       onTold: (told) => this.onTold(told),
       onSound: (pcm, rate) => this.onSound(pcm, rate),
@@ -211,7 +211,7 @@ export class Voice implements Live {
 
   // --- what the agent says
 
-  private onState(line: LineState): void {
+  private onState(line: SocketState): void {
     this.set({ line });
     if (line.kind === 'lost') this.speaker.flush();
     if (line.kind === 'open') this.switchOver();

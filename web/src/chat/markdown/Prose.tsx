@@ -1,12 +1,12 @@
 /** An answer's Markdown, block by block; while it grows, only its last block is parsed again. */
 import { memo, Suspense, useRef, type ReactNode } from 'react';
-import { lazily } from '../../app/lazily';
-import { useTail } from '../../ui/growth';
+import { lazyWithRetry } from '../../app/lazyWithRetry';
+import { useTail } from '../../ui/progressiveRender';
 import { Code } from './Code';
 import { Guarded } from './Guarded';
 import { cut, definitions, fenced, used, type Block, type Cut } from './blocks';
 
-const Rendered = lazily(() => import('./Rendered'));
+const Rendered = lazyWithRetry(() => import('./Rendered'));
 
 /** Letters of a long answer that are drawn in one go, from its end: about a screen. */
 export const PROSE_AT_ONCE = 3000;

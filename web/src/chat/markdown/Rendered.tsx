@@ -3,7 +3,7 @@ import { memo } from 'react';
 import Markdown, { type Components } from 'react-markdown';
 import rehypeSanitize from 'rehype-sanitize';
 import remarkGfm from 'remark-gfm';
-import { isBounded } from './bounds';
+import { isBounded } from './parseLimits';
 import { Marker } from './Marker';
 import { MARKER } from './markers';
 import { Code } from './Code';

@@ -1,15 +1,15 @@
 /** An answer to the agent: a form made from the schema that it asked for, or a text. */
 import { useEffect, useId, useState, type FormEvent, type ReactNode } from 'react';
-import { fieldsOf, inputOf, readForm, readText, textsOf, type Schema } from '../answer';
+import { fieldsOf, inputOf, readForm, readText, textsOf, type Schema } from '../answerSchema';
 import { useActions } from '../ChatContext';
-import type { Refusal } from '../refusals';
+import type { RejectedAnswer } from '../rejectedAnswers';
 
 type Props = {
   schema: Schema | undefined;
   /** What the fields hold at first: a sample of what is wanted, where every field is part of the answer. */
   sample?: unknown;
   /** Why the last answer was not taken. */
-  refusal: Refusal | null;
+  refusal: RejectedAnswer | null;
   word?: ReactNode;
   /** Further buttons. */
   children?: ReactNode;

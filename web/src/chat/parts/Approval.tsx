@@ -1,19 +1,19 @@
 /** A call that a person has to approve: focus comes here when it appears. */
 import { Suspense, useEffect, useRef, useState } from 'react';
-import { lazily } from '../../app/lazily';
+import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import { useActions, useRefusal } from '../ChatContext';
+import { useActions, useRejectedAnswer } from '../ChatContext';
 import type { CallNotes } from '../message';
 
 // Few tools want more than yes or no.
-const AnswerForm = lazily(() => import('./AnswerForm'));
+const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
 
 type Props = { approval: { id: string; requestReason?: string }; notes: CallNotes; tool: string };
 
 export default function Approval({ approval, notes, tool }: Props) {
   const { conversation, reason: blocked } = useActions();
-  const refusal = useRefusal(approval.id);
+  const refusal = useRejectedAnswer(approval.id);
   const [isDenying, setDenying] = useState(false);
   const [reason, setReason] = useState('');
   const [isSent, setSent] = useState(false);

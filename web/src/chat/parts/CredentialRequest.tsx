@@ -2,9 +2,9 @@
 import { useEffect, useState, type FormEvent } from 'react';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import { useActions, useRefusal } from '../ChatContext';
+import { useActions, useRejectedAnswer } from '../ChatContext';
 import { signedIn, signIn } from '../credential';
-import { Settled, type RequestState } from './Settled';
+import { ClosedRequest, type RequestState } from './ClosedRequest';
 
 type Props = { id: string; request: unknown; state: RequestState };
 
@@ -12,7 +12,7 @@ export default function CredentialRequest({ id, request, state }: Props) {
   const { conversation, reason } = useActions();
   const [text, setText] = useState('');
   const [isSent, setSent] = useState(false);
-  const refusal = useRefusal(id);
+  const refusal = useRejectedAnswer(id);
   useEffect(() => setSent(false), [refusal]);
   const asked = signIn(request);
   const submit = (event: FormEvent) => {
@@ -20,7 +20,7 @@ export default function CredentialRequest({ id, request, state }: Props) {
     setSent(true);
     void conversation?.answerRequest('credential', id, signedIn(asked, text.trim()));
   };
-  if (state !== 'open') return <Settled icon="key" words="A tool asked you to sign in" state={state} details={request} />;
+  if (state !== 'open') return <ClosedRequest icon="key" words="A tool asked you to sign in" state={state} details={request} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent asks you to sign in">
       <p className="request-head">

@@ -1,6 +1,6 @@
 /** A file of a message: shown if it is here, linked if it is elsewhere. Nothing is fetched from other hosts. */
 import { useState } from 'react';
-import { useOwned } from '../../app/owned';
+import { useAuthorizedUrl } from '../../app/authorizedMedia';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
 
@@ -10,7 +10,7 @@ export function File({ url, mediaType, filename }: Props) {
   const [isBroken, setBroken] = useState(false);
   const name = filename || mediaType;
   const onError = () => setBroken(true);
-  const loaded = useOwned(url, onError);
+  const loaded = useAuthorizedUrl(url, onError);
   if (!isHere(url)) return <Elsewhere url={url} name={name} />;
   const kind = isBroken ? 'broken' : mediaType.split('/')[0];
   return (

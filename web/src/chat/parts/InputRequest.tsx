@@ -1,14 +1,14 @@
 /** A workflow asks the person. */
 import { Suspense } from 'react';
-import { lazily } from '../../app/lazily';
+import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import type { Schema } from '../answer';
-import { useActions, useRefusal } from '../ChatContext';
-import { Settled, type RequestState } from './Settled';
+import type { Schema } from '../answerSchema';
+import { useActions, useRejectedAnswer } from '../ChatContext';
+import { ClosedRequest, type RequestState } from './ClosedRequest';
 
 // Few are ever asked.
-const AnswerForm = lazily(() => import('./AnswerForm'));
+const AnswerForm = lazyWithRetry(() => import('./AnswerForm'));
 
 type Request = { message?: string; payload?: unknown; response_schema?: Schema; responseSchema?: Schema };
 type Props = { id: string; request: unknown; state: RequestState };
@@ -17,9 +17,9 @@ export default function InputRequest({ id, request, state }: Props) {
   const asked = (typeof request === 'object' && request !== null ? request : {}) as Request;
   const schema = asked.response_schema ?? asked.responseSchema;
   const { conversation } = useActions();
-  const refusal = useRefusal(id);
+  const refusal = useRejectedAnswer(id);
   const answer = (response: unknown) => void conversation?.answerRequest('input', id, response);
-  if (state !== 'open') return <Settled icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
+  if (state !== 'open') return <ClosedRequest icon="input" words={asked.message || 'The agent asked for your input.'} state={state} details={asked.payload} />;
   return (
     <div role="group" className="request" data-kind="approval" aria-label="The agent needs your input">
       <p className="request-head">

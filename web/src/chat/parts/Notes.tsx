@@ -1,16 +1,16 @@
 /** What happened beside the words: state, artifacts, transfers, outputs, errors, sound. One line each. */
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
-import { path } from '../../app/base';
+import { path } from '../../app/serverUrl';
 import { explain } from '../../app/problem';
 import { getJson } from '../../app/request';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
-import { duration, plural, size } from '../../ui/time';
+import { duration, plural, size } from '../../ui/format';
 import { useActions } from '../ChatContext';
 import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '../prism';
-import { bytesOf, wav } from '../sounds';
+import { bytesOf, wav } from '../audioCache';
 
 type NoteProps = { kind: Kind; icon?: IconName; word: string; children?: ReactNode; details?: unknown };
 

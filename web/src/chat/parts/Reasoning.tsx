@@ -1,7 +1,7 @@
 /** The model's thoughts: open while it thinks, folded when it is done. */
 import { useEffect, useState } from 'react';
 import { KindChip } from '../../ui/Kind';
-import { plural } from '../../ui/time';
+import { plural } from '../../ui/format';
 import { Prose } from '../markdown/Prose';
 
 export function Reasoning({ text, live }: { text: string; live: boolean }) {

@@ -1,6 +1,6 @@
 /** A call of a tool: who runs it, with what, what came of it. Open while somebody has to do something. */
 import { Suspense, useState, type ComponentProps } from 'react';
-import { lazily } from '../../app/lazily';
+import { lazyWithRetry } from '../../app/lazyWithRetry';
 import { Copy } from '../../ui/Copy';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
@@ -9,13 +9,13 @@ import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 
 // Few calls are answered by hand, or need an approval.
-const AnswerByHand = lazily(() => import('./CallAnswer'));
-const Approval = lazily(() => import('./Approval'));
+const LazyToolResultForm = lazyWithRetry(() => import('./ToolResultForm'));
+const Approval = lazyWithRetry(() => import('./Approval'));
 
-function CallAnswer(props: ComponentProps<typeof AnswerByHand>) {
+function ToolResultForm(props: ComponentProps<typeof LazyToolResultForm>) {
   return (
     <Suspense>
-      <AnswerByHand {...props} />
+      <LazyToolResultForm {...props} />
     </Suspense>
   );
 }
@@ -68,11 +68,11 @@ export function Tool({ part, notes, live, last }: Props) {
               <Approval approval={part.approval} notes={notes} tool={name} />
             </Suspense>
           )}
-          {waits && <CallAnswer tool={name} call={part.toolCallId} input={part.input} />}
+          {waits && <ToolResultForm tool={name} call={part.toolCallId} input={part.input} />}
           {part.state === 'output-available' && notes.longRunning && (
             <details>
               <summary className="quiet">{notes.answered ? 'Send another result' : 'Send the final result'}</summary>
-              <CallAnswer tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
+              <ToolResultForm tool={name} call={part.toolCallId} input={part.input} isGrowing={live && !isTalking} />
             </details>
           )}
         </div>

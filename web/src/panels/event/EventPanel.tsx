@@ -1,6 +1,6 @@
 /** The entry at the playhead: what was recorded, what it means, and how every protocol says it. */
 import { useState } from 'react';
-import { useCloseup, type Closeup, type Frame, type ShownFact } from '../../film/closeup';
+import { useEntryDetail, type EntryDetail, type Frame, type ShownFact } from '../../film/entryDetail';
 import { eventsOf } from '../../film/events';
 import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Copy } from '../../ui/Copy';
@@ -8,7 +8,7 @@ import { Empty } from '../../ui/Empty';
 import { Json } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { PanelHeader } from '../../ui/PanelHeader';
-import { duration, plural } from '../../ui/time';
+import { duration, plural } from '../../ui/format';
 import type { PanelProps } from '../panel';
 import '../panels.css';
 import './event.css';
@@ -22,7 +22,7 @@ const PROTOCOLS: Record<string, string> = {
 };
 
 export default function EventPanel({ film, at }: PanelProps) {
-  const state = useCloseup(film.run, at);
+  const state = useEntryDetail(film.run, at);
   const info = eventsOf(film)[at];
   return (
     <section className="panel event-panel" aria-label="Event">
@@ -45,7 +45,7 @@ export default function EventPanel({ film, at }: PanelProps) {
   );
 }
 
-function Entry({ closeup }: { closeup: Closeup }) {
+function Entry({ closeup }: { closeup: EntryDetail }) {
   return (
     <>
       <section className="section">

@@ -6,26 +6,26 @@ import { useRoute } from '../../app/route';
 import { useAppGraph } from '../../film/appGraph';
 import { Empty } from '../../ui/Empty';
 import { PanelHeader } from '../../ui/PanelHeader';
-import { plural } from '../../ui/time';
+import { plural } from '../../ui/format';
 import '../panels.css';
 import type { PanelProps } from '../panel';
 import { keyOf, selectionOf } from '../selection';
 import { useSize } from '../useSize';
 import { carrying, ranDrawing, ranMoment, summedDrawing, summedMoment, type Drawing, type Moment } from './drawing';
-import { edgesOf, Kept, nodesOf } from './flow';
+import { edgesOf, Kept, nodesOf } from './reactFlow';
 import './graph.css';
 import { GraphTable } from './GraphTable';
 import { layoutFor, type Layout } from './layout';
-import { PassageEdge, type PassageEdgeType } from './PassageEdge';
-import { VertexNode, type VertexNodeType } from './VertexNode';
+import { EdgeView, type EdgeViewType } from './EdgeView';
+import { NodeView, type NodeViewType } from './NodeView';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
 const MOST_LINKS = 400; // What a layout costs grows faster than they do.
 const LEAST_ZOOM = 0.68; // Below, the names are smaller than one can read.
 const CONTROLS = 44; // At the bottom, the buttons that zoom: nothing is laid out below them.
 const FEW = 36; // An app with so few parts is drawn whole.
-const NODE_TYPES = { vertex: VertexNode };
-const EDGE_TYPES = { passage: PassageEdge };
+const NODE_TYPES = { vertex: NodeView };
+const EDGE_TYPES = { passage: EdgeView };
 
 export default function GraphPanel({ film, at, selected, select }: PanelProps) {
   const [{ options }, move] = useRoute();
@@ -90,7 +90,7 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
   );
   const lit = hovered ?? (selected === null ? null : keyOf(selected));
   const pick = useCallback((key: string) => select(selectionOf(key)), [select]);
-  const kept = useRef({ nodes: new Kept<VertexNodeType>(), edges: new Kept<PassageEdgeType>() }).current;
+  const kept = useRef({ nodes: new Kept<NodeViewType>(), edges: new Kept<EdgeViewType>() }).current;
   const nodes = useMemo(() => nodesOf(film, at, drawing, moment, layout, selected, kept.nodes), [film, at, drawing, moment, layout, selected, kept]);
   const edges = useMemo(
     () => edgesOf(film, drawing, moment, layout, { lit, hover: setHovered, pick }, kept.edges),

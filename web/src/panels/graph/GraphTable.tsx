@@ -1,6 +1,6 @@
 /** The graph in words: for screen readers, and for whoever reads better than looks. */
 import { memo } from 'react';
-import { duration } from '../../ui/time';
+import { duration } from '../../ui/format';
 import type { Drawing, Moment } from './drawing';
 
 const SHOWN = 200; // Rows; a larger graph is told by the timeline's table.

@@ -2,7 +2,7 @@
 import dagre from '@dagrejs/dagre';
 import { END } from '../../film/graph';
 import type { Drawing, Vertex } from './drawing';
-import { outlineOf } from './outline';
+import { outlineOf } from './treeLayout';
 import { treeOf } from './tree';
 
 export type Place = { x: number; y: number; width: number; height: number };

@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { Json } from '../../film/document';
 import type { Receipt } from '../../film/grounding';
-import { duration, number, plural } from '../../ui/time';
+import { duration, number, plural } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import { fields, text } from './box';
 

@@ -7,7 +7,7 @@ import { Empty } from '../../ui/Empty';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
 import { PanelHeader } from '../../ui/PanelHeader';
-import { number, plural } from '../../ui/time';
+import { number, plural } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
 import '../panels.css';

@@ -1,21 +1,21 @@
 /** Fork & run: a new session goes on from this moment, with another message or changed state. It calls the model. */
 import { useEffect, useRef, useState, type FormEvent } from 'react';
-import { path } from '../../app/base';
+import { path } from '../../app/serverUrl';
 import { explain } from '../../app/problem';
 import { postJson } from '../../app/request';
 import { go, HOME } from '../../app/route';
-import { isElsewhere } from '../../film/elsewhere';
+import { isImported } from '../../film/isImported';
 import type { Film } from '../../film/film';
-import { shared } from '../../film/shared';
+import { shared } from '../../film/sharedFile';
 import { Icon } from '../../ui/Icon';
-import { plural } from '../../ui/time';
+import { plural } from '../../ui/format';
 
 type Forked = { run: string; app: string; session: string; warnings?: string[]; missingArtifacts?: string[] };
 
 /** Say why a run cannot be forked; null if it can. */
 export function whyNoFork(film: Film, live: boolean): string | null {
   if (shared()) return 'This is a shared file: forking needs a server that runs the agent.';
-  if (isElsewhere(film)) return 'This run was recorded on another server: its session is not available here.';
+  if (isImported(film)) return 'This run was recorded on another server: its session is not available here.';
   if (live) return 'The run is still in progress.';
   return null;
 }

@@ -2,7 +2,7 @@
 import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Film } from '../../film/film';
 import { endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
-import { duration, number, plural } from '../../ui/time';
+import { duration, number, plural } from '../../ui/format';
 
 const SHOWN = 100; // A table of thousands of rows would make every move of the playhead slow.
 

@@ -5,7 +5,7 @@ import type { Film } from '../../film/film';
 import { historyOf } from '../../film/state';
 import { SECOND, endOf, timeAt } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
-import { duration } from '../../ui/time';
+import { duration } from '../../ui/format';
 import { keyOf } from '../selection';
 import { useSize } from '../useSize';
 import { useDrawing } from './canvas';

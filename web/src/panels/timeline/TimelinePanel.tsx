@@ -5,13 +5,13 @@ import { eventsOf } from '../../film/events';
 import { clockTime, SECOND, timeAt } from '../../film/timeline';
 import { Icon } from '../../ui/Icon';
 import { KindChip } from '../../ui/Kind';
-import { duration, plural } from '../../ui/time';
+import { duration, plural } from '../../ui/format';
 import type { PanelProps } from '../panel';
 import { keyOf } from '../selection';
 import { useKeys, type Action } from './keys';
-import * as moves from './moves';
+import * as moves from './navigation';
 import { NodeTable } from './NodeTable';
-import { SPEEDS, usePlay, type Speed } from './play';
+import { SPEEDS, usePlayback, type Speed } from './usePlayback';
 import { Strip } from './Strip';
 import '../panels.css';
 import './timeline.css';
@@ -53,7 +53,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
     play,
   };
   useKeys((action) => actions[action]());
-  usePlay(film, at, playing, speed, seek, () => setPlaying(false));
+  usePlayback(film, at, playing, speed, seek, () => setPlaying(false));
 
   return (
     <section className="timeline" aria-label="Timeline" data-open={shape || undefined}>

@@ -7,7 +7,7 @@ import { useSize } from '../useSize';
 import { useDrawing } from './canvas';
 import { describe, drawWaterfall, hit, LANE, AXIS, layout } from './drawing';
 import { lanesOf, type Lane } from './lanes';
-import { cursorAt } from './moves';
+import { cursorAt } from './navigation';
 import { usePalette } from './palette';
 
 const ICONS: Record<Lane['kind'], IconName> = {

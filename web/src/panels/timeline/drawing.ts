@@ -2,7 +2,7 @@
 import type { Film } from '../../film/film';
 import { endAt, endOf, gapsAt, SECOND, tokensAt, waitAt, type NodeItem } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
-import { duration, plural } from '../../ui/time';
+import { duration, plural } from '../../ui/format';
 import { hatching } from './canvas';
 import type { Lane } from './lanes';
 import type { Palette } from './palette';

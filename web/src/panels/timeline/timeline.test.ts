@@ -2,11 +2,11 @@
 /** The timeline's rules: where the playhead goes, what lies in which lane, what is said of an entry. */
 import { describe, expect, test } from 'vitest';
 import { eventsOf } from '../../film/events';
-import { golden, longFilm } from '../testing';
+import { golden, longFilm } from '../testFilms';
 import { niceStep } from './drawing';
 import { actionOf } from './keys';
 import { lanesOf } from './lanes';
-import * as moves from './moves';
+import * as moves from './navigation';
 import { speak } from './Strip';
 
 describe('moves', () => {

@@ -1,0 +1,62 @@
+/** Raw sound that came with messages: it is in no message, so it is kept here, as much as is sensible. */
+import type { PrismDataParts } from './prism';
+
+type Pcm = PrismDataParts['pcm'];
+
+const MOST_BYTES = 64 * 1024 * 1024; // Twenty minutes at 24 kHz; more is a recording, not an answer.
+
+export class AudioCache {
+  private readonly pieces = new Map<string, Pcm[]>();
+  private bytes = 0;
+
+  add(message: string, piece: Pcm): void {
+    if (this.bytes > MOST_BYTES) return;
+    this.bytes += piece.content.length;
+    const known = this.pieces.get(message);
+    if (known) known.push(piece);
+    else this.pieces.set(message, [piece]);
+  }
+
+  of(message: string): readonly Pcm[] {
+    return this.pieces.get(message) ?? [];
+  }
+}
+
+/** Join pieces of raw sound into a WAV file. Pieces of another format than the first are left out. */
+export function wav(pieces: readonly Pcm[]): Blob {
+  const first = pieces[0];
+  const { sampleRate = 24_000, channels = 1, bitDepth = 16 } = first ?? {};
+  const data = pieces
+    .filter((piece) => piece.sampleRate === sampleRate && piece.channels === channels && piece.bitDepth === bitDepth)
+    .map((piece) => bytesOf(piece.content));
+  const length = data.reduce((sum, piece) => sum + piece.length, 0);
+  return new Blob([header(length, sampleRate, channels, bitDepth), ...data], { type: 'audio/wav' });
+}
+
+function header(length: number, sampleRate: number, channels: number, bitDepth: number): ArrayBuffer {
+  const buffer = new ArrayBuffer(44);
+  const view = new DataView(buffer);
+  const frame = (channels * bitDepth) / 8;
+  const text = (at: number, word: string) => [...word].forEach((letter, i) => view.setUint8(at + i, letter.charCodeAt(0)));
+  text(0, 'RIFF');
+  view.setUint32(4, 36 + length, true);
+  text(8, 'WAVEfmt ');
+  view.setUint32(16, 16, true);
+  view.setUint16(20, 1, true);
+  view.setUint16(22, channels, true);
+  view.setUint32(24, sampleRate, true);
+  view.setUint32(28, sampleRate * frame, true);
+  view.setUint16(32, frame, true);
+  view.setUint16(34, bitDepth, true);
+  text(36, 'data');
+  view.setUint32(40, length, true);
+  return buffer;
+}
+
+/** Read base64 in either alphabet. */
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const text = atob(base64.replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}

@@ -1,0 +1,26 @@
+/** How a chat is connected: in writing, and by voice. */
+import type { Message } from './message';
+
+export type ConnectionState =
+  | { kind: 'connected' }
+  | { kind: 'lost'; attempt: number }
+  /** The last message did not reach the server. */
+  | { kind: 'unsent' }
+  /** The server did not take an answer; what is shown is what the server has. */
+  | { kind: 'refused'; reason: string }
+  /** Somebody deleted the session: what is on the screen is all there is. */
+  | { kind: 'gone' };
+
+/** A conversation by voice, while there is one: what the person does then goes over its line. */
+export type Live = {
+  /** The message that the agent is saying; empty while it says none. */
+  readonly saying: string;
+  /** Return whether it was taken. */
+  say(message: Message): boolean;
+  interrupt(): void;
+  decide(approval: string, approved: boolean, more?: DecisionMore): void;
+  answer(call: string, output: unknown): void;
+  fail(call: string, errorText: string): void;
+};
+
+export type DecisionMore = { reason?: string; payload?: unknown };

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import type { Said } from '../film/conversation';
+import { depthOf, messagesOf } from './filmMessages';
+
+const SAID: Said[] = [
+  { kind: 'user', since: 1, text: 'hi' },
+  { kind: 'reasoning', since: 2, speaker: 'a', text: 'hm', complete: true },
+  { kind: 'call', since: 3, call: 'c', name: 'look', input: {}, status: 'answered', output: { x: 1 } },
+  { kind: 'text', since: 4, speaker: 'b', text: 'wor', complete: false },
+  { kind: 'never heard of', since: 5, odd: true },
+  { kind: 'end', since: 6, outcome: 'finished' },
+];
+
+test('what was said becomes messages of the same parts', () => {
+  const messages = messagesOf({ run: 'run-1', said: SAID });
+  expect(messages.map((message) => message.role)).toEqual(['user', 'assistant']);
+  expect(messages[1]?.parts.map((part) => part.type)).toEqual(['reasoning', 'dynamic-tool', 'text', 'data-unrecognised']);
+  expect(messages[1]?.parts[2]).toMatchObject({ text: 'wor', state: 'streaming' });
+});
+
+test.each([
+  ['requested', 'input-available'],
+  ['answered', 'output-available'],
+  ['failed', 'output-error'],
+  ['denied', 'output-denied'],
+  ['abandoned', 'output-error'],
+  ['awaiting approval', 'approval-requested'],
+])('a call that is %s', (status, state) => {
+  const [message] = messagesOf({ run: 'run-1', said: [{ kind: 'call', since: 1, call: 'c', name: 'n', input: {}, status }] });
+  expect(message?.parts[0]).toMatchObject({ state });
+});
+
+test('an answer in a later run belongs to the call of the earlier one', () => {
+  const asked: Said = { kind: 'call', since: 3, call: 'c', name: 'send', input: { to: 'Ada' }, speaker: 'a', status: 'awaiting approval', approval: 'x' };
+  const given: Said = { kind: 'call', since: 2, call: 'c', name: 'send', earlier: true, status: 'answered', output: { sent: true } };
+  const said: Said = { kind: 'text', since: 4, speaker: 'a', text: 'Sent.', complete: true };
+  const [message, ...more] = messagesOf({ run: 'run-1', said: [asked] }, { run: 'run-2', said: [given, said] });
+  expect(more).toEqual([]);
+  expect(message?.parts).toMatchObject([{ state: 'output-available', input: { to: 'Ada' }, output: { sent: true } }, { text: 'Sent.' }]);
+  const again = messagesOf({ run: 'run-1', said: [asked] }, { run: 'run-2', said: [given, said] });
+  expect(again[0]?.parts[0]).toBe(message?.parts[0]); // so that it is not drawn again
+  const [alone] = messagesOf({ run: 'run-2', said: [given] });
+  expect(alone?.parts).toMatchObject([{ state: 'output-available', toolName: 'send' }]);
+});
+
+test('what was said inside of tools is further in', () => {
+  const said: Said[] = [
+    { kind: 'call', since: 1, call: 'outer', name: 'ask', input: {}, status: 'requested' },
+    { kind: 'call', since: 2, call: 'inner', name: 'ask', input: {}, status: 'requested', within: 'outer' },
+    { kind: 'text', since: 3, speaker: 'b', text: 'deep', complete: true, within: 'inner' },
+    { kind: 'text', since: 4, speaker: 'a', text: 'out', complete: true },
+  ];
+  const [message] = messagesOf({ run: 'run-1', said });
+  expect(message?.parts.map(depthOf)).toEqual([0, 1, 2, 0]);
+});

@@ -1,0 +1,31 @@
+/** A request that nobody has to answer any more: one line, and what was asked on demand. */
+import { Icon, type IconName } from '../../ui/Icon';
+import { Json } from '../../ui/Json';
+
+export type RequestState = 'open' | 'answered' | 'expired' | 'left';
+
+const WORDS: Record<Exclude<RequestState, 'open'>, string> = {
+  answered: 'Answered.',
+  expired: 'This request has expired.',
+  left: 'The conversation has continued without it.',
+};
+
+type Props = { icon: IconName; words: string; state: Exclude<RequestState, 'open'>; details?: unknown };
+
+export function ClosedRequest({ icon, words, state, details }: Props) {
+  return (
+    <div role="group" className="request" data-kind="neutral" data-request={state} aria-label={words}>
+      <p className="request-head">
+        <Icon name={icon} />
+        <span>{words}</span>
+        <span className="quiet">{WORDS[state]}</span>
+      </p>
+      {details !== undefined && details !== null && (
+        <details>
+          <summary className="quiet">Details</summary>
+          <Json value={details} open={2} />
+        </details>
+      )}
+    </div>
+  );
+}

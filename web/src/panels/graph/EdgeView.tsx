@@ -1,0 +1,70 @@
+/** A passage in the graph, and the keys that went along it. */
+import { BaseEdge, EdgeLabelRenderer, type Edge, type EdgeProps } from '@xyflow/react';
+import { memo } from 'react';
+import type { EdgeKind } from '../../film/graph';
+import type { Point, Way } from './layout';
+
+export type EdgeData = {
+  kind: EdgeKind;
+  way: Way;
+  count: number;
+  /** Those that its source wrote come first. */
+  keys: string[];
+  running: boolean;
+  /** The key that is hovered or selected. */
+  lit: string | null;
+  hover(key: string | null): void;
+  pick(key: string): void;
+};
+export type EdgeViewType = Edge<EdgeData, 'passage'>;
+
+const SHOWN = 2;
+
+export const EdgeView = memo(function EdgeView(props: EdgeProps<EdgeViewType>) {
+  const { data, id, markerEnd } = props;
+  if (!data) return null;
+  const { x, y, from: isBeside } = data.way.label;
+  const room = isBeside ? 1 : SHOWN;
+  const { keys, lit } = data;
+  const carries = lit !== null && keys.includes(lit);
+  // What is lit is named, also where it is not among the first.
+  const shown = carries && !keys.slice(0, room).includes(lit) ? [...keys.slice(0, room - 1), lit] : keys.slice(0, room);
+  return (
+    <>
+      <BaseEdge id={id} path={curveOf(data.way.points)} markerEnd={markerEnd} className="passage" interactionWidth={0} />
+      {keys.length > 0 && (
+        <EdgeLabelRenderer>
+          <div className="carried nodrag nopan" data-kind="state" data-lit={carries || undefined} data-beside={isBeside} style={{ transform: `translate(${isBeside ? '0' : '-50%'}, -50%) translate(${x}px, ${y}px)` }}>
+            {shown.map((key) => (
+              <button
+                key={key}
+                type="button"
+                data-lit={key === lit || undefined}
+                onMouseEnter={() => data.hover(key)}
+                onMouseLeave={() => data.hover(null)}
+                onFocus={() => data.hover(key)}
+                onBlur={() => data.hover(null)}
+                onClick={() => data.pick(key)}
+              >
+                {key}
+              </button>
+            ))}
+            {keys.length > shown.length && <span title={keys.join('\n')}>+{keys.length - shown.length}</span>}
+          </div>
+        </EdgeLabelRenderer>
+      )}
+    </>
+  );
+});
+
+/** A curve along a way: through the middles of its pieces, bent at its points. */
+export function curveOf(way: readonly Point[]): string {
+  const [first, ...rest] = way;
+  const last = rest.at(-1);
+  if (!first || !last) return '';
+  const bends = rest.slice(0, -1).map((point, index) => {
+    const next = rest[index + 1]!;
+    return `Q${point.x},${point.y} ${(point.x + next.x) / 2},${(point.y + next.y) / 2}`;
+  });
+  return [`M${first.x},${first.y}`, ...bends, `L${last.x},${last.y}`].join(' ');
+}

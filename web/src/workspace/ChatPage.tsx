@@ -1,0 +1,220 @@
+/** A chat, and the panels of its last run. */
+import { useChat } from '@ai-sdk/react';
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCatalogue } from '../app/catalogue';
+import { useKeys } from '../app/keys';
+import { isFresh, settle, startChat, takeFirst } from '../app/newChat';
+import { explain, Problem } from '../app/problem';
+import { getJson } from '../app/request';
+import { linkTo, useRoute } from '../app/route';
+import { ChatContext, type ChatActions } from '../chat/ChatContext';
+import { ChatView } from '../chat/ChatView';
+import { Conversation, reasonOf } from '../chat/conversation';
+import { curlOf, markdownOf } from '../chat/export';
+import { draftKey, restoreUnsent } from '../chat/draft';
+import { textOf, type Message } from '../chat/message';
+import { messagesOf } from '../chat/filmMessages';
+import { chatAddress, type Where } from '../chat/requests';
+import { copyMessages } from '../chat/copyMessages';
+import { isLost } from '../chat/transport';
+import { conversationAt } from '../film/conversation';
+import { useFilm, useFilms } from '../film/useFilm';
+import { Icon } from '../ui/Icon';
+import { Heading } from './Heading';
+import { usePlayhead } from './playhead';
+import { RunPicker } from './RunPicker';
+import { ShareMenu, type ShareItem } from './ShareMenu';
+import { useMessageRuns } from './useMessageRuns';
+import { Workspace } from './Workspace';
+
+type Loaded = { kind: 'loading' } | { kind: 'failed'; reason: string } | { kind: 'ready'; conversation: Conversation };
+
+export default function ChatPage({ where }: { where: Where }) {
+  const [state, setState] = useState<Loaded>({ kind: 'loading' });
+  useEffect(() => {
+    const leaving = new AbortController();
+    let opened: Conversation | null = null;
+    void open(where, leaving.signal).then((next) => {
+      if (leaving.signal.aborted) return;
+      if (next.kind === 'ready') opened = next.conversation;
+      setState(next);
+    });
+    return () => {
+      leaving.abort();
+      opened?.close();
+    };
+    // The page is made anew for each chat.
+  }, []);
+  switch (state.kind) {
+    case 'loading':
+      return <div className="skeleton page-skeleton" />;
+    case 'failed':
+      return <Unopened where={where} reason={state.reason} />;
+    case 'ready':
+      return <OpenChat conversation={state.conversation} />;
+  }
+}
+
+async function open(where: Where, signal: AbortSignal): Promise<Loaded> {
+  restoreUnsent(draftKey(where));
+  if (isFresh(where.session)) return { kind: 'ready', conversation: new Conversation(where, []) };
+  try {
+    const messages = await getJson<Message[]>(chatAddress(where, 'messages'), signal);
+    return { kind: 'ready', conversation: new Conversation(where, messages) };
+  } catch (error) {
+    // No such chat yet: its first message will make it. A missing app is another matter.
+    if (error instanceof Problem && error.status === 404 && error.message.includes('chat')) {
+      return { kind: 'ready', conversation: new Conversation(where, []) };
+    }
+    return { kind: 'failed', reason: explain(error) };
+  }
+}
+
+function Unopened({ where, reason }: { where: Where; reason: string }) {
+  return (
+    <div className="unopened">
+      <h1>{where.app}</h1>
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>Could not open this chat: {reason}</span>
+        <span className="actions">
+          <button type="button" className="button" onClick={() => location.reload()}>
+            Try again
+          </button>
+          <a className="button" href={linkTo({ kind: 'home' })}>
+            Back to Home
+          </a>
+        </span>
+      </div>
+    </div>
+  );
+}
+
+/** Tokens may come faster than pictures: a message is drawn once a frame at most. */
+const FRAME_MS = 16;
+
+function OpenChat({ conversation }: { conversation: Conversation }) {
+  const { where } = conversation;
+  const { messages: told, status, error } = useChat({ chat: conversation.chat, throttle: FRAME_MS });
+  const messages = useMemo(() => copyMessages(told), [told]);
+  const link = useSyncExternalStore(conversation.watch, conversation.getLink);
+  const isTalking = useSyncExternalStore(conversation.watch, conversation.getLive) !== null;
+  const { refresh } = useCatalogue();
+  const [{ options }, move] = useRoute();
+  const isBusy = status === 'submitted' || status === 'streaming';
+  useOpening(conversation);
+  useEffect(() => {
+    if (!isBusy) refresh();
+  }, [isBusy, isTalking, refresh]);
+
+  const runs = useMessageRuns(where, useMemo(() => lastAnswer(messages), [messages]));
+  const spoken = runs.at(-1) ?? null;
+  // A change of the state alone is a run, and no message: it is looked at until somebody speaks.
+  const [changed, setChanged] = useState<{ after: string | null; run: string } | null>(null);
+  const run = changed && changed.after === spoken ? changed.run : runs.includes(options.run ?? '') ? options.run! : spoken;
+  const filmState = useFilm(run);
+  const { film } = filmState;
+  const playhead = usePlayhead(film, run !== spoken && run !== changed?.run);
+  const saidAt = useDeferredValue(playhead.at);
+  const before = useMemo(() => (playhead.isPast ? runs.slice(0, Math.max(0, runs.indexOf(run ?? ''))) : []), [runs, run, playhead.isPast]);
+  const films = useFilms(before);
+  const shown = useMemo(() => {
+    if (!playhead.isPast || !film) return messages;
+    const told = runs.includes(film.run) ? messages.findIndex((message) => runs.includes(message.metadata?.runId ?? '')) : -1;
+    const earlier = messages.slice(0, told < 0 ? messages.length : told);
+    const answered = earlier.at(-1)?.role === 'user' ? earlier.slice(0, -1) : earlier;
+    const tellings = films.map((whole) => ({ run: whole.run, said: conversationAt(whole, whole.last) }));
+    return [...answered, ...messagesOf(...tellings, { run: film.run, said: conversationAt(film, saidAt) })];
+  }, [messages, runs, film, films, playhead.isPast, saidAt]);
+
+  const blocked = playhead.isPast ? 'Return to the latest event to reply.' : link.kind === 'gone' ? 'This session was deleted.' : '';
+  const actions = useMemo<ChatActions>(
+    () => ({
+      ...where,
+      conversation: blocked ? null : conversation,
+      isTalking,
+      reason: blocked,
+      seek: playhead.seek,
+      openPanel: (panel) => move({ panel }, 'replace'),
+    }),
+    [where, conversation, isTalking, blocked, playhead.seek, move],
+  );
+  const say = useMemo(
+    () => (blocked || isBusy || isTalking ? undefined : (text: string, stateDelta?: Record<string, unknown>) => conversation.say(text, [], stateDelta)),
+    [conversation, blocked, isBusy, isTalking],
+  );
+  const follow = useCallback((next: string) => setChanged({ after: spoken, run: next }), [spoken]);
+  useKeys({
+    write: () => document.getElementById('composer')?.focus(),
+    stop: () => void conversation.stop(),
+    regenerate: () => void (!isBusy && !blocked && messages.length > 0 && conversation.regenerate()),
+  });
+  const failure = error && !isLost(error) ? reasonOf(error) : isBusy ? '' : (messages.at(-1)?.metadata?.failure ?? '');
+  const isDerived = lastAnswer(messages)?.metadata?.derived ?? false;
+  const title = messages[0] ? textOf(messages[0]).slice(0, 120) : 'New chat';
+  return (
+    <ChatContext value={actions}>
+      <Workspace
+        heading={<Heading app={where.app} title={title} run={run} isDerived={isDerived} />}
+        actions={
+          <>
+            <RunPicker runs={runs} run={run} pick={(one) => move({ at: null, options: { ...options, run: one === spoken ? '' : one } }, 'replace')} />
+            <ShareMenu run={run} items={exports(where, messages)} />
+          </>
+        }
+        state={filmState}
+        playhead={playhead}
+        part={runs.length > 1 && runs.includes(run ?? '') ? `run ${runs.indexOf(run ?? '') + 1} of ${runs.length} of this answer` : ''}
+        app={where.app}
+        session={where.session}
+        say={say}
+        follow={follow}
+        empty={isDerived ? 'This server did not record this conversation: it is read from the ADK session. New messages are recorded.' : 'Nothing yet. Send a message first.'}
+        chat={
+          <ChatView
+            conversation={conversation}
+            messages={shown}
+            status={playhead.isPast ? 'past' : status}
+            isLive={playhead.isPast || isBusy}
+            failure={playhead.isPast ? '' : failure}
+            link={link}
+            blocked={blocked}
+            draft={draftKey(where)}
+            onSend={(text, files) => conversation.say(text, files)}
+            onStop={() => void conversation.stop()}
+            onRetry={() => void conversation.retry()}
+            onStartOver={(text) => startChat(where.app, text)}
+          />
+        }
+      />
+    </ChatContext>
+  );
+}
+
+/** Send what was written at home, or go on with what runs. */
+function useOpening(conversation: Conversation): void {
+  const isOpened = useRef(false);
+  useEffect(() => {
+    if (isOpened.current) return;
+    isOpened.current = true;
+    const { session } = conversation.where;
+    const first = takeFirst(session);
+    if (first) void conversation.say(first);
+    else if (!isFresh(session)) void conversation.resume();
+    settle(session);
+  }, [conversation]);
+}
+
+function lastAnswer(messages: readonly Message[]): Message | undefined {
+  return messages.findLast((message) => message.metadata?.runId);
+}
+
+function exports(where: Where, messages: readonly Message[]): ShareItem[] {
+  const lastText = () => textOf(messages.findLast((message) => message.role === 'user') ?? { id: '', role: 'user', parts: [] }) || 'Hello';
+  return [
+    { icon: 'code', word: 'Copy as curl', copy: () => curlOf(where, lastText()) },
+    { icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) },
+    { icon: 'download', word: 'Conversation (Markdown)', save: () => markdownOf(messages), name: `${where.session}.md`, type: 'text/markdown' },
+    { icon: 'download', word: 'Conversation (JSON)', save: () => JSON.stringify(messages, null, 2), name: `${where.session}.json`, type: 'application/json' },
+  ];
+}

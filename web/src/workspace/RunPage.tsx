@@ -1,0 +1,101 @@
+/** One run alone: live, over, uploaded from elsewhere, or in a file without a server. */
+import { useDeferredValue, useMemo } from 'react';
+import { formatRoute, HOME, linkTo, useRoute } from '../app/route';
+import { ChatContext, type ChatActions } from '../chat/ChatContext';
+import { markdownOf } from '../chat/export';
+import { MessageList } from '../chat/MessageList';
+import { textOf } from '../chat/message';
+import { messagesOf } from '../chat/filmMessages';
+import { conversationAt } from '../film/conversation';
+import type { Film } from '../film/film';
+import { shared } from '../film/sharedFile';
+import { useFilm } from '../film/useFilm';
+import { Empty } from '../ui/Empty';
+import { Icon } from '../ui/Icon';
+import { Heading } from './Heading';
+import { usePlayhead } from './playhead';
+import { ShareMenu, type ShareItem } from './ShareMenu';
+import { Workspace } from './Workspace';
+import '../chat/chat.css';
+
+/** The name of an uploaded recording's session begins so: it is a name, and no chat. */
+const RECORDING = 'recording-';
+
+export default function RunPage({ run }: { run: string }) {
+  const state = useFilm(run);
+  const { film, live, error } = state;
+  const playhead = usePlayhead(film);
+  const [, move] = useRoute();
+  // While the playhead moves, the timeline moves with it; all else follows when there is time.
+  const saidAt = useDeferredValue(playhead.at);
+  const messages = useMemo(() => (film ? messagesOf({ run: film.run, said: conversationAt(film, saidAt) }) : []), [film, saidAt]);
+  const actions = useMemo<ChatActions>(
+    () => ({
+      app: film?.app ?? '',
+      user: film?.user ?? 'user',
+      session: film?.session ?? '',
+      conversation: null,
+      reason: 'This run is read-only. Open its conversation to continue.',
+      seek: playhead.seek,
+      openPanel: (panel) => move({ panel }, 'replace'),
+    }),
+    [film?.app, film?.user, film?.session, playhead.seek, move],
+  );
+  if (!film && error) return <Missing run={run} reason={error} />;
+  const first = messages[0];
+  const items: ShareItem[] = [{ icon: 'copy', word: 'Copy the conversation as Markdown', copy: () => markdownOf(messages) }];
+  return (
+    <ChatContext value={actions}>
+      <Workspace
+        heading={<Heading app={film?.app ?? 'Run'} title={first?.role === 'user' ? textOf(first).slice(0, 120) : ''} run={run} />}
+        actions={shared() ? null : <ShareMenu run={run} items={items} />}
+        state={state}
+        playhead={playhead}
+        app={film?.app ?? ''}
+        session={film?.session ?? ''}
+        empty="Loading the run…"
+        chat={
+          <div className="chat">
+            <MessageList messages={messages} live={live || playhead.isPast} empty={<Empty title="No messages yet">Messages of this run appear here.</Empty>} />
+            {film && <OnlyLooking film={film} />}
+          </div>
+        }
+      />
+    </ChatContext>
+  );
+}
+
+function OnlyLooking({ film }: { film: Film }) {
+  const isChat = !shared() && !film.session.startsWith(RECORDING);
+  const options: Record<string, string> = film.user === 'user' ? {} : { user: film.user };
+  return (
+    <div className="looking">
+      <Icon name="clock" />
+      <span>{isChat ? 'Read-only run' : 'Read-only recording'}</span>
+      {isChat && (
+        <a className="button" href={formatRoute({ ...HOME, place: { kind: 'chat', app: film.app, session: film.session }, options })}>
+          Open the conversation
+        </a>
+      )}
+    </div>
+  );
+}
+
+function Missing({ run, reason }: { run: string; reason: string }) {
+  return (
+    <div className="unopened">
+      <h1>Run {run}</h1>
+      <div className="notice" data-kind="error" role="alert">
+        <Icon name="error" />
+        <span>Could not open this run: {reason}</span>
+        {!shared() && (
+          <span className="actions">
+            <a className="button" href={linkTo({ kind: 'home' })}>
+              Back to Home
+            </a>
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+/** Everything that can be taken away from a run: a link, a command, a file. */
+import { useId, useRef, type ReactNode } from 'react';
+import { address, path } from '../app/serverUrl';
+import { hasToken } from '../app/identity';
+import { ticketed } from '../app/downloadTicket';
+import { Icon, type IconName } from '../ui/Icon';
+import { copyText } from '../ui/clipboard';
+
+type Item = { icon: IconName; word: string } & ({ copy: () => string } | { href: string; download?: string } | { save: () => string; name: string; type: string });
+
+type Props = { run: string | null; items: readonly Item[] };
+
+export type ShareItem = Item;
+
+export function ShareMenu({ run, items }: Props) {
+  const id = useId();
+  const menu = useRef<HTMLDivElement>(null);
+  const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
+  if (run) {
+    all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
+    all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html` });
+  }
+  const place = (button: HTMLElement) => {
+    const { bottom, right } = button.getBoundingClientRect();
+    menu.current?.style.setProperty('top', `${bottom}px`);
+    menu.current?.style.setProperty('right', `${Math.max(8, innerWidth - right)}px`);
+  };
+  return (
+    <>
+      <button type="button" className="button" data-look="quiet" popoverTarget={id} title="Share and export" onClick={(event) => place(event.currentTarget)}>
+        <Icon name="share" /> Share
+      </button>
+      <div id={id} ref={menu} className="menu" popover="auto" role="group" aria-label="Share and export" onClick={() => menu.current?.hidePopover()}>
+        {all.map((item) => (
+          <Entry key={item.word} item={item} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Entry({ item }: { item: Item }): ReactNode {
+  const face = (
+    <>
+      <Icon name={item.icon} /> {item.word}
+    </>
+  );
+  if ('href' in item) {
+    return (
+      <a href={item.href} download={item.download} onClick={(event) => hasToken() && void saveOwned(event, item.href, item.download)}>
+        {face}
+      </a>
+    );
+  }
+  const act = () => {
+    if ('copy' in item) void copyText(item.copy());
+    else saveText(item.save(), item.name, item.type);
+  };
+  return (
+    <button type="button" onClick={act}>
+      {face}
+    </button>
+  );
+}
+
+/** Save what only its owner may have: the browser fetches it by itself, with a ticket. */
+async function saveOwned(event: { preventDefault(): void }, href: string, name = ''): Promise<void> {
+  event.preventDefault();
+  const link = document.createElement('a');
+  link.href = await ticketed(href);
+  link.download = name;
+  link.click();
+}
+
+function saveText(text: string, name: string, type: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
