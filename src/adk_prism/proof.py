@@ -182,7 +182,7 @@ def _factor_layer(factor: Factor) -> dict[str, Any]:
 def _check_share(what: str, number: Any) -> None:
     # Written so that NaN, for which no comparison holds, is refused too. Layers may come from outside.
     if not isinstance(number, int | float) or not 0 <= number <= 1:
-        raise ValueError(f"The {what} is {number!r}; expected a number from 0 to 1.")
+        raise ValueError(f"The {what} must be a number from 0 to 1, got {number!r}.")
 
 
 def _set(proof: Proof, name: str, value: Any) -> None:

@@ -123,7 +123,9 @@ class Mistake:
 MISTAKES = [
     Mistake("no protocol", [str(RECORDING)], "--as"),
     Mistake("no file", ["--as", "adk"], "FILE"),
-    Mistake("unknown protocol", [str(RECORDING), "--as", "x"], "'x' is not known; expected 'adk'"),
+    Mistake(
+        "unknown protocol", [str(RECORDING), "--as", "x"], "Unknown protocol 'x'; expected 'adk'"
+    ),
     Mistake(
         "a later protocol", [str(RECORDING), "--as", "ag-ui"], "'ag-ui' is not in this version"
     ),

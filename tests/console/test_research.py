@@ -17,7 +17,7 @@ async def test_from_a_question_to_a_receipt(terminal: Opens) -> None:
         assert "10 papers (short run), 10 new" in panel.text
         assert "SEARCH PLAN – waiting for you" in panel.text, "the whole search is asked for, too"
         await panel.press("o")
-        assert "SEARCH PLAN – waits" not in panel.text
+        assert "SEARCH PLAN – waiting" not in panel.text
         assert "Stage: retrieval 2/4" in panel.text
         view = panel.console._session.history.panel("grounding")
         first, second = view["receipts"]
@@ -47,5 +47,5 @@ async def test_words_do_as_well(terminal: Opens) -> None:
         await panel.say("hmm, perhaps")
         assert "SEARCH PLAN – waiting for you" in panel.text
         await panel.say("yes, go ahead")
-        assert "SEARCH PLAN – waits" not in panel.text
+        assert "SEARCH PLAN – waiting" not in panel.text
         assert len(panel.console._session.history.panel("grounding")["receipts"]) == 1

@@ -163,7 +163,7 @@ async def test_sound_that_the_model_does_not_take_is_bounded(
         error = await client.error()
         assert (error["code"], error["errorText"][:34]) == (
             "conflict",
-            "The model does not keep up: sound ",
+            "The model is too slow: audio ",
         )
         taken.set()
         await client.say("hello")

@@ -80,9 +80,9 @@ def test_no_events_are_no_run() -> None:
 @pytest.mark.parametrize(
     ("how", "error", "says"),
     [
-        ({"as_": "nonsense"}, UsageError, "'nonsense' is not known"),
+        ({"as_": "nonsense"}, UsageError, "Unknown protocol 'nonsense'"),
         ({"as_": "ag-ui"}, NotBuilt, "not in this version"),
-        ({"dialect": "4"}, UsageError, "Dialect '4' is not known"),
+        ({"dialect": "4"}, UsageError, "Unknown dialect '4'"),
         ({"as_": "adk", "dialect": "6"}, UsageError, "no dialects"),
     ],
 )

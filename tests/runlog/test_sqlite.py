@@ -117,7 +117,9 @@ async def test_what_a_follower_saw_survives_kill_9(path: Path, lines: int) -> No
 
 async def test_one_process_per_file(path: Path, log: SqliteLog) -> None:
     """A second log on the same file is refused, from this process and from another."""
-    with pytest.raises(LogError, match=r"Stop that process, or give this one a run log of its own"):
+    with pytest.raises(
+        LogError, match=r"Another adk-prism uses this run log. Stop it, or pass --log"
+    ):
         await SqliteLog(path).open()
     code = CHILD.replace("followers = []", "return")
     child = await spawn(code, path)
@@ -244,9 +246,9 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
 FOREIGN = {
     "newer": (
         f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = 99; CREATE TABLE runs (x)",
-        r"schema version 99; this version of adk-prism knows \d+\. Use a newer adk-prism",
+        r"schema version 99; this adk-prism supports up to \d+\. Use a newer adk-prism",
     ),
-    "another program's": ("CREATE TABLE sessions (x)", "another program's database"),
+    "another program's": ("CREATE TABLE sessions (x)", "database of another program"),
 }
 
 

@@ -108,7 +108,7 @@ async def test_another_users_name_is_not_there_in_a_chat_sockets_request(
             await socket.send(json.dumps(frame))
             async with asyncio.timeout(PATIENCE):
                 told = await socket.recv()
-        assert "under that user" in str(told)
+        assert "Not found for this user" in str(told)
         runs = await client.get("/api/runs", headers=headers(BOB))
         assert runs.json() == []
 

@@ -93,7 +93,7 @@ def test_a_port_in_use_is_a_failure_in_one_line(
         assert main(["serve", "--port", str(port)]) == 1
     err = capsys.readouterr().err
     assert err == (
-        f"adk-prism: 127.0.0.1:{port} is in use; stop what listens there,"
+        f"adk-prism: 127.0.0.1:{port} is already in use; stop the other server,"
         " or choose another --port.\n"
     )
 

@@ -208,7 +208,7 @@ async def test_what_was_taken_back_cannot_be_gone_on_from() -> None:
             await post(stage, trigger="regenerate-message", messageId=talk.ids["a3"]),
         ):
             assert answer.status_code == 409, answer.text
-            assert "taken back" in answer.text
+            assert "removed" in answer.text
         assert await talk.shown() == before
 
 

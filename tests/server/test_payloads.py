@@ -106,7 +106,7 @@ class Wrong:
 
 
 WRONG = (
-    Wrong("none", None, "asks for a payload"),
+    Wrong("none", None, "requires a payload"),
     Wrong("a key is missing", {}, "'approved_days' is a required property"),
     Wrong("a text for a number", {"approved_days": "3"}, "not of type 'number'"),
     Wrong("yes for a number", {"approved_days": True}, "not of type 'number'"),

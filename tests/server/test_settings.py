@@ -186,5 +186,5 @@ def test_a_wrong_pyproject_is_refused(text: str, says: str, tmp_path: Path) -> N
 def test_a_section_that_is_no_table_is_refused(tmp_path: Path) -> None:
     """`tool.adk-prism = 1` is not a section."""
     (tmp_path / "pyproject.toml").write_text("[tool]\nadk-prism = 1\n")
-    with pytest.raises(UsageError, match="not a table"):
+    with pytest.raises(UsageError, match="must be a table"):
         read_settings({}, {}, tmp_path)

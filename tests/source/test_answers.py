@@ -251,7 +251,7 @@ async def test_an_answer_to_a_call_that_was_never_made(resumable: bool, call_id:
         LlmAgent(name="root", model=Scripted.saying("x")), resumable=resumable
     )
     answer = CallAnswer(call=call_id, name="f", response=Raw(b"{}"))
-    with pytest.raises(Conflict, match="waits for an answer"):
+    with pytest.raises(Conflict, match="is waiting for an answer"):
         await run(runner, answers=[answer])
 
 

@@ -202,7 +202,7 @@ async def test_runners_of_the_host_program() -> None:
     assert Apps.of_runners({"own": own}).runner("own") is own
     with pytest.raises(NotFound):
         apps.runner("other")
-    with pytest.raises(UsageError, match="cannot be an app's name"):
+    with pytest.raises(UsageError, match="is not a valid app name"):
         Apps.of_runners({"my-app": runner})
     await apps.close()
 

@@ -541,27 +541,27 @@ RECORDED = b"".join(write_run(_recording()))
 BAD: dict[str, tuple[bytes, int, str]] = {
     "empty": (b"", 0, "The file is empty; expected a recording"),
     "blank": (b" \n\n ", 0, "The file is empty"),
-    "text": (b"hello world\n", 0, "begins with b'hello world"),
-    "html": (b"<!doctype html>", 0, "begins with b'<!doctype html>'"),
-    "no event": (b'{"foo": 1}\n', 0, "Line 1 is not an ADK event: it begins with '{\"foo\": 1}'"),
-    "empty array": (b"[]", 0, "holds no events"),
+    "text": (b"hello world\n", 0, "starts with b'hello world"),
+    "html": (b"<!doctype html>", 0, "starts with b'<!doctype html>'"),
+    "no event": (b'{"foo": 1}\n', 0, "Line 1 is not an ADK event: it starts with '{\"foo\": 1}'"),
+    "empty array": (b"[]", 0, "contains no events"),
     "array of numbers": (b"[1, 2]", 0, "Line 1 has b'1, 2]'; expected an ADK event"),
-    "empty session": (b'{"id":"s","events":[]}', 0, "holds no events"),
+    "empty session": (b'{"id":"s","events":[]}', 0, "contains no events"),
     "a broken line": (
         _lines(CAMEL[:2]) + b"{oops}\n" + _lines(CAMEL),
         3,
         "Line 3 is not an ADK event",
     ),
     "a wrong type": (_lines([{"author": "a"}, {"author": 5}]), 2, "Expected `str`, got `int`"),
-    "a cut line": (_lines(CAMEL)[:-20], 3, "The file is cut off: line 3 has no end"),
+    "a cut line": (_lines(CAMEL)[:-20], 3, "The file is truncated: line 3 has no end"),
     "a cut array": (
         json.dumps(CAMEL).encode()[:-9],
         3,
         "cut off: what begins on line 1 has no end",
     ),
-    "an array without its end": (json.dumps(CAMEL).encode()[:-1], 4, "The file is cut off"),
-    "a cut session": (_session(CAMEL, 1)[:-8], 4, "The file is cut off"),
-    "a cut stream": (_sse(CAMEL)[:-30], 3, "The file is cut off: event 3 has no end"),
+    "an array without its end": (json.dumps(CAMEL).encode()[:-1], 4, "The file is truncated"),
+    "a cut session": (_session(CAMEL, 1)[:-8], 4, "The file is truncated"),
+    "a cut stream": (_sse(CAMEL)[:-30], 3, "The file is truncated: event 3 has no end"),
     "a broken stream": (_sse(CAMEL[:1]) + b"data: {]\n\n", 2, "Event 2 is not an ADK event"),
     "a deep line": (
         b'{"author":"a","output":' + b"[" * 10**6 + b"\n",
@@ -586,7 +586,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "a recording without its beginning": (
         RECORDED.split(b"\n", 1)[1].replace(b'{"cursor":2,', b'{"cursor":1,'),
         0,
-        "begins with RunStarted",
+        "starts with RunStarted",
     ),
     "a recording that begins twice": (
         RECORDED.split(b"\n")[0]
@@ -594,12 +594,12 @@ BAD: dict[str, tuple[bytes, int, str]] = {
         + RECORDED.split(b"\n")[0].replace(b'"cursor":1', b'"cursor":2')
         + b"\n",
         1,
-        "has one only",
+        "has only one",
     ),
     "a recording that goes on": (
         RECORDED + RECORDED.split(b"\n")[1] + b"\n",
         5,
-        "on line 6, after the run's end",
+        "on line 6 comes after the end of the run",
     ),
     "an unknown record": (
         RECORDED.replace(b'"NodeStarted"', b'"Nonsense"'),

@@ -78,7 +78,7 @@ def test_a_uri_that_cannot_be_used(tmp_path: Path, uris: ServiceUris, says: str)
 def test_a_data_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A file is in its place."""
     (tmp_path / "file").write_text("x")
-    with pytest.raises(UsageError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be created"):
         open_services(ServiceUris(), data_dir=tmp_path / "file" / "data")
 
 

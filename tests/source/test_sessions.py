@@ -63,7 +63,7 @@ async def test_create_draws_an_id_and_refuses_a_taken_one(service: BaseSessionSe
     sessions = Sessions(service)
     drawn = await sessions.create(Origin(app="app", user="u", session=""))
     assert drawn.id
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         await sessions.create(Origin(app="app", user="u", session=drawn.id))
 
 

@@ -56,10 +56,10 @@ def match_parts(pending: Pending, given: Sequence[ToolAnswer], *, is_whole: bool
             _check_input(_answerable(pending)[answer.call].input, answer)
             outputs[answer.call] = answer.output
         elif answer.output is not None and pending.approval_of(answer.call) is not None:
-            raise Conflict(f"Call {answer.call[:80]!r} waits for an approval, not for a result.")
+            raise Conflict(f"Call {answer.call[:80]!r} needs an approval, not a result.")
     if not decisions and not outputs:
         raise Conflict(
-            "Nothing in this message waits for an answer; it may have been given before."
+            "This request has expired: nothing in this message is waiting for an answer."
         )
     return MatchedAnswers(decisions, outputs)
 
@@ -67,9 +67,9 @@ def match_parts(pending: Pending, given: Sequence[ToolAnswer], *, is_whole: bool
 def _check_known(pending: Pending, answer: ToolAnswer) -> None:
     made = pending.call(answer.call)
     if made is None:
-        raise Conflict(f"Call {answer.call[:80]!r} was never made in this message.")
+        raise Conflict(f"Call {answer.call[:80]!r} is not part of this message.")
     if answer.name and answer.name != made.name:
-        raise Conflict(f"Call {answer.call[:80]!r} is not one of {answer.name[:80]!r}.")
+        raise Conflict(f"Call {answer.call[:80]!r} is not a call of tool {answer.name[:80]!r}.")
 
 
 def _is_new(pending: Pending, call: str, output: Raw, is_whole: bool) -> bool:
@@ -101,7 +101,7 @@ def _take_decision(
     if held is not None:
         # A client sends its whole last message: an answer that is held comes again with the next.
         if held.approved != decision.approved:
-            raise Conflict(f"Approval {decision.approval[:80]!r} has been answered otherwise.")
+            raise Conflict(f"Approval {decision.approval[:80]!r} was already answered differently.")
         return
     _check_input(asked.call.input, answer)
     into[decision.approval] = checked(asked, decision)
@@ -118,7 +118,9 @@ def _check_input(asked: Raw, answer: ToolAnswer) -> None:
     if is_absent(asked) or is_absent(answer.input):
         return
     if not same_json(asked, answer.input):
-        raise Conflict(f"The arguments of call {answer.call[:80]!r} are not those that were shown.")
+        raise Conflict(
+            f"The arguments of call {answer.call[:80]!r} were changed; send them as they were shown."
+        )
 
 
 # --------------------------------------------------------------------------- ADK's own ids
@@ -155,14 +157,14 @@ def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
             _check_name(each, calls[adk_id].name)
             outputs[calls[adk_id].call] = answer
         else:
-            raise Conflict(f"No call {adk_id[:80]!r} waits for an answer.")
+            raise Conflict(f"No call {adk_id[:80]!r} is waiting for an answer.")
     return MatchedAnswers(decisions, outputs)
 
 
 def _check_name(given: AdkAnswer, name: str) -> None:
     if given.name and given.name != name:
         raise Conflict(
-            f"Call {given.adk_id[:80]!r} is one of {name[:80]!r}, not of {given.name[:80]!r}."
+            f"Call {given.adk_id[:80]!r} is a call of {name[:80]!r}, not of {given.name[:80]!r}."
         )
 
 

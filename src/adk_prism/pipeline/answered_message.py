@@ -38,7 +38,7 @@ async def find_answered_by_chat(
     if given.message_id:
         named = [turn for turn in turns if turn.message == given.message_id]
         if not named or named[0].first.head.live:
-            raise Conflict("There is no such message (any more): the conversation went on.")
+            raise Conflict("This request has expired: the conversation has continued since.")
         return await _asked(chats, turns, named[0])
     calls = {answer.call for answer in given.answers}
     return await _find(chats, turns, lambda pending: bool(calls & pending.calls.keys()))
@@ -59,7 +59,7 @@ async def _find(
             asked = await _asked(chats, turns, turn)
             if is_meant(asked.pending):
                 return asked
-    raise Conflict("Nothing in this conversation waits for such an answer.")
+    raise Conflict("Nothing in this conversation is waiting for this answer.")
 
 
 async def _asked(chats: Chats, turns: Sequence[Turn], turn: Turn) -> AnsweredMessage:

@@ -61,8 +61,8 @@ async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> int |
     for turn in history.taken_back:
         if message in (turn.message, turn.user_message):
             raise Conflict(
-                "The message before this one was taken back and cannot be gone on from. Load the chat's "
-                "messages again, and send the message from what they show."
+                "The message before this one was removed; the chat cannot continue from it. Load the "
+                "chat's messages again, then send the message."
             )
     return None
 
@@ -74,7 +74,7 @@ async def _is_in_live(chats: Chats, turn: Turn, message: str) -> bool:
         return False
     if any(later["role"] == "user" for later in said[places[-1] + 1 :]):
         raise Conflict(
-            "The message before this one is part of a spoken conversation, which can only be taken back "
+            "The message before this one is part of a voice chat, which can only be removed "
             "as a whole. Send the message after its last one."
         )
     return True

@@ -83,7 +83,7 @@ class Conversations:
     def _alone(self, start: Start) -> AbstractAsyncContextManager[None]:
         if start.policy == "refuse" and self._locks.is_held(start.origin):
             raise Conflict(
-                "This session is busy with a run. Wait for its end, stop it, or use another session."
+                "This session is running. Wait until it finishes, stop it, or use another session."
             )
         return self._deciding.held(start.origin)
 
@@ -105,7 +105,7 @@ class Conversations:
             if answered is not None:
                 return answered
             if (message.responses or message.confirmed) and not _parts(message.content):
-                raise Conflict("Nothing in this conversation waits for such an answer.")
+                raise Conflict("Nothing in this conversation is waiting for this answer.")
             return await self._say(start, message)
 
     async def _say(
@@ -151,7 +151,9 @@ class Conversations:
             return None
         answers = continuation.signed(answers, start.by)
         if answers.decisions and not matching.is_complete(pending, answers):
-            raise Conflict("That message asks for more than this; answer all of it in one message.")
+            raise Conflict(
+                "That message has more open questions; answer all of them in one message."
+            )
         invocation = turns[-1].last.summary.invocation
 
         def make(run: RunId) -> EventSource:
@@ -181,7 +183,9 @@ class Conversations:
             at = _find(history, wish.message_id)
             head = history.turns[at].first.head
             if not bytes(head.message):
-                raise Conflict("This answer does not follow a message that could be asked again.")
+                raise Conflict(
+                    "This answer cannot be regenerated: it does not follow a user message."
+                )
             message = NewMessage(
                 message_id=head.message_id, content=head.message, text="", extras=head.extras
             )
@@ -195,7 +199,7 @@ class Conversations:
         first = turn.first
         if any(r.summary.invocation == first.summary.invocation for t in earlier for r in t.runs):
             raise Conflict(
-                "This message belongs to a task that began earlier; take back the task's first message."
+                "This message belongs to an earlier task; remove the task's first message instead."
             )
         sessions = self._apps.sessions(start.origin.app)
         runner = self._apps.runner(start.origin.app)
@@ -302,7 +306,9 @@ class Conversations:
         """Raise `Conflict` for an invocation of a run that this server did not see, as the log tells it."""
         for turn in await self._chats.turns(origin):
             if any(r.head.untrusted and r.summary.invocation == invocation for r in turn.runs):
-                raise Conflict("That invocation was recorded elsewhere. Send a new message.")
+                raise Conflict(
+                    "That invocation was recorded on another server. Send a new message instead."
+                )
 
     async def _adk_continuation(
         self, start: Start, given: Sequence[matching.AdkAnswer]
@@ -386,19 +392,21 @@ def _find(history: ChatHistory, message_id: str) -> int:
         if message_id in (turn.message, turn.user_message):
             return index
     if any(message_id in (turn.message, turn.user_message) for turn in history.taken_back):
-        raise Conflict("That message was taken back; load the chat's messages again.")
+        raise Conflict("That message was removed; load the chat's messages again.")
     raise NotFound("There is no such message in this chat.")
 
 
 def _matched(asked: AnsweredMessage, given: Continuation) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
-        raise Conflict("That message is still being written; answer when it has ended.")
+        raise Conflict("That message is still streaming; answer when it has finished.")
     answers = matching.match_parts(asked.pending, given.answers, is_whole=bool(given.message_id))
     if answers.decisions and asked.is_late:
-        raise Conflict("That approval has expired: the conversation went on without it.")
+        raise Conflict(
+            "This request has expired: the conversation has continued without the approval."
+        )
     if answers.decisions and not asked.is_waiting:
-        raise Conflict("That message does not wait for a decision.")
+        raise Conflict("That message has no pending approval.")
     return answers
 
 

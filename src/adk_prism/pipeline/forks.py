@@ -157,7 +157,7 @@ class Forks:
         """Raise `Conflict` for a session that is there, or of which the log still has runs."""
         runs = await self._log.list(app=target.app, user=target.user, session=target.session)
         if runs or await self._apps.sessions(target.app).exists(target):
-            raise Conflict(f"The session {target.session[:60]!r} exists already.")
+            raise Conflict(f"The session {target.session[:60]!r} already exists.")
 
     async def _differing(self, history: ForkHistory, target: Origin) -> list[str]:
         """Return the shared keys whose value is not what it was at the cursor."""
@@ -244,7 +244,7 @@ class Forks:
     async def _say_again(self, fork: _Fork) -> None:
         head = fork.history.cut.head
         if is_absent(head.message):
-            raise Unprocessable("Nothing had been said at this cursor; send `newMessage`.")
+            raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
         message = NewMessage(
             message_id=head.message_id,
             content=head.message,

@@ -132,7 +132,9 @@ class LiveRuns:
             if line is None:
                 line = await self._start(origin, options)
             elif line.is_taken and self._second == "refuse":
-                raise Conflict("Another client talks in this session; it has to leave first.")
+                raise Conflict(
+                    "Another client is using voice in this session; it must disconnect first."
+                )
             self._left.pop(line.run, None)
             line.take(leave, listener)
             return line

@@ -98,7 +98,10 @@ class Quota:
         most = self._limits.runs
         if most and not must and origin not in sessions and len(sessions) >= most:
             self._refused("runs")
-            raise TooMany(f"You have {most} runs at once; wait for one to end, or stop it.", AGAIN)
+            raise TooMany(
+                f"You already have {most} active runs, the limit; wait for one, or stop it.",
+                AGAIN,
+            )
         sessions[origin] += 1
         if self._shared is not None:
             try:

@@ -121,7 +121,7 @@ class Runs:
         no run.
         """
         if self._draining:
-            raise Draining("The server is going down; try again in a moment.")
+            raise Draining("The server is shutting down; try again in a moment.")
         run = run or new_run()
         active = _Active(origin, Recorder(self._log, run, make(run), self._report))
         async with self._quota.entering(origin):

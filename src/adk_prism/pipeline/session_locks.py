@@ -27,7 +27,7 @@ LOOK = 1.0
 """Seconds between two attempts of whoever waits for another process: messages between processes can get
 lost."""
 
-_BUSY = "This session is busy with a run. Wait for its end, stop it, or use another session."
+_BUSY = "This session is running. Wait until it finishes, stop it, or use another session."
 
 
 class _Slot:

@@ -60,7 +60,7 @@ def read_page(folder: Path = PAGE) -> Page:
         style = (folder / "page.css").read_text(encoding="utf-8")
     except FileNotFoundError:
         raise NotBuilt(
-            "A shared file holds the web page, which is not built here. In a checkout, `make serve` builds "
+            "A shared file contains the web page, which is not built here. In a checkout `make serve` builds "
             "it, or `npm ci && npm run build` in the folder web."
         ) from None
     return Page(_in_script(script), _in_style(style))

@@ -79,9 +79,7 @@ def protocol(
     """Look a protocol up. Raise `UsageError` for an unknown one, `NotBuilt` for a later one."""
     if name in _PLAIN:
         if dialect_name:
-            raise UsageError(
-                f"Protocol {name!r} has no dialects; {dialect_name[:20]!r} was asked for."
-            )
+            raise UsageError(f"Protocol {name!r} has no dialects, got {dialect_name[:20]!r}.")
         return _PLAIN[name]
     if name == "ai-sdk":
         speaks = dialect(dialect_name)
@@ -95,7 +93,7 @@ def protocol(
         )
     if name in LATER:
         raise NotBuilt(f"Protocol {name!r} is not in this version; use {_KNOWN}.")
-    raise UsageError(f"Protocol {name[:40]!r} is not known; expected {_KNOWN}.")
+    raise UsageError(f"Unknown protocol {name[:40]!r}; expected {_KNOWN}.")
 
 
 def dialects(name: str) -> tuple[str, ...]:

@@ -324,7 +324,7 @@ def run_of_position(text: str) -> RunId:
     """Return the run that `run:12.3` names. Raise `BadPosition` for a position that names none."""
     match = _POSITION.fullmatch(text)
     if match is None or not match["run"]:
-        raise BadPosition(f"{text[:60]!r} names no run; expected RUN:CURSOR.PART.")
+        raise BadPosition(f"{text[:60]!r} has no run id; expected RUN:CURSOR.PART.")
     return RunId(match["run"])
 
 
@@ -361,7 +361,7 @@ def unpack(kind: str, payload: bytes) -> Record:
         record: Record = _decode(payload)
         return record
     except msgspec.MsgspecError as error:
-        raise SourceError(f"A {kind[:40]!r} record cannot be read: {error}.") from error
+        raise SourceError(f"A {kind[:40]!r} record is not valid: {error}.") from error
 
 
 def is_absent(value: Raw) -> bool:

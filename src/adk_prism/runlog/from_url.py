@@ -46,14 +46,14 @@ def open_log(url: str, warn: Warn = lambda _: None) -> RunLog:
     scheme, colon, rest = url.partition(":")
     make = _BACKENDS.get(scheme.lower()) if colon else None
     if make is None:
-        raise UsageError(f"The run log's URL names no kind of log; {_EXPECTED}.")
+        raise UsageError(f"The URL of the run log has an unknown scheme; {_EXPECTED}.")
     return make(rest, warn)
 
 
 def _memory(rest: str, warn: Warn) -> RunLog:
     del warn
     if rest:
-        raise UsageError(f"A run log in memory has no address; {_EXPECTED}.")
+        raise UsageError(f"The run log memory: takes no path; {_EXPECTED}.")
     return MemoryLog()
 
 
@@ -61,12 +61,12 @@ def _sqlite(rest: str, warn: Warn) -> RunLog:
     del warn
     path, _, query = rest.partition("?")
     if not path.startswith("///") or not path.strip("/") or path.endswith("/"):
-        raise UsageError(f"The run log's URL names no file; {_EXPECTED}.")
+        raise UsageError(f"The URL of the run log has no file name; {_EXPECTED}.")
     options = parse_qs(query, keep_blank_values=True)
     chosen = _SYNCHRONOUS.get(options.pop("synchronous", ["normal"])[-1])
     if options or chosen is None:
         raise UsageError(
-            "The run log's URL has an option that is not known; expected synchronous=normal or "
+            "The URL of the run log has an unknown option; expected synchronous=normal or "
             "synchronous=full."
         )
     return SqliteLog(path.removeprefix("///"), synchronous=chosen)
@@ -91,7 +91,7 @@ def _redis_address(url: str) -> tuple[str, str]:
     prefix = options.pop("prefix", [""])[-1] or DEFAULT_PREFIX
     if not _PREFIX.fullmatch(prefix):
         raise UsageError(
-            "The prefix of a run log in Redis has letters, digits, and _ . - (at most 64)."
+            "The prefix of a Redis run log must be at most 64 letters, digits, and _ . - characters."
         )
     bare = urlunsplit(parts._replace(query=urlencode(options, doseq=True)))
     from redis.connection import parse_url
@@ -104,7 +104,7 @@ def _redis_address(url: str) -> tuple[str, str]:
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"The run log's URL names no Redis; {_EXPECTED}.")
+        raise UsageError(f"The URL of the run log has no Redis host; {_EXPECTED}.")
     return bare, prefix
 
 

@@ -105,8 +105,8 @@ class MemoryLog(HookedLog):
         only_ends = len(records) == 1 and isinstance(records[0], RunEnded)
         if self._bytes > self._retention.max_bytes and not only_ends:
             raise LogError(
-                f"The run log in memory is full: {self._bytes} bytes in runs that have not ended. "
-                "Keep runs in a file instead, or allow more."
+                f"The in-memory run log is full: {self._bytes} bytes in active runs. "
+                "Use a file instead (--log sqlite:///FILE), or allow more."
             )
 
     async def commit(self, run: RunId) -> None:

@@ -208,7 +208,9 @@ def first_of(run: RunId, records: Sequence[Record]) -> RunStarted:
     if not records or not isinstance(records[0], RunStarted):
         raise unknown(run)
     if records[0].run != run:
-        raise UsageError(f"The start of run {records[0].run[:60]!r} was sent to {run[:60]!r}.")
+        raise UsageError(
+            f"The first record is of run {records[0].run[:60]!r}, not of {run[:60]!r}."
+        )
     return records[0]
 
 
@@ -217,7 +219,9 @@ def pack_all(records: Sequence[Record]) -> list[Packed]:
     try:
         return [pack(record) for record in records]
     except UnicodeEncodeError as error:
-        raise UsageError("A record has a lone surrogate in its text; expected Unicode.") from error
+        raise UsageError(
+            "A record contains a lone surrogate; text must be valid Unicode."
+        ) from error
 
 
 # --------------------------------------------------------------------------- one wording for all
@@ -228,7 +232,7 @@ def unknown(run: RunId) -> NotFound:
 
 
 def trimmed(run: RunId) -> Gone:
-    return Gone(f"Run {run[:60]!r} is no longer kept.")
+    return Gone(f"Run {run[:60]!r} has been deleted from the log.")
 
 
 def fenced(run: RunId, owner: int, epoch: int) -> Fenced:
@@ -236,18 +240,18 @@ def fenced(run: RunId, owner: int, epoch: int) -> Fenced:
 
 
 def already_trimmed(run: RunId, records: Sequence[Record]) -> Gone | Conflict:
-    """Say why records cannot be appended to a run that is no longer kept."""
+    """Say why records cannot be appended to a run that has been deleted from the log."""
     if records and isinstance(records[0], RunStarted):
         return started_twice(run)
     return trimmed(run)
 
 
 def ended(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} has ended: nothing can follow its end.")
+    return Conflict(f"Run {run[:60]!r} has ended; no more entries can be added.")
 
 
 def started_twice(run: RunId) -> Conflict:
-    return Conflict(f"Run {run[:60]!r} was started before; a new run needs an id of its own.")
+    return Conflict(f"Run {run[:60]!r} already exists; a new run needs a new id.")
 
 
 def bad_position(run: RunId, after: int, last: int) -> BadPosition:

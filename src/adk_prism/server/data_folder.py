@@ -30,7 +30,7 @@ def open_data_folder(settings: Settings, report: Report) -> Path:
             make_folder(folder)
         except OSError as error:
             raise UsageError(
-                f"The data folder {str(folder)!r} cannot be made ({error.strerror}). Name a writable "
+                f"The data folder {str(folder)!r} cannot be created ({error.strerror}). Choose a writable "
                 "folder with --data-dir, or a log, sessions and artifacts elsewhere."
             ) from None
     close_data_folder(folder, report)

@@ -39,7 +39,7 @@ class Idempotency:
         if not key:
             return await begin(None, "")
         if len(key) > LONGEST_KEY or not key.isprintable():
-            raise UsageError(f"An Idempotency-Key has 1 to {LONGEST_KEY} printable characters.")
+            raise UsageError(f"Idempotency-Key must have 1 to {LONGEST_KEY} printable characters.")
         named = hashlib.sha256(f"{scope}\0{key}".encode()).hexdigest()
         run = RunId(f"run-{named[:32]}")
         digest = digest or hashlib.sha256(body).hexdigest()

@@ -50,7 +50,7 @@ RETRY_AFTER = "5"
 ADK_TAG = "ADK: "
 """How the tags of the routes begin that follow ADK's own server."""
 
-INTERNAL = "The server failed to answer; the operator finds the cause under this correlation id."
+INTERNAL = "Internal server error. The server log has details under this correlation id."
 
 
 _NO_FAULT = (NotBuilt, Draining)

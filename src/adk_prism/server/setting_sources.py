@@ -51,7 +51,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
     names = {toml_name(name): name for name in table}
     if unknown := [key for key in section if key not in names]:
         known = ", ".join(sorted(names))
-        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; there are: {known}.")
+        raise UsageError(f"Unknown key {unknown[0]!r} in [tool.adk-prism]; known keys: {known}.")
     values = {
         names[key]: read_option(table[names[key]], value, f"[tool.adk-prism] {key}")
         for key, value in section.items()
@@ -73,5 +73,5 @@ def _read_section(file: Path) -> Mapping[str, Any]:
         raise UsageError(f"{file} cannot be read as TOML: {error}.") from error
     section = document.get("tool", {}).get("adk-prism", {})
     if not isinstance(section, dict):
-        raise UsageError(f"[tool.adk-prism] in {file} is not a table.")
+        raise UsageError(f"[tool.adk-prism] in {file} must be a table.")
     return section

@@ -58,7 +58,7 @@ def routes(_: Context) -> APIRouter:
     def asset(request: Request, name: str) -> Response:
         """Return a file whose name changes whenever its content does."""
         if _ASSET.fullmatch(name) is None:
-            raise NotFound("There is no such file of the page.")
+            raise NotFound("The page has no such file.")
         forever = {"cache-control": "public, max-age=31536000, immutable"}
         return _file(request, BUILT / "assets" / name, forever)
 
@@ -88,7 +88,7 @@ def document(request: Request) -> Response:
 def _file(request: Request, path: Path, headers: dict[str, str]) -> Response:
     media_type = _TYPES.get(path.suffix)
     if media_type is None or not path.is_file():
-        raise NotFound("There is no such file of the page.")
+        raise NotFound("The page has no such file.")
     plain, packed = _read(path, path.stat().st_mtime_ns)
     headers = {**_HEADERS, **headers}
     if "gzip" in request.headers.get("accept-encoding", ""):

@@ -95,7 +95,7 @@ def _matched(
     event = find_call(events, response.id) if response.id else None
     if event is None:
         raise Conflict(
-            f"No call {str(response.id)[:60]!r} waits for an answer in this session. "
+            f"No call {str(response.id)[:60]!r} is waiting for an answer in this session. "
             "Answer with the id of the call as it was sent."
         )
     name = next(made.name for made in event.get_function_calls() if made.id == response.id)

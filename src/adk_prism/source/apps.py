@@ -109,7 +109,7 @@ class Apps:
         for name in runners:
             if problem_of_name(name):
                 raise UsageError(
-                    f"{name!r} cannot be an app's name; expected letters, digits and underscores, "
+                    f"{name!r} is not a valid app name; expected letters, digits and underscores, "
                     "not starting with a digit or two underscores."
                 )
         services = {id(each.session_service): each.session_service for each in runners.values()}
@@ -147,7 +147,7 @@ class Apps:
         """Raise `NotFound` for an unknown name. Imports nothing."""
         if name in self._loaded or (self._folder and self._folder.apps.find(name) is not None):
             return
-        raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps names those there are.")
+        raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
 
     def compare_environments(self) -> None:
         """Report the variables that the `.env` files of several apps set differently."""

@@ -105,7 +105,7 @@ def chunks_of(source: Bytes) -> Iterator[bytes]:
                 yield from iter(lambda: file.read(_CHUNK), b"")
         except OSError as error:
             raise UsageError(
-                f"The file {str(source)!r} cannot be read: {error.strerror}. Name a recording."
+                f"The file {str(source)!r} cannot be read: {error.strerror}. Pass a recording."
             ) from None
     elif isinstance(source, _Pipe):
         yield from iter(lambda: source.read1(_CHUNK), b"")
@@ -124,7 +124,7 @@ def _form(head: bytes) -> Literal["lines", "sse", "documents"]:
     if start.startswith(b"["):
         return "documents"
     if not start.startswith(b"{"):
-        raise SourceError(f"The file begins with {start[:24]!r}; {_EXPECTED}.")
+        raise SourceError(f"The file starts with {start[:24]!r}; {_EXPECTED}.")
     line, line_end, _ = start.partition(b"\n")
     return "lines" if line_end and _is_event_line(line) else "documents"
 

@@ -77,7 +77,7 @@ class ClientTools(BasePlugin):
 def client_tools(source: Literal["request"]) -> BasePlugin:
     """Return the plugin that lets clients bring tools of their own with a request."""
     if source != "request":
-        raise ValueError(f'client_tools takes "request", not {source!r}.')
+        raise ValueError(f'client_tools must be "request", got {source!r}.')
     return ClientTools()
 
 
@@ -104,7 +104,9 @@ def read_tools(runner: Runner, given: Any) -> list[BroughtTool]:
     if not isinstance(given, Mapping):
         raise Unprocessable("`tools` must be an object: {name: {description, parameters}}.")
     if len(given) > MOST_TOOLS:
-        raise Unprocessable(f"The request has {len(given)} tools; at most {MOST_TOOLS} are taken.")
+        raise Unprocessable(
+            f"The request has {len(given)} tools; at most {MOST_TOOLS} are allowed."
+        )
     taken = _taken_names(runner) if given else frozenset()
     tools = [_read_tool(name, value, taken) for name, value in given.items()]
     if sum(map(_size, tools)) > LARGEST_ALL:
@@ -118,7 +120,9 @@ def _read_tool(name: str, given: Any, taken: frozenset[str]) -> BroughtTool:
             f"A tool cannot be named {name[:60]!r}: up to 64 letters, digits, `_`, `.` and `-`."
         )
     if name in taken or name in _RESERVED or name.startswith("adk_"):
-        raise Unprocessable(f"The name {name!r} is taken by the app or by ADK; use another one.")
+        raise Unprocessable(
+            f"The name {name!r} is already used by the app or by ADK; choose another one."
+        )
     if not isinstance(given, Mapping):
         raise Unprocessable(f"The tool {name!r} must be an object: {{description, parameters}}.")
     description, parameters = given.get("description") or "", given.get("parameters")

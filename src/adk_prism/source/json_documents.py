@@ -68,7 +68,7 @@ class DocumentSplitter:
         """Raise `SourceError` if the document is cut off."""
         if self._buffer or self._inside != "document":
             raise SourceError(
-                f"The file is cut off: what begins on line {self._line} has no end. "
+                f"The file is truncated: the value that starts on line {self._line} has no end. "
                 "Everything before it has been read."
             )
 

@@ -108,7 +108,7 @@ def _read(data: bytes) -> Event:
     except pydantic.ValidationError as error:
         where = ".".join(str(step) for step in error.errors(include_url=False)[0]["loc"])
         raise Unprocessable(
-            f"An event of the recording is none for the installed google-adk, at {where[:80]!r}."
+            f"An event of the recording is not valid for the installed google-adk, at {where[:80]!r}."
         ) from None
 
 

@@ -123,7 +123,7 @@ class RunReader:
             yield from self._read(item)
         last = self._last
         if last is None:
-            raise SourceError("The file holds no events.")
+            raise SourceError("The file contains no events.")
         if self._end is not None and not isinstance(last.record, RunEnded):
             # A run that we record always has its end: where that is missing, so may be what was before it.
             ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
@@ -182,7 +182,7 @@ class _Recording:
     def feed(self, item: Item) -> list[Entry]:
         """Return the entry of a line."""
         if self._is_over:
-            raise SourceError(f"There is an entry on {item.where}, after the run's end.")
+            raise SourceError(f"The entry on {item.where} comes after the end of the run.")
         self._cursor += 1
         entry = _entry(item, self._cursor)
         if isinstance(entry.record, RunStarted):
@@ -195,8 +195,8 @@ def _check_version(version: str) -> None:
     """Refuse a recording of a newer release, which may hold what this one would show wrongly."""
     if _release(version) > _release(VERSION):
         raise SourceError(
-            f"The recording was written by adk-prism {version[:40]}, and this is {VERSION}, which may not "
-            "understand it. Update adk-prism."
+            f"The recording was written by adk-prism {version[:40]}, newer than this {VERSION}."
+            " Update adk-prism."
         )
 
 
@@ -220,11 +220,11 @@ def _entry(item: Item, cursor: int) -> Entry:
         )
     if isinstance(record, RunStarted) != (cursor == 1):
         raise SourceError(
-            f"The entry on {item.where} is {line.type[:40]!r}; a recording begins with RunStarted, "
-            "and has one only."
+            f"The entry on {item.where} is {line.type[:40]!r}; a recording starts with RunStarted, "
+            "and has only one."
         )
     if not 0 <= line.time <= LATEST:
-        raise SourceError(f"The entry on {item.where} has a time that is none: {line.time:g}.")
+        raise SourceError(f"The entry on {item.where} has an invalid time: {line.time:g}.")
     return Entry(cursor, line.time, record)
 
 
@@ -344,10 +344,10 @@ def _keys(item: Item) -> dict[str, Raw]:
 def _unreadable(item: Item, error: Exception | None, expected: str) -> SourceError:
     if item.is_last_piece and error is not None:
         return SourceError(
-            f"The file is cut off: {item.where} has no end. Everything before it has been read."
+            f"The file is truncated: {item.where} has no end. Everything before it has been read."
         )
     came = item.data[:40].decode(errors="replace")
     why = f" ({error})" if error is not None else ""
     return SourceError(
-        f"{item.where.capitalize()} is not {expected}{why}: it begins with {came!r}."
+        f"{item.where.capitalize()} is not {expected}{why}: it starts with {came!r}."
     )

@@ -123,11 +123,13 @@ def checked_message(message: types.Content, *, may_be_empty: bool = False) -> ty
     if not parts and not may_be_empty:
         raise Unprocessable("The message has no parts; send at least one, e.g. {'text': 'Hello'}.")
     if any(part.function_call for part in parts):
-        raise Unprocessable("A user's message cannot hold function calls; only an agent calls.")
+        raise Unprocessable(
+            "A user message cannot contain function calls; only agents call functions."
+        )
     if any(part.function_response for part in parts) and any(part.text for part in parts):
         raise Unprocessable(
-            "A message holds either text or function responses: text starts a turn, responses go "
-            "on with one. Send them one after the other."
+            "A message must contain either text or function responses: text starts a turn, responses "
+            "continue one. Send them one after the other."
         )
     stored = [_storable_part(part) for part in parts]
     return types.Content(role="user", parts=None if message.parts is None else stored)
@@ -148,7 +150,7 @@ def read_content(json: bytes | Raw) -> types.Content:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(step) for step in first["loc"]) or "content"
         raise Unprocessable(
-            f"The message cannot be read at {where[:80]!r}: {first['msg']}. "
+            f"The message is not valid at {where[:80]!r}: {first['msg']}. "
             "Expected {'role': 'user', 'parts': [{'text': …}]}."
         ) from None
     except AttributeError:  # genai's enumerations take anything for text (genai 2.34)

@@ -168,8 +168,8 @@ def _make_folder(folder: Path) -> None:
         make_folder(folder)
     except OSError as error:
         raise UsageError(
-            f"The data folder {str(folder)!r} cannot be made ({error.strerror}). "
-            "Name a writable folder, or sessions elsewhere, e.g. memory://."
+            f"The data folder {str(folder)!r} cannot be created ({error.strerror}). "
+            "Choose a writable folder, or other session storage, e.g. memory://."
         ) from None
 
 

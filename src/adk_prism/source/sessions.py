@@ -65,7 +65,7 @@ class Sessions:
                 app_name=origin.app, user_id=origin.user, session_id=origin.session or None
             )
         except AlreadyExistsError:
-            raise Conflict(f"The session {origin.session[:60]!r} exists already.") from None
+            raise Conflict(f"The session {origin.session[:60]!r} already exists.") from None
         if state:
             await self._service.append_event(session, new_state_event(state, SEED))
         return session

@@ -72,7 +72,7 @@ class Film:
         at = self._checked(self.last if cursor is None else cursor)
         if panel and panel not in _PANELS:
             known = ", ".join(_PANELS)
-            raise UsageError(f"Panel {panel[:40]!r} is not known; expected one of {known}.")
+            raise UsageError(f"Unknown panel {panel[:40]!r}; expected one of {known}.")
         shown = {name: show(self, at) for name, show in _PANELS.items() if panel in ("", name)}
         if since is not None or key:
             if "state" not in shown:

@@ -46,7 +46,7 @@ def test_no_confidence_is_absent() -> None:
 
 @pytest.mark.parametrize("number", [-0.05, 1.4, 140, math.nan, math.inf])
 def test_a_confidence_outside_nought_and_one_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
+    with pytest.raises(ValueError, match="must be a number from 0 to 1"):
         proof(confidence=number)
     with pytest.raises(ValueError, match="effect of 'a'"):
         Factor("a", 1, number, "")
@@ -85,7 +85,7 @@ def test_one_layer_alone_stays_as_it_is() -> None:
 
 def test_layers_that_say_nothing_are_one_that_says_nothing() -> None:
     assert "confidence" not in combined({"a": proof(), "b": {}})
-    with pytest.raises(ValueError, match="expected a number from 0 to 1"):
+    with pytest.raises(ValueError, match="must be a number from 0 to 1"):
         combined({"a": {"confidence": "high"}, "b": {}})
 
 

@@ -133,9 +133,9 @@ class Odd:
 
 
 ODD = [
-    Odd("gone", Stored(status=404), 404, "not in its store"),
-    Odd("forbidden", Stored(status=403), 502, "refuses it"),
-    Odd("unknown caller", Stored(status=401), 502, "refuses it"),
+    Odd("gone", Stored(status=404), 404, "no longer exists"),
+    Odd("forbidden", Stored(status=403), 502, "denied access"),
+    Odd("unknown caller", Stored(status=401), 502, "denied access"),
     Odd(
         "a redirect to metadata",
         Stored(status=302, headers={"location": "http://169.254.169.254/"}),
@@ -145,7 +145,7 @@ ODD = [
     Odd("a broken store", Stored(status=500), 502, "500"),
     Odd("no content", Stored(status=204), 502, "204"),
     Odd("huge, and says so", Stored(length=10**9), 413, "--files-limit"),
-    Odd("an impossible length", Stored(length=10**30), 502, "broke off"),
+    Odd("an impossible length", Stored(length=10**30), 502, "connection was lost"),
     Odd("packed", Stored(b"x", headers={"content-encoding": "gzip"}), 502, "packed"),
 ]
 
@@ -219,7 +219,7 @@ async def test_a_file_that_does_not_end_is_cut(store: Emulator) -> None:
     store.objects["pictures/public/a.png"] = Stored(length=-1, endless=True)
     taken, told = await cut_off(store, files_limit=1024 * 1024)
     assert 0 < taken <= 1024 * 1024
-    assert "longer than" in told
+    assert "larger than" in told
     assert store.stopped.wait(PATIENCE), "the store still sends"
 
 
@@ -237,7 +237,7 @@ async def test_a_short_file_is_not_taken_for_whole(store: Emulator) -> None:
     store.objects["pictures/public/a.png"] = Stored(PNG, length=2 * len(PNG), breaks_off=True)
     taken, told = await cut_off(store)
     assert taken <= len(PNG)
-    assert "broke off" in told
+    assert "connection was lost" in told
 
 
 ACTIVE = (
@@ -350,7 +350,7 @@ async def test_an_upload_leads_nowhere(store: Emulator) -> None:
         cursor = await shown(stage, run)
         refused = await stage.client.get(f"/api/runs/{run}/files/{cursor}/0")
         assert refused.status_code == 403
-        assert "A client named" in refused.json()["detail"]
+        assert "named by a client" in refused.json()["detail"]
         forked = await stage.client.post(
             f"/api/runs/{run}/fork",
             json={"at": cursor, "newMessage": {"role": "user", "parts": [{"text": "go on"}]}},
@@ -361,7 +361,7 @@ async def test_an_upload_leads_nowhere(store: Emulator) -> None:
         for copy in copies:
             answer = await stage.client.get(f"/api/runs/{copy}/files/{await shown(stage, copy)}/0")
             assert answer.status_code == 403
-            assert "A client named" in answer.json()["detail"]
+            assert "named by a client" in answer.json()["detail"]
         assert copies, "the fork has a copy of what it goes on from"
         assert store.asked == []
 

@@ -239,7 +239,7 @@ async def test_the_trail_survives_and_can_be_searched(tmp_path: Path) -> None:
 
 async def test_a_deed_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     """The operator gets all of it; a file that cannot be made keeps the server from starting."""
-    with pytest.raises(LogError, match="audit trail"):
+    with pytest.raises(LogError, match="audit log"):
         open_audit_log("/proc/nowhere/audit.jsonl", print)
     told: list[Any] = []
     file = RotatingFile(tmp_path / "gone" / "audit.jsonl", largest=1000, kept=1)

@@ -125,5 +125,5 @@ async def test_too_many_runs_are_refused_over_sockets(tmp_path: Path) -> None:
                 await talking.say("hello")
                 told = await talking.error()
     assert refused["type"] == "error"
-    assert "1 runs at once" in json.dumps(refused)
+    assert "1 active runs" in json.dumps(refused)
     assert told["code"] == "too-many"

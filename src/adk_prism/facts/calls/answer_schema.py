@@ -78,7 +78,7 @@ def _fitted(schema: Json, value: Any) -> Any:
     if error is None:
         return value
     raise Unprocessable(
-        f"The answer does not fit what is asked: {_where(error)}. {expected(schema)} "
+        f"The answer does not match the requested schema: {_where(error)}. {expected(schema)} "
         "The question stays open."
     )
 
@@ -103,13 +103,13 @@ def check_payload(asked: Raw, given: Raw) -> None:
         if schema.get("type") == "object" and not schema["required"]:
             return
         raise Unprocessable(
-            f"The tool asks for a payload with the approval, and none was given. {expected(schema)} "
+            f"The tool requires a payload with the approval, but none was sent. {expected(schema)} "
             "The approval stays open."
         )
     error = best_match(Validator(schema).iter_errors(msgspec.json.decode(bytes(given))))
     if error is not None:
         raise Unprocessable(
-            f"The payload has not the shape that the tool asks for: {_where(error)}. "
+            f"The payload does not match the schema of the tool: {_where(error)}. "
             f"{expected(schema)} The approval stays open."
         )
 

@@ -56,9 +56,7 @@ def dialect(name: str) -> Dialect:
     """Look a dialect up; raise `UsageError` for one we do not speak."""
     found = DIALECTS.get(name or DEFAULT)
     if found is None:
-        raise UsageError(
-            f"Dialect {name[:20]!r} is not known; expected one of {', '.join(DIALECTS)}."
-        )
+        raise UsageError(f"Unknown dialect {name[:20]!r}; expected one of {', '.join(DIALECTS)}.")
     return found
 
 

@@ -89,10 +89,10 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 def read_request(body: Any) -> ChatRequest:
     """Read a request body. Raise `Unprocessable` for one that no client sends."""
     if not isinstance(body, dict):
-        raise Unprocessable("The body is not a JSON object; expected {id, messages, trigger, …}.")
+        raise Unprocessable("The body must be a JSON object: {id, messages, trigger, …}.")
     chat, user = body.get("id"), body.get("userId", "user")
     if not isinstance(chat, str) or not chat:
-        raise Unprocessable("`id`, the chat's id, must be a string that is not empty.")
+        raise Unprocessable("`id`, the chat's id, must be a non-empty string.")
     if not isinstance(user, str):
         raise Unprocessable("`userId` must be a string.")
     action = _read_action(body)
@@ -114,7 +114,7 @@ def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
         return Regenerate(message_id=message_id or _named_by(messages))
     if trigger != "submit-message":
         raise Unprocessable(
-            f"Trigger {str(trigger)[:40]!r} is not known; expected submit-message or regenerate-message."
+            f"`trigger` must be submit-message or regenerate-message, got {str(trigger)[:40]!r}."
         )
     last = _last_message(messages)
     if last["role"] == "assistant":
@@ -135,11 +135,11 @@ def _messages(body: Json) -> list[Any]:
 
 def _last_message(messages: list[Any]) -> Json:
     if not messages or not isinstance(messages[-1], dict):
-        raise Unprocessable("`messages` must be a list of UI messages that is not empty.")
+        raise Unprocessable("`messages` must be a non-empty list of UI messages.")
     last: Json = messages[-1]
     if last.get("role") not in ("user", "assistant"):
         raise Unprocessable(
-            "The last message must have the role user or assistant; a system message alone asks nothing."
+            "The last message must have the role user or assistant; a system message alone starts no run."
         )
     return last
 
@@ -167,7 +167,7 @@ def _named_by(messages: list[Any]) -> str:
     named = _message_id(spoken[-1]) if spoken else ""
     if not named:
         raise Unprocessable(
-            "The last of `messages` has no `id`, so it names no answer; send `messageId`."
+            "The last of `messages` has no `id`; send `messageId` to name the answer."
         )
     return named
 
@@ -278,7 +278,7 @@ def _payloads(message: Json) -> dict[str, Raw]:
 def _file(part: Json) -> Json:
     url, media_type = part.get("url"), part.get("mediaType")
     if not isinstance(url, str) or not url:
-        raise Unprocessable("A file part has no `url`.")
+        raise Unprocessable("A file part must have a `url`.")
     media_type = media_type if isinstance(media_type, str) and media_type else UNKNOWN_TYPE
     filename = part.get("filename")
     named: Json = {"displayName": filename} if isinstance(filename, str) and filename else {}
@@ -286,7 +286,7 @@ def _file(part: Json) -> Json:
         return {"fileData": {"fileUri": url, "mimeType": media_type, **named}}
     head, comma, data = url.partition(",")
     if not comma or not head.endswith(";base64"):
-        raise Unprocessable("A file's data URL is not base64.")
+        raise Unprocessable("The data URL of a file must be base64-encoded.")
     told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
     return {"inlineData": {"mimeType": told or media_type, "data": data, **named}}
 

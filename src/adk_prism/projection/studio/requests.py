@@ -58,9 +58,7 @@ def read_request(body: Json) -> StudioRequest:
         if "approved" in answer:
             approvals.append(_approval(name, call, answer))
         elif "result" not in answer or not (name or call):
-            raise Unprocessable(
-                "An answer has no `id` or `call`, or neither `approved` nor `result`."
-            )
+            raise Unprocessable("An answer must have `id` or `call`, and `approved` or `result`.")
         elif name:
             results[name] = to_raw(answer["result"])
         else:
@@ -68,7 +66,7 @@ def read_request(body: Json) -> StudioRequest:
     said = _text(body, "input")
     if bool(said) + bool(approvals or outputs) + bool(results) != 1:
         raise Unprocessable(
-            "Send one of these: `input`; `answers` about calls; `answers` to requests."
+            "Send exactly one of: `input`, `answers` to calls, `answers` to requests."
         )
     user = _text(body, "user_id") or USER
     session = _text(body, "session_id")

@@ -29,12 +29,12 @@ class RedisExpiringStore:
         try:
             await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
         except STORE_ERRORS as error:
-            raise LogError(f"Nothing can be kept for others: {describe(error)}.") from error
+            raise LogError(f"Shared data cannot be written to Redis: {describe(error)}.") from error
 
     async def take(self, name: str) -> bytes | None:
         """Take something away."""
         try:
             found = await self._redis.getdel(self._keys.expiring(name))
         except STORE_ERRORS as error:
-            raise LogError(f"Nothing of others can be found: {describe(error)}.") from error
+            raise LogError(f"Shared data cannot be read from Redis: {describe(error)}.") from error
         return cast("bytes | None", found)  # what is not decoded is bytes

@@ -77,7 +77,7 @@ class RedisLeases:
             await channel.subscribe(self._keys.words, self._keys.serving)
         except STORE_ERRORS as error:
             await self._disconnect()
-            raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
+            raise LogError(f"Leases cannot be renewed: {describe(error)}.") from error
         self._renewal = self._new_renewal()
         self._renewal.start()
         self._tasks = [
@@ -115,7 +115,7 @@ class RedisLeases:
     async def begin(self, run: RunId) -> Lease:
         lease = self._new(run, is_of_a_run=True)
         if not await self._set(self._keys.lease(run), lease):
-            raise Conflict(f"Run {run[:60]!r} is being started or goes on elsewhere.")
+            raise Conflict(f"Run {run[:60]!r} is already active in another process.")
         return lease
 
     async def hold(self, name: str) -> Lease | None:
@@ -207,7 +207,7 @@ class RedisLeases:
         try:
             return await ask()
         except STORE_ERRORS as error:
-            raise LogError(f"Leases cannot be kept: {describe(error)}.") from error
+            raise LogError(f"Leases cannot be renewed: {describe(error)}.") from error
 
     # ----------------------------------------------------------------------- renewing
 

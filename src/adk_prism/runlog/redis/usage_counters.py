@@ -139,4 +139,4 @@ async def _asked(question: Awaitable[_Answer]) -> _Answer:
     try:
         return await question
     except STORE_ERRORS as error:
-        raise LogError(f"Limits cannot be counted for all: {describe(error)}.") from error
+        raise LogError(f"Shared limits cannot be counted: {describe(error)}.") from error

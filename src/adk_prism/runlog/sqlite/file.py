@@ -140,10 +140,12 @@ def _check_version(connection: sqlite3.Connection, newest: int) -> int:
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if tables and owner != APPLICATION_ID:
-        raise LogError("The file is another program's database, not a run log. Name another file.")
+        raise LogError(
+            "The file is the database of another program, not a run log. Choose another file."
+        )
     if version > newest:
         raise LogError(
-            f"The run log has schema version {version}; this version of adk-prism knows {newest}. "
+            f"The run log has schema version {version}; this adk-prism supports up to {newest}. "
             "Use a newer adk-prism, or a new file."
         )
     return int(version)

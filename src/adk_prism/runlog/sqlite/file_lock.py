@@ -37,8 +37,7 @@ class FileLock:
         except OSError as error:
             os.close(self._descriptor)
             raise LogError(
-                "Another process has this run log open, and it is made for one. Stop that process, "
-                "or give this one a run log of its own."
+                "Another adk-prism uses this run log. Stop it, or pass --log."
             ) from error
 
     def release(self) -> None:

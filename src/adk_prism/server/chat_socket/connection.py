@@ -135,9 +135,11 @@ class ChatConnection:
             self._abort(frame.request_id)
             return
         if frame.request_id in self._requests:
-            raise Unprocessable(f"Request {frame.request_id!r} is being answered already.")
+            raise Unprocessable(f"Request {frame.request_id!r} is already being answered.")
         if len(self._requests) >= MAX_REQUESTS:
-            raise Unprocessable(f"{MAX_REQUESTS} requests are open on this socket; wait for one.")
+            raise Unprocessable(
+                f"{MAX_REQUESTS} requests are open on this socket, the limit; wait for one to finish."
+            )
         request = self._requests[frame.request_id] = _OpenRequest()
         request.task = asyncio.create_task(self._answer(frame, request))
         request.task.add_done_callback(lambda _: self._forget(frame.request_id))
@@ -239,7 +241,7 @@ class ChatConnection:
     async def _running(self, frame: Resume) -> Shown | None:
         user = (frame.body or {}).get("userId", "user")
         if not isinstance(user, str):
-            raise Unprocessable("`userId` is no text.")
+            raise Unprocessable("`userId` must be a string.")
         turns = await self._context.chats.turns(self._origin(user, frame.id))
         return running(turns)
 

@@ -73,12 +73,12 @@ def read_frame(text: str | bytes) -> ChatFrame:
     try:
         frame: ChatFrame = _read(text)
     except msgspec.ValidationError as error:
-        raise Unprocessable(f"{error}. Types are send, resume, abort.") from None
+        raise Unprocessable(f"{error}. `type` must be send, resume or abort.") from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise UsageError("That is not JSON. Expected a frame: send, resume or abort.") from None
+        raise UsageError("The frame must be JSON of type send, resume or abort.") from None
     check_frame(text)
     if not 0 < len(frame.request_id) <= LONGEST_ID:
-        raise Unprocessable(f"`requestId` is empty or longer than {LONGEST_ID} characters.")
+        raise Unprocessable(f"`requestId` must have 1 to {LONGEST_ID} characters.")
     return frame
 
 

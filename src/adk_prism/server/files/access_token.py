@@ -54,7 +54,9 @@ class DefaultCredentials:
             async with asyncio.timeout(PATIENCE), self._turn:
                 return await asyncio.to_thread(self._fresh)
         except (self._auth.exceptions.GoogleAuthError, TimeoutError) as error:
-            raise SourceError("This server has no right to read files of Cloud Storage.") from error
+            raise SourceError(
+                "This server may not read files from Cloud Storage; the operator can grant access."
+            ) from error
 
     def _fresh(self) -> str:
         if self._credentials is None:

@@ -61,7 +61,7 @@ async def load_saved(apps: Apps, origin: Origin, saved: Saved) -> HeldBytes:
     except (InputValidationError, UsageError):
         raise NotFound(_MISSING) from None
     except TimeoutError:
-        raise SourceError("The artifact service takes too long; try again later.") from None
+        raise SourceError("The artifact service did not answer in time; try again later.") from None
     if part is None:
         raise NotFound(_MISSING)
     return _as_file(part, saved.name)
@@ -71,9 +71,7 @@ def _as_file(part: types.Part, name: str) -> HeldBytes:
     if part.inline_data is not None:
         return HeldBytes(part.inline_data.data or b"", part.inline_data.mime_type or "", name)
     if part.file_data is not None:
-        raise Forbidden(
-            "The artifact is itself a reference to a file elsewhere: it is not fetched."
-        )
+        raise Forbidden("The artifact refers to another file, which is not fetched.")
     if part.text is not None:
         return HeldBytes(part.text.encode(errors="replace"), "text/plain", name)
     raise NotFound(_MISSING)

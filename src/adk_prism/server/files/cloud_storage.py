@@ -91,9 +91,11 @@ class CloudStorage:
         except httpx.PoolTimeout:
             raise TooMany("Too many files are being fetched; try again shortly.", 5) from None
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise SourceError("The file's store does not answer in time.") from error
+            raise SourceError("The file storage did not answer in time.") from error
         except httpx.HTTPError as error:
-            raise SourceError("The file's store cannot be reached, or broke off.") from error
+            raise SourceError(
+                "The file storage cannot be reached, or the connection was lost."
+            ) from error
 
     async def _headers(self, wanted: str) -> dict[str, str]:
         token = await self._token.header()
@@ -108,10 +110,10 @@ class CloudStorage:
         if status not in (httpx.codes.OK, httpx.codes.PARTIAL_CONTENT):
             raise _refusal(status)
         if answer.headers.get("content-encoding", "identity") != "identity":
-            raise SourceError("The file's store gives the file packed, which nobody asked for.")
+            raise SourceError("The file storage returned compressed data, which was not requested.")
         if length and int(length) > self._limit:
             raise TooLarge(
-                f"The file has {length} bytes; this server hands on at most {self._limit}"
+                f"The file has {length} bytes; this server serves at most {self._limit}"
                 " (--files-limit)."
             )
         within = answer.headers.get("content-range", "")
@@ -130,15 +132,17 @@ class CloudStorage:
         async for chunk in answer.aiter_raw(CHUNK):
             left -= len(chunk)
             if left < 0:
-                raise SourceError("The file is longer than its store said, or than is handed on.")
+                raise SourceError("The file is larger than announced, or than this server serves.")
             yield chunk
 
 
 def _refusal(status: int) -> NotFound | UsageError | SourceError:
     if status == httpx.codes.NOT_FOUND:
-        return NotFound("The file is not in its store any more.")
+        return NotFound("The file no longer exists in its storage.")
     if status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-        return UsageError("The file has no such range.")
+        return UsageError("The requested range is outside of the file.")
     if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-        return SourceError("The file's store refuses it to this server; the operator can allow it.")
-    return SourceError(f"The file's store answered {status}, and nothing that could be handed on.")
+        return SourceError(
+            "The file storage denied access to this server; the operator can grant it."
+        )
+    return SourceError(f"The file storage returned status {status} without usable content.")

@@ -77,13 +77,13 @@ async def _event(log: RunLog, run: RunId, cursor: int) -> AdkEvent:
             if isinstance(record, RunStarted) and not is_absent(record.message):
                 return read_event(b'{"author":"user","content":%s}' % bytes(record.message))
             break
-    raise NotFound(f"Entry {cursor} holds no event.")
+    raise NotFound(f"Entry {cursor} is not an event.")
 
 
 def _saved(event: AdkEvent, index: int) -> Saved:
     saved = list(event.actions.artifact_delta.items()) if event.actions else []
     if index >= len(saved):
-        raise NotFound("The event saved no such artifact.")
+        raise NotFound("The event did not save this artifact.")
     return Saved(*saved[index])
 
 
@@ -100,5 +100,5 @@ def _find(event: AdkEvent, part: str) -> Blob | FileData:
         index = int(match[2])
         found = (inner[index].inline_data or inner[index].file_data) if index < len(inner) else None
     if found is None:
-        raise NotFound("That part holds no file.")
+        raise NotFound("That part is not a file.")
     return found

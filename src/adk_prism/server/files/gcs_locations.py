@@ -73,8 +73,8 @@ def _folder(text: str) -> tuple[str, str]:
         or "}" in plain
     ):
         raise UsageError(
-            f"{text[:80]!r} is no place for files; expected gs://BUCKET or gs://BUCKET/FOLDER, in which"
-            " {app}, {user} and {session} stand for those of the run."
+            f"{text[:80]!r} is not a file location; expected gs://BUCKET or gs://BUCKET/FOLDER, in which"
+            " {app}, {user} and {session} are replaced with those of the run."
         )
     return bucket, f"{folder}/" if folder else ""
 

@@ -47,7 +47,9 @@ async def with_own_files(
             room -= len(found.data)
             part = _inline(part["fileData"], found)
         if room < 0:
-            raise TooLarge("The files that the message links to are too large; --body-limit.")
+            raise TooLarge(
+                "The files that the message links to are larger than --body-limit together."
+            )
         parts.append(part)
     whole = structs.replace(message, content=to_raw({**content, "parts": parts}))
     return structs.replace(asked, action=whole)
@@ -65,8 +67,8 @@ async def _own_file(context: Context, origin: Origin, part: Json, base: str) -> 
             return await context.files.load(run, int(link["cursor"]), link["part"])
     if uri.startswith((f"{base}/", "/")):
         raise Unprocessable(
-            "A file of the message is a link to a file of this server that is not there, or not yours, or"
-            " lies elsewhere; send the file itself."
+            "The message links to a file that does not exist on this server, or that you may not read;"
+            " send the file itself."
         )
     return None
 

@@ -76,7 +76,7 @@ class RunFiles:
         is_users = isinstance(file, Reference) and file.is_users
         if head.untrusted or is_users:
             raise Forbidden(
-                "A client named this file, and no agent of this server: it is not fetched."
+                "This file was named by a client, not by an agent of this server, so it is not fetched."
             )
         if isinstance(file, Saved):
             found = await artifacts.load_saved(self._apps, head.origin, file)
@@ -96,7 +96,7 @@ class RunFiles:
     def _check_size(self, size: int) -> None:
         if size > self._limit:
             raise TooLarge(
-                f"The file has {size} bytes; this server hands on at most {self._limit}"
+                f"The file has {size} bytes; this server serves at most {self._limit}"
                 " (--files-limit)."
             )
 

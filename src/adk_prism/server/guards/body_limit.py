@@ -53,7 +53,7 @@ class BodyLimit:
             raise HTTPException(415, "The body is compressed; send it without Content-Encoding.")
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit():
-            raise UsageError("Content-Length is not a number.")
+            raise UsageError("Content-Length must be a number.")
         limit = self._limit_of(scope)
         # Longer than any number of bytes there is: not worth turning into an integer.
         if len(declared) > 20 or int(declared) > limit[1]:

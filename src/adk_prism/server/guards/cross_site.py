@@ -20,4 +20,4 @@ def refuse_cross_site(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", _OWN[0])
     # With an Origin it is a script's request, and the guard has looked at it.
     if site not in _OWN and "origin" not in request.headers:
-        raise Forbidden("Another site's page may not start a run with a GET; send a POST.")
+        raise Forbidden("A page of another site may not start a run with GET; use POST.")

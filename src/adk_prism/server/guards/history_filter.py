@@ -80,9 +80,7 @@ class HistoryFilter:
             return len(data)
         self._marks += 1
         if self._marks > MOST_MARKS:
-            raise UsageError(
-                f"The body has more than {MOST_MARKS} values; send less of the history."
-            )
+            raise UsageError(f"The body has more than {MOST_MARKS} values; send a shorter history.")
         mark = found[0]
         self._take(data[at : found.start()])
         if mark == b'"':
@@ -221,6 +219,6 @@ def _check(message: bytes) -> None:
     except RecursionError:
         raise too_deep() from None
     except UnicodeDecodeError:
-        raise UsageError("The body is not UTF-8.") from None
+        raise UsageError("The body must be UTF-8.") from None
     except msgspec.MsgspecError as error:
         raise UsageError(explain_invalid(message, str(error))) from None

@@ -77,11 +77,11 @@ def _check_text(text: str, what: str) -> str:
     if not text.isprintable() or "\ufffd" in text or "\\" in text:
         raise UsageError(
             f"The {what} {_shown(text)} has a character that is not allowed: control and"
-            " invisible characters, backslashes and broken UTF-8 are refused."
+            " invisible characters, backslashes and broken UTF-8 are not accepted."
         )
     if text in _UNSAFE or text != text.strip(" "):
         raise UsageError(
-            f"The {what} {_shown(text)} is not allowed: it is reserved, or has a space at an end."
+            f"The {what} {_shown(text)} is not allowed: it is reserved, or starts or ends with a space."
         )
     return text
 

@@ -50,8 +50,8 @@ class Refusals:
         """Return why a Host is refused."""
         host, public = self._spelling.of("allow_host"), self._spelling.of("public_url")
         return Forbidden(
-            f"Host {shown} is not one that this server answers to;"
-            f" the operator adds one with {host} or {public}."
+            f"Host {shown} is not accepted by this server;"
+            f" the operator can allow it with {host} or {public}."
         )
 
     def of_origin(self, shown: str, origin: WebOrigin | None, scope: Scope) -> Forbidden:

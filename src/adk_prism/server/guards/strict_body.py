@@ -52,7 +52,7 @@ def parse_body(raw: bytes) -> Json:
     except RecursionError:
         raise too_deep() from None
     except UnicodeDecodeError:
-        raise UsageError("The body is not UTF-8.") from None
+        raise UsageError("The body must be UTF-8.") from None
     except msgspec.MsgspecError as error:
         raise UsageError(explain_invalid(raw, str(error))) from None
     if _may_hold_trouble(raw):
@@ -112,7 +112,7 @@ def _children(item: Json) -> Iterable[Json]:
     if isinstance(item, list):
         return item
     if isinstance(item, str) and "\0" in item:
-        raise UsageError("A string in the body has a NUL character, which cannot be stored.")
+        raise UsageError("A string in the body contains a NUL character, which cannot be stored.")
     if type(item) is int and not _LOWEST <= item <= _HIGHEST:
         raise UsageError("An integer in the body has more than 64 bits; send it as a string.")
     return ()

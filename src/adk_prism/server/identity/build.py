@@ -45,7 +45,7 @@ def _web_tokens(settings: Settings) -> Method:
         from adk_prism.server.identity.web_token import Rules, WebTokens
     except ImportError as error:
         raise UsageError(
-            "Tokens of an OpenID provider need joserfc, which is missing: pip install 'adk-prism[oidc]'."
+            "--oidc-issuer needs the package joserfc: pip install 'adk-prism[oidc]'."
         ) from error
     rules = Rules(
         issuer=settings.oidc_issuer,

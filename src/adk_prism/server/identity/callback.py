@@ -52,7 +52,7 @@ def load(name: str) -> Authenticate:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(
-            f"{name!r} cannot be imported ({type(error).__name__}); expected MODULE:FUNCTION."
+            f"{name!r} cannot be imported ({type(error).__name__}); --authenticate must be MODULE:FUNCTION."
         ) from error
     if not callable(found):
         raise UsageError(f"{name!r} is not a function.")

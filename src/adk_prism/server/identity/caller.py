@@ -68,9 +68,9 @@ def acting_user(caller: Caller, named: str) -> str:
         case Principal():
             if caller.admin or named == caller.user:
                 return named
-            raise NotFound("There is nothing here under that user.")
+            raise NotFound("Not found for this user.")
         case Guest():
-            raise NotFound("There is nothing here under that user.")
+            raise NotFound("Not found for this user.")
         case _:
             assert_never(caller)
 

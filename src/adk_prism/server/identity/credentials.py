@@ -27,7 +27,7 @@ def bearer(connection: HTTPConnection) -> str:
     if not given:
         return ""
     if len(given) > 1:
-        raise Unauthorized("There is more than one Authorization header.")
+        raise Unauthorized("Send only one Authorization header.")
     scheme, _, value = given[0].partition(" ")
     value = value.strip()
     if len(value) > LONGEST:
@@ -41,4 +41,4 @@ def _password(value: str) -> str:
     try:
         return base64.b64decode(value, validate=True).decode().partition(":")[2]
     except ValueError:  # not base64, or what it stands for is no text
-        raise Unauthorized("The Authorization header is not HTTP's basic scheme.") from None
+        raise Unauthorized("The Authorization header must use the Basic scheme.") from None

@@ -51,4 +51,4 @@ class IdentifyMiddleware:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise Unauthorized("What allowed this has expired or was revoked.") from None
+            raise Unauthorized("Your access has expired or was revoked. Sign in again.") from None

@@ -68,7 +68,7 @@ class Identity:
         if path in OPEN_PATHS or path.startswith(OPEN_FOLDERS):
             return Anyone(_address(scope))
         raise Unauthorized(
-            "This server has to know who you are: send Authorization: Bearer TOKEN.",
+            "This server requires authentication: send Authorization: Bearer TOKEN.",
             BASIC if connection.headers.get("sec-fetch-mode") == "navigate" else "",
         )
 
@@ -82,16 +82,16 @@ class Identity:
         caller = await self._tickets.redeem(ticket, place)
         # A ticket is for what cannot send a header, which is never a request that sends a body.
         if caller is None or scope.get("method", "GET") != "GET":
-            raise Unauthorized("The ticket is unknown, used, too old, or for another URL.")
+            raise Unauthorized("The ticket is unknown, used, expired, or for another URL.")
         return caller
 
     async def _by_link(self, token: str, path: str, scope: Scope) -> Guest:
         guest = await self._links.guest(token)
         if guest is None or scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
-            raise NotFound("The link is unknown, expired or revoked, or is not for this.")
+            raise NotFound("The link is unknown, expired, revoked, or for another page.")
         run = f"/api/runs/{guest.run}"
         if path != run and not path.startswith(f"{run}/"):
-            raise NotFound("The link is unknown, expired or revoked, or is not for this.")
+            raise NotFound("The link is unknown, expired, revoked, or for another page.")
         return guest
 
 

@@ -67,7 +67,9 @@ class ProviderKeys:
 
     def _known(self) -> KeySet:
         if self._keys is None or self._clock() - self._fetched > STALE:
-            raise NoIdentity("The identity provider's keys cannot be had; try again shortly.")
+            raise NoIdentity(
+                "The keys of the identity provider cannot be loaded; try again shortly."
+            )
         return self._keys
 
     async def _refresh(self, now: float) -> None:
@@ -76,7 +78,7 @@ class ProviderKeys:
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError, JoseError) as error:
             if self._keys is None or now - self._fetched > STALE:
                 raise NoIdentity(
-                    "The identity provider's keys cannot be had; try again shortly."
+                    "The keys of the identity provider cannot be loaded; try again shortly."
                 ) from error
 
     async def _fetch(self) -> KeySet:
@@ -85,7 +87,7 @@ class ProviderKeys:
                 base = self._issuer.rstrip("/")
                 found = await _get(client, f"{base}/.well-known/openid-configuration")
                 if found.get("issuer") != self._issuer:
-                    raise ValueError("the discovery document is another issuer's")
+                    raise ValueError("the discovery document is of another issuer")
                 self._url = str(found["jwks_uri"])
             document = await _get(client, self._url)
         keys = [key for key in document.get("keys", ()) if key.get("kty") in _ASYMMETRIC]
@@ -99,7 +101,7 @@ _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 async def _get(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE), client.stream("GET", url) as answer:
         if answer.status_code != httpx.codes.OK:
-            raise ValueError(f"the provider answered {answer.status_code}")
+            raise ValueError(f"the provider returned status {answer.status_code}")
         body = b""
         async for piece in answer.aiter_bytes():
             body += piece
@@ -107,5 +109,5 @@ async def _get(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
                 raise ValueError("the provider's document is too large")
     found = msgspec.json.decode(body)
     if not isinstance(found, dict):
-        raise ValueError("the provider's document is no object")
+        raise ValueError("the provider's document is not a JSON object")
     return found

@@ -36,7 +36,7 @@ CallerOf = Annotated[Caller, Depends(_caller)]
 
 async def _administrator(caller: CallerOf) -> None:
     if not may_operate(caller):
-        raise NotFound("There is nothing here for you: it is for administrators.")
+        raise NotFound("Not found; this route is for administrators.")
 
 
 Administrator = Depends(_administrator)

@@ -29,12 +29,12 @@ class ProxyHeader:
         if not given or not self._trusted.sent(connection.scope):
             return None
         if len(given) > 1:
-            raise Unauthorized("The proxy names more than one user.")
+            raise Unauthorized("The proxy sent more than one user name.")
         try:
             # Header values are bytes; proxies write names in UTF-8.
             return Principal(check_user(given[0].encode("latin-1").decode().strip()))
         except (PrismError, UnicodeDecodeError):
-            raise Unauthorized("The proxy names no user that can be used here.") from None
+            raise Unauthorized("The proxy sent no valid user name.") from None
 
 
 class NotePeer:

@@ -96,7 +96,7 @@ class ShareLinks:
     async def revoke(self, run: RunId, link: str) -> None:
         """Take a link back and close what it has open. Raise `NotFound`."""
         if self._is_unused() or not await asyncio.to_thread(self._delete, run, link):
-            raise NotFound("There is no such link of this run.")
+            raise NotFound("This run has no such share link.")
         for limit in self._open.pop(link, ()):
             if not limit.expired():
                 limit.reschedule(asyncio.get_running_loop().time())

@@ -61,7 +61,7 @@ class Tickets:
         """Return a new ticket to a place. Raise `TooMany` for a caller who asks and does not come."""
         self._forget_old()
         if self._held[caller.user] >= MOST_OF_A_USER or len(self._tickets) >= MOST:
-            raise TooMany("Too many tickets are unused; each is good for 30 seconds.", LIFETIME)
+            raise TooMany("Too many unused tickets; each is valid for 30 seconds.", LIFETIME)
         ticket = secrets.token_urlsafe(32)
         self._tickets[digest(ticket)] = _Ticket(place, caller, self._clock() + LIFETIME)
         self._held[caller.user] += 1
@@ -106,10 +106,10 @@ def place_of(path: str, query: str) -> Place:
 def place_of_url(url: str, root: str) -> Place:
     """Read the URL a ticket is wanted for, without this server's prefix. Raise `UsageError`."""
     if len(url) > LONGEST_URL or not url.startswith("/") or url.startswith("//"):
-        raise UsageError("`url` is not a path of this server, such as /api/runs/run-1/stream.")
+        raise UsageError("`url` must be a path of this server, such as /api/runs/run-1/stream.")
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise UsageError("`url` cannot be read.") from None
+        raise UsageError("`url` is not a valid URL.") from None
     path = parts.path.removeprefix(root) if root else parts.path
     return place_of(path, parts.query)

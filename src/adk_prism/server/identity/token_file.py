@@ -59,7 +59,7 @@ class TokenFile:
                 self._owners, self._stamp = _read(self._path), stamp
         except UsageError as error:
             # Not remembered as looked at: the next request looks again.
-            raise NoIdentity("The tokens of this server cannot be read.") from error
+            raise NoIdentity("The server cannot read its token file.") from error
         self._looked = now
 
 
@@ -81,10 +81,10 @@ def _read(path: Path) -> dict[bytes, Principal]:
     except OSError as error:
         raise UsageError(f"The tokens file {str(path)!r} cannot be read: {_why(error)}.") from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise UsageError(f"The tokens file {str(path)!r} is not JSON.") from None
+        raise UsageError(f"The tokens file {str(path)!r} must be JSON.") from None
     if not isinstance(document, dict) or not document:
         raise UsageError(
-            f'The tokens file {str(path)!r} should be an object: {{"TOKEN": "USER", …}}.'
+            f'The tokens file {str(path)!r} must be a JSON object: {{"TOKEN": "USER", …}}.'
         )
     return {
         _digest(_token(token, place)): _principal(owner, place)
@@ -95,7 +95,7 @@ def _read(path: Path) -> dict[bytes, Principal]:
 def _token(token: str, place: int) -> str:
     if not token or len(token) > LONGEST or not token.isascii() or " " in token:
         # Its place, not its text: what is said here ends up in logs.
-        raise UsageError(f"Token {place} of the tokens file is empty, too long, or not plain text.")
+        raise UsageError(f"Token {place} of the tokens file is empty, too long, or not ASCII text.")
     return token
 
 
@@ -103,11 +103,11 @@ def _principal(owner: Any, place: int) -> Principal:
     fields: Mapping[str, Any] = owner if isinstance(owner, dict) else {"user": owner}
     user, scopes = fields.get("user"), fields.get("scopes", [])
     if not isinstance(user, str) or set(fields) - {"user", "scopes"}:
-        raise UsageError(
-            f"Token {place} of the tokens file names no user; expected USER or {_FORM}."
-        )
+        raise UsageError(f"Token {place} of the tokens file has no user; expected USER or {_FORM}.")
     if not isinstance(scopes, list) or not SCOPES.issuperset(map(str, scopes)):
-        raise UsageError(f"Token {place} of the tokens file has a scope that is not admin.")
+        raise UsageError(
+            f"Token {place} of the tokens file has an unknown scope; only admin is supported."
+        )
     try:
         return Principal(check_user(user), admin="admin" in scopes)
     except PrismError as error:

@@ -73,7 +73,9 @@ class WebTokens:
         except ExpiredTokenError:
             raise Unauthorized("The token has expired.") from None
         except ClaimError as error:
-            raise Unauthorized(f"The token's claim {error.claim!r} is not accepted here.") from None
+            raise Unauthorized(
+                f"The token's claim {error.claim!r} is not accepted by this server."
+            ) from None
         except (JoseError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
             raise Unauthorized("The token cannot be verified.") from None
         return found.claims
@@ -84,7 +86,7 @@ class WebTokens:
             return check_user(user if isinstance(user, str) else "")
         except PrismError:
             raise Unauthorized(
-                f"The token's claim {self._rules.user_claim!r} is no name that a user can have here."
+                f"The token's claim {self._rules.user_claim!r} is not a valid user name."
             ) from None
 
 

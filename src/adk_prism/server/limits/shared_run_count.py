@@ -37,7 +37,9 @@ class SharedRunCount:
         answer = await self._shared.enter(f"user {origin.user}", "runs", allowed, name)
         if isinstance(answer, LimitCheck):
             self._refused("runs")
-            text = f"You have {self._most} runs at once; wait for one to end, or stop it."
+            text = (
+                f"You already have {self._most} active runs, the limit; wait for one, or stop it."
+            )
             raise TooMany(text, AGAIN)
         self._members[origin] = answer
         self._here[origin] += 1

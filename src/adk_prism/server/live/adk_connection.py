@@ -158,13 +158,13 @@ class AdkLiveConnection(LiveConnection):
         elif request.content is not None:
             await self._send_content(line, request.content, request.partial)
         elif not request.state_delta:
-            raise Unprocessable("The request is empty; expected content, a blob or a signal.")
+            raise Unprocessable("The request must contain content, a blob or a signal.")
 
     def _send_blob(self, line: LiveRun, blob: types.Blob) -> None:
         data, media_type = check_blob(blob.data or b"", blob.mime_type or "")
         if not line.source.send_audio(data, media_type) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
-            raise Conflict("The model does not keep up: sound is dropped.")
+            raise Conflict("The model is too slow: audio was dropped.")
 
     async def _send_content(self, line: LiveRun, content: types.Content, partial: bool) -> None:
         parts = content.parts or []
@@ -173,7 +173,7 @@ class AdkLiveConnection(LiveConnection):
             await line.source.say(content, partial=partial)
             return
         if len(answers) != len(parts):
-            raise Unprocessable("A message holds either text or function responses.")
+            raise Unprocessable("A message must contain either text or function responses.")
         for answer in answers:
             await self._take_answer(line, answer)
 
@@ -193,7 +193,7 @@ def _raw(value: Any) -> Raw:
     try:
         return to_raw(value)
     except (TypeError, ValueError, msgspec.MsgspecError):
-        raise Unprocessable("A function response cannot be read.") from None
+        raise Unprocessable("A function response is not valid.") from None
 
 
 async def serve_adk_live(socket: WebSocket, request: ConnectRequest, context: Context) -> None:

@@ -53,7 +53,7 @@ def read_live_request(text: str | bytes) -> LiveRequest:
         raise Unprocessable(f"{where[:80]}: {str(first['msg'])[:200]}") from None
     except (AttributeError, TypeError, LookupError, ArithmeticError):
         # Validators of genai fail on input that they do not expect.
-        raise Unprocessable("The request cannot be read; expected ADK's LiveRequest.") from None
+        raise Unprocessable("The request must be an ADK LiveRequest.") from None
 
 
 def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
@@ -61,7 +61,7 @@ def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
     if _SOUND.fullmatch(media_type):
         return check_audio(data), media_type
     if _OTHER.fullmatch(media_type) is None:
-        raise Unprocessable(f"A blob of type {media_type[:60]!r} is not sound or a picture.")
+        raise Unprocessable(f"A blob of type {media_type[:60]!r} must be audio or an image.")
     if not data:
         raise Unprocessable("A blob has no data.")
     if len(data) > MAX_IMAGE_BYTES:

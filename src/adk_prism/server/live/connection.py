@@ -301,7 +301,7 @@ class LiveConnection:
             case Continuation() as given:
                 await self._continue(await self._on_line(frame.id), given)
             case Regenerate():
-                raise Unprocessable("What was said aloud cannot be said again; ask anew.")
+                raise Unprocessable("A spoken message cannot be regenerated; ask again.")
 
     async def _give(self, line: LiveRun, message: NewMessage) -> None:
         """Take the answers that are parts of a user's message."""
@@ -333,11 +333,13 @@ class LiveConnection:
 
     async def _hear(self, pcm: bytes) -> None:
         if not self._is_on:
-            raise Unprocessable("The microphone is off; send audio_control, action start, first.")
+            raise Unprocessable(
+                "The microphone is off; send audio_control with action start first."
+            )
         line = self._line or await self._on_line()
         if not line.source.send_audio(pcm) and self._now() - self._dropped_at > 1:
             self._dropped_at = self._now()
-            raise Conflict("The model does not keep up: sound is dropped.")
+            raise Conflict("The model is too slow: audio was dropped.")
 
     async def _switch(self, frame: AudioControl) -> None:
         line = await self._on_line()
@@ -354,7 +356,7 @@ class LiveConnection:
             if isinstance(frame, Close):
                 self._out.close(1000, "over")
                 return
-            raise Unprocessable("Nothing has been said yet: there is no run to tell that.")
+            raise Unprocessable("There is no run yet; send a message or audio first.")
         match frame:
             case ToolResult():
                 result = ClientToolResult(frame.result, frame.error_text)

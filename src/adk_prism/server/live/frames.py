@@ -93,7 +93,7 @@ class AudioChunk(_Frame, tag="audio_chunk"):
             ("bitDepth", self.bit_depth, BIT_DEPTH),
         ):
             if given != wanted:
-                raise Unprocessable(f"`{name}` is {given}; sound has to come with {wanted}.")
+                raise Unprocessable(f"`{name}` must be {wanted} for audio, got {given}.")
         return check_audio(self.chunk)
 
 
@@ -125,9 +125,9 @@ def read_frame(text: str | bytes) -> ClientFrame:
     try:
         frame: ClientFrame = _read(text)
     except msgspec.ValidationError as error:
-        raise Unprocessable(f"{error}. Types are {_TYPES}.") from None
+        raise Unprocessable(f"{error}. `type` must be one of {_TYPES}.") from None
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        raise UsageError(f"That is not JSON. Expected an object of a type: {_TYPES}.") from None
+        raise UsageError(f"The message must be JSON with `type` one of {_TYPES}.") from None
     if not isinstance(frame, AudioChunk):  # which is bytes and small numbers by now
         check_frame(text)
     return frame
@@ -136,7 +136,9 @@ def read_frame(text: str | bytes) -> ClientFrame:
 def check_audio(pcm: bytes) -> bytes:
     """Return sound that came as it is. Raise `UsageError` for what is none."""
     if len(pcm) > MAX_AUDIO_BYTES:
-        raise TooLarge(f"A piece of sound has {len(pcm)} bytes; at most {MAX_AUDIO_BYTES}.")
+        raise TooLarge(
+            f"An audio chunk has {len(pcm)} bytes; at most {MAX_AUDIO_BYTES} are allowed."
+        )
     if not pcm or len(pcm) % 2:
-        raise Unprocessable(f"A piece of sound has {len(pcm)} bytes; expected two a sample.")
+        raise Unprocessable(f"An audio chunk has {len(pcm)} bytes; expected two per sample.")
     return pcm

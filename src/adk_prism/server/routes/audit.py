@@ -31,7 +31,9 @@ def routes(context: Context) -> APIRouter:
     ) -> list[dict[str, Any]]:
         """Return the last deeds that match, the newest first."""
         if not context.audit.is_kept:
-            raise NotFound("This server keeps no audit trail; the operator sets --audit FILE.")
+            raise NotFound(
+                "This server has no audit log; the operator can enable it with --audit FILE."
+            )
         wishes = {"action": action, "by": by, "user": user, "run": run}
         asked = {name: value for name, value in wishes.items() if value}
 

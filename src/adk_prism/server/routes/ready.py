@@ -48,7 +48,7 @@ async def _ask(context: Context) -> None:
             await context.log.probe()
             await context.apps.check_sessions()
     except TimeoutError:
-        raise LogError("The run log or the sessions do not answer in time.") from None
+        raise LogError("The run log or the session store did not answer in time.") from None
 
 
 class _Probe:

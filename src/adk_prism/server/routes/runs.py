@@ -110,7 +110,7 @@ class _RunsRoutes:
 
 def _after(run: RunId, after: str, last_event_id: str) -> Position:
     if after and last_event_id and after != last_event_id:
-        raise BadPosition("`after` and Last-Event-ID name different positions; send one of them.")
+        raise BadPosition("`after` and Last-Event-ID are different positions; send one of them.")
     given = after or last_event_id
     return parse_position(given, run) if given else BEGINNING
 

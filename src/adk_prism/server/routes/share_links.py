@@ -78,11 +78,9 @@ class _LinkRoutes:
         if isinstance(caller, Principal):
             return caller
         if isinstance(caller, Guest):
-            raise NotFound("A link to a run does not open its links.")
+            raise NotFound("A share link gives no access to the list of share links.")
         await self._context.log.summary(run)
-        raise Forbidden(
-            "Share links need callers who say who they are: see --tokens, --oidc-issuer."
-        )
+        raise Forbidden("Share links need authentication; see --tokens and --oidc-issuer.")
 
 
 def _shown(link: ShareLink) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class _StudioRoutes:
         """Say something and stream the run, or go on with one after `Last-Event-ID`."""
         refuse_cross_site(request)
         if "\0" in input:
-            raise UsageError("`input` has a NUL character, which cannot be stored.")
+            raise UsageError("`input` contains a NUL character, which cannot be stored.")
         body = {"input": input, "session_id": session_id, "user_id": user_id}
         return await self._answer(request, app_name, body, key, last_event_id)
 

@@ -32,7 +32,7 @@ def routes(context: Context) -> APIRouter:
         """Return a ticket: add it to the URL as `ticket`, within 30 seconds, once."""
         caller = caller_of(request)
         if not isinstance(caller, Principal):
-            raise UsageError("This server asks nobody who it is; open the URL without a ticket.")
+            raise UsageError("This server has no authentication; open the URL without a ticket.")
         place = place_of_url(asked.url, request.scope.get("root_path", ""))
         return {"ticket": await context.tickets.issue(caller, place), "expiresIn": LIFETIME}
 

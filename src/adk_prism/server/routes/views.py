@@ -43,5 +43,5 @@ def cursor_of(text: str, run: str) -> int | None:
         return None
     position = parse_position(text, run)
     if position.part is not None:
-        raise BadPosition(f"{text[:60]!r} is a position; a playhead is a cursor, such as 12.")
+        raise BadPosition(f"{text[:60]!r} is a position; expected a cursor, such as 12.")
     return position.cursor

@@ -99,7 +99,7 @@ class AuditLog:
         try:
             return await asyncio.to_thread(_last, self._file, count, wanted)
         except OSError as error:
-            raise LogError("The audit trail cannot be read.") from error
+            raise LogError("The audit log cannot be read.") from error
 
 
 def open_audit_log(path: str, report: Report) -> AuditLog:
@@ -110,7 +110,7 @@ def open_audit_log(path: str, report: Report) -> AuditLog:
     try:
         file.make()
     except OSError as error:
-        raise LogError(f"The audit trail {path!r} cannot be written: {error.strerror}.") from error
+        raise LogError(f"The audit log {path!r} cannot be written: {error.strerror}.") from error
     return AuditLog(file, report)
 
 
