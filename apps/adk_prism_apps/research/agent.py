@@ -55,7 +55,7 @@ def research_app(
     offline = WritingModel(model="research-offline", script=research_script, delay=delay)
     root = LlmAgent(
         name="research_agent",
-        description="Searches the literature with a researcher, and asks before every search.",
+        description="Helps you search the literature, and asks before every search.",
         instruction=instruction,
         model=model_from_environment(offline),
         tools=[*toolbox.tools()],

@@ -111,7 +111,7 @@ def _follow_up(need: Need, briefs: Briefs) -> dict[str, str]:
 
 
 def _factor(item: Mapping[str, Any]) -> Factor:
-    why = f"the lowest of its findings on {item['subject'].lower()}; the lowest specialist counts"
+    why = f"{item['subject']}: the lowest of its findings. The overall score is the lowest section."
     return Factor(item["specialist"], item["confidence"], item["confidence"], why)
 
 
