@@ -129,7 +129,11 @@ MISTAKES = [
     Mistake(
         "a later protocol", [str(RECORDING), "--as", "ag-ui"], "'ag-ui' is not in this version"
     ),
-    Mistake("unknown dialect", [str(RECORDING), "--as", "ai-sdk", "--dialect", "4"], "Dialect '4'"),
+    Mistake(
+        "unknown dialect",
+        [str(RECORDING), "--as", "ai-sdk", "--dialect", "4"],
+        "Unknown dialect '4'",
+    ),
     Mistake("no dialects", [str(RECORDING), "--as", "adk", "--dialect", "6"], "no dialects"),
     Mistake(
         "no position", [str(RECORDING), "--as", "adk", "--after", "x"], "'x' is not a position"

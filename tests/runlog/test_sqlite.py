@@ -123,7 +123,7 @@ async def test_one_process_per_file(path: Path, log: SqliteLog) -> None:
         await SqliteLog(path).open()
     code = CHILD.replace("followers = []", "return")
     child = await spawn(code, path)
-    assert b"LogError: Another process has this run log open" in (await child.communicate())[1]
+    assert b"LogError: Another adk-prism uses this run log" in (await child.communicate())[1]
     await log.append(RUN, [start(), END])
     await log.commit(RUN)
     await log.close()

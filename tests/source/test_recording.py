@@ -557,7 +557,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "a cut array": (
         json.dumps(CAMEL).encode()[:-9],
         3,
-        "cut off: what begins on line 1 has no end",
+        "truncated: the value that starts on line 1 has no end",
     ),
     "an array without its end": (json.dumps(CAMEL).encode()[:-1], 4, "The file is truncated"),
     "a cut session": (_session(CAMEL, 1)[:-8], 4, "The file is truncated"),
@@ -566,7 +566,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "a deep line": (
         b'{"author":"a","output":' + b"[" * 10**6 + b"\n",
         0,
-        "cut off|nested|recursion",
+        "truncated|nested|recursion",
     ),
     "a deep line in the middle": (
         _lines(CAMEL[:1]) + b'{"author":"a","output":' + b"[" * 10**6 + b"]" * 10**6 + b"}\n",
@@ -577,7 +577,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     "a long line": (_lines(CAMEL[:1]) + b'{"x":"' + b"a" * 2**25, 2, "Line 2 is longer than"),
     "a long value": (b'[{"x":"' + b"a" * 2**25, 0, "line 1 is longer than"),
     "a long frame": (b"data: " + b"a" * 2**25, 0, "larger than"),
-    "a recording cut off": (RECORDED[:-10], 4, "cut off: line 5 has no end"),
+    "a recording cut off": (RECORDED[:-10], 4, "truncated: line 5 has no end"),
     "a recording with a gap": (
         RECORDED.replace(b'{"cursor":3,', b'{"cursor":4,'),
         2,

@@ -146,7 +146,7 @@ ODD = [
     Odd("no content", Stored(status=204), 502, "204"),
     Odd("huge, and says so", Stored(length=10**9), 413, "--files-limit"),
     Odd("an impossible length", Stored(length=10**30), 502, "connection was lost"),
-    Odd("packed", Stored(b"x", headers={"content-encoding": "gzip"}), 502, "packed"),
+    Odd("packed", Stored(b"x", headers={"content-encoding": "gzip"}), 502, "compressed"),
 ]
 
 
