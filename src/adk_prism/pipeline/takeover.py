@@ -353,6 +353,12 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
 
 
 def _whole_events(entries: Sequence[Entry]) -> set[str]:
-    """Return the ids of events that are no pieces: a piece has the id of its whole."""
-    events = (read_event(e.record.event) for e in entries if isinstance(e.record, AgentEvent))
-    return {event.id for event in events if not event.partial}
+    """Return the ids of events that are not partial: a partial one has the id of its whole."""
+    found: set[str] = set()
+    for entry in entries:
+        if isinstance(entry.record, AgentEvent):
+            # An event that cannot be read has no id to look for; readers show it as unrecognised.
+            with suppress(msgspec.MsgspecError):
+                event = read_event(entry.record.event)
+                found |= set() if event.partial else {event.id}
+    return found
