@@ -16,7 +16,7 @@ import msgspec
 
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.proof_text.prose.text_reader import read_proof_text
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted
 from benchmarks.rounds import cpu_per_item, take_turns
@@ -66,12 +66,12 @@ def _rounds(run: list[Entry], start: int, rounds: int) -> list[list[float]]:
 
 def _slices(run: list[Entry], start: int) -> list[float]:
     """Return what each slice of a run costs from `start` on, in seconds."""
-    projection, reader, pending = protocol("ai-sdk").make(), Reader(), Pending()
+    frames, reader, pending = protocol("ai-sdk").format().reader(), Reader(), Pending()
 
     def feed(slice_: list[Entry]) -> float:
         began = time.thread_time()
         for entry in slice_:
-            projection.feed(entry)
+            frames.feed(entry)
             pending.feed(reader.feed(entry))
         return time.thread_time() - began
 

@@ -23,7 +23,7 @@ from pydantic_ai.messages import PartDeltaEvent, TextPartDelta
 from pydantic_ai.ui.vercel_ai import VercelAIEventStream
 
 from adk_prism.diagnostics import ignore
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import AgentEvent, Entry, NodeStarted, Origin, RunId, RunStarted, unpack
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.redaction import Serialiser
@@ -130,14 +130,13 @@ def _beginning() -> list[RunStarted | NodeStarted]:
 
 def log_to_bytes(stored: Sequence[bytes]) -> list[bytes]:
     """Return the bytes of each row of a run."""
-    projection = _SPEC.make()
-    feed, payload = projection.feed, _SPEC.payload
+    feed = _SPEC.format().reader().feed
     sent = []
     for cursor, record in enumerate(_beginning(), 1):
         feed(Entry(cursor, 0.0, record))
     for cursor, row in enumerate(stored, FIRST):
         entry = Entry(cursor, 0.0, unpack(ROW_KIND, row))
-        sent.append(encode("", cursor, [payload(frame) for frame in feed(entry)]))
+        sent.append(encode("", cursor, feed(entry)))
     return sent
 
 

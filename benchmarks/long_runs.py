@@ -20,8 +20,8 @@ from pathlib import Path
 import msgspec
 
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.sqlite.log import SqliteLog
 from adk_prism.source.recording import read_run
@@ -141,7 +141,7 @@ def _flat(name: str, rounds: int, tenths: Callable[[], Sequence[float]]) -> Row:
 def _replayed(lines: Sequence[bytes]) -> list[float]:
     """Return the CPU time of each tenth of a replay."""
     costs, began = [], time.thread_time()
-    frames = replay(read_run(iter(lines), end=CaptureEnding()), protocol("ai-sdk"))
+    frames = replay(read_run(iter(lines), end=CaptureEnding()), protocol("ai-sdk").format())
     for number, _ in enumerate(frames, 1):
         if number % TENTH == 0:
             costs.append(time.thread_time() - began)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import (
     Entry,
     NodeEnded,
@@ -72,9 +72,8 @@ def _run(state: dict[str, Any]) -> list[Entry]:
 
 
 def _project(run: list[Entry]) -> int:
-    projection = _SPEC.make()
-    feed, payload = projection.feed, _SPEC.payload
-    return sum(len(payload(frame).data) for entry in run for frame in feed(entry))
+    feed = _SPEC.format().reader().feed
+    return sum(len(payload.data) for entry in run for payload in feed(entry))
 
 
 def _copy(state: dict[str, Any]) -> list[Any]:

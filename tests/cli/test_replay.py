@@ -17,8 +17,8 @@ from tests.recordings.library import HERE, load
 
 from adk_prism.cli import main
 from adk_prism.errors import BadPosition
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Position
 
 RECORDING = HERE / "tool.jsonl"
@@ -54,7 +54,7 @@ def said(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
 def test_a_recording_is_replayed(words: list[str], name: str, dialect: str, said: Said) -> None:
     """The exact bytes, with ids."""
     file = HERE / "approval.jsonl"
-    wanted = b"".join(replay(load("approval"), protocol(name, dialect if name != "adk" else "")))
+    wanted = b"".join(replay(load("approval"), protocol(name).format(dialect)))
     assert said(file, *words) == (0, wanted, "")
     assert b"id: 1.1\n" in wanted or name == "adk"
 
@@ -88,7 +88,7 @@ def test_every_form_of_a_capture_is_read(
 
 def test_every_position_goes_on(said: Said) -> None:
     """After each frame and each entry: what was seen and the rest are the whole."""
-    spec = protocol("ai-sdk")
+    spec = protocol("ai-sdk").format()
     whole = b"".join(replay(load("tool"), spec))
     seen = b""
     for block in whole.split(b"\n\n")[:-1]:
@@ -107,9 +107,9 @@ def test_every_position_goes_on(said: Said) -> None:
 def test_after_the_last_frame_there_is_nothing_more() -> None:
     """The end is a position like any other."""
     run = load("tool")
-    assert b"".join(replay(run, protocol("ai-sdk"), Position(len(run)))) == b""
+    assert b"".join(replay(run, protocol("ai-sdk").format(), Position(len(run)))) == b""
     with pytest.raises(BadPosition):
-        list(replay(run, protocol("ai-sdk"), Position(len(run) + 1)))
+        list(replay(run, protocol("ai-sdk").format(), Position(len(run) + 1)))
 
 
 @dataclass(frozen=True)

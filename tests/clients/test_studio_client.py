@@ -17,8 +17,8 @@ from tests.patience import PATIENCE
 from tests.projection.studio.logs import begins, ended, ends, event, log, started
 from tests.projection.studio.test_schema_example import RECORDS
 
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Record
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def stream(*records: Record | tuple[float, Record]) -> bytes:
-    return b"".join(replay(log(*records), protocol("studio")))
+    return b"".join(replay(log(*records), protocol("studio").format()))
 
 
 def reduced(worker: Worker, data: bytes, **more: Any) -> Json:

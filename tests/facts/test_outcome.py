@@ -21,7 +21,7 @@ from tests.laws.events import (
 from tests.projection.chunks import chunks
 
 from adk_prism.facts.model import CallAbandoned, NodeFinished, RunOver
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import Outcome, RunEnded
 
 PAY = call("pay", "c1")
@@ -135,9 +135,9 @@ def test_a_client_is_told_that_a_capture_was_cut() -> None:
     assert last[-2:] == [{"type": "error", "errorText": WHY}, "[DONE]"]
     assert last[-3]["messageMetadata"]["failure"] == WHY
     run = entries(CUT)
-    studio, adk = ((spec, spec.make()) for spec in (protocol("studio"), protocol("adk")))
-    frames = [studio[0].payload(f) for entry in run for f in studio[1].feed(entry)]
+    studio, adk = (protocol(name).format().reader() for name in ("studio", "adk"))
+    frames = [payload for entry in run for payload in studio.feed(entry)]
     assert frames[-1].event == "error"
     assert WHY.encode() in frames[-1].data
     assert b'"incomplete"' in frames[-1].data
-    assert sum(len(adk[1].feed(entry)) for entry in run) == len(CUT)
+    assert sum(len(adk.feed(entry)) for entry in run) == len(CUT)

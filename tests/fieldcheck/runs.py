@@ -17,7 +17,7 @@ from tests.fieldcheck.carriers import CARRIERS, answered, events_with, said, str
 from tests.fieldcheck.cases import CASES
 from tests.fieldcheck.stream import STARTED, Json, ai_sdk, ended, records
 
-from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
+from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,

@@ -17,11 +17,11 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.facts.model import Fact
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.adk.projection import AdkProjection
+from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
-from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
-from adk_prism.projection.registry import ai_sdk_payload
+from adk_prism.projection.file_links import FileLinks
+from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunStarted
 from adk_prism.source.redaction import serialise
 
@@ -62,7 +62,7 @@ def ai_sdk(
     if without is not None:
         projection._reader = _Deaf(without)
     frames = (frame for entry in entries(run) for frame in projection.feed(entry))
-    payloads = (ai_sdk_payload(frame).data for frame in frames)
+    payloads = (SPEC.payload(frame).data for frame in frames)
     return [msgspec.json.decode(payload) for payload in payloads if payload != b"[DONE]"]
 
 

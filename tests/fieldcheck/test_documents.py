@@ -10,22 +10,18 @@ from typing import NamedTuple
 
 import pytest
 
+from adk_prism.commands import Answer, Regenerate, Submit
 from adk_prism.fieldcheck.dispositions import CHUNKS
 from adk_prism.fieldcheck.documents import refresh
 from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN
-from adk_prism.projection.ai_sdk.requests import (
-    Continuation,
-    NewMessage,
-    Regenerate,
-    read_request,
-)
+from adk_prism.projection.ai_sdk.requests import read_request
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted((ROOT / "docs" / "protocols").glob("*.md"))
 GENERATED = [page for page in PAGES if "<!-- generated:" in page.read_text()]
 REFRESH = ".venv/bin/python -m adk_prism.fieldcheck.documents docs/protocols/*.md"
 
-ACTIONS = {"continuation": Continuation, "message": NewMessage, "regenerate": Regenerate}
+COMMANDS = {"continuation": Answer, "message": Submit, "regenerate": Regenerate}
 
 
 class Example(NamedTuple):
@@ -57,7 +53,7 @@ def test_the_tables_are_not_stale(page: Path) -> None:
 def test_a_shown_request_can_be_sent(example: Example) -> None:
     """The server takes it for what the page says it is."""
     asked = read_request(json.loads(example.body))
-    assert type(asked.action) is ACTIONS[example.kind]
+    assert type(asked.command) is COMMANDS[example.kind]
 
 
 def test_the_pages_name_no_chunk_that_there_is_not() -> None:

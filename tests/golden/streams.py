@@ -19,21 +19,19 @@ from pathlib import Path
 from tests.recordings.library import RECORDINGS, continues, first_of, load
 
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_stream import Shown, message_frames
-from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.pipeline.message_stream import Shown, scope_of, told
+from adk_prism.pipeline.protocols import formats
+from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.frames import Frame
 from adk_prism.projection.contract import Payload
-from adk_prism.projection.registry import ai_sdk_payload, dialects
 from adk_prism.runlog.entry import Entry, Origin, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.testing.laws import spoken
 
 HERE = Path(__file__).parent
 
-PROTOCOLS = {name.replace(" ", "-"): spec for name, spec in spoken().items()}
+PROTOCOLS = {format.title.replace(" ", "-"): format for format in formats()}
 """By the name of their folder."""
-MESSAGES = {f"ai-sdk-{dialect}-message": dialect for dialect in dialects("ai-sdk")}
+MESSAGES = {f"ai-sdk-{dialect}-message": dialect for dialect in SPEC.dialects}
 """Folders of whole messages, and their dialect."""
 
 _WITH_GAPS = ("mixed_batch.2", "mixed_batch.denied")
@@ -85,18 +83,17 @@ def golden_text(folder: str, name: str) -> str:
     """Return what the golden file has to hold."""
     if folder in MESSAGES:
         frames = message_of(name, MESSAGES[folder])
-        return readable("".join(f"{_line(ai_sdk_payload(frame))}\n" for frame in frames))
+        return readable("".join(f"{_line(SPEC.payload(frame))}\n" for frame in frames))
     lines = (f"{place} {_line(payload)}\n" for place, payload in placed(folder, name))
     return readable("".join(lines))
 
 
 def placed(folder: str, name: str) -> Iterator[tuple[str, Payload]]:
     """Yield the frames of a recording with their positions."""
-    spec = PROTOCOLS[folder]
-    projection = spec.make()
+    reader = PROTOCOLS[folder].reader()
     for entry in load(name):
-        for part, frame in enumerate(projection.feed(entry), 1):
-            yield f"{entry.cursor}.{part}", spec.payload(frame)
+        for part, payload in enumerate(reader.feed(entry), 1):
+            yield f"{entry.cursor}.{part}", payload
 
 
 def message_of(name: str, dialect: str) -> list[Frame]:
@@ -124,7 +121,14 @@ async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[F
     assert origin is not None
     chats = Chats(log)
     (turn,) = await chats.turns(origin)
-    return await message_frames(chats, Shown(turn), find_dialect(dialect), FileLinks())
+    place = told(Shown(turn))
+    frames: list[Frame] = []
+    for index, run in enumerate(place.turn.runs):
+        options = SPEC.format(dialect, scope=scope_of(place, index)).options
+        entries = [entry async for entry in chats.entries(run.summary.run)]
+        projection = SPEC.make(options, entries[0])
+        frames += [frame for entry in entries for frame in projection.feed(entry)]
+    return frames
 
 
 def _line(payload: Payload) -> str:

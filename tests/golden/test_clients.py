@@ -10,9 +10,9 @@ from tests.conformance.judge import FIVES, READERS, Judge, Sdk
 from tests.golden.streams import MESSAGES, SPANNING, message_of
 from tests.recordings.library import RECORDINGS, continues, ended, first_of, load
 
+from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.frames import Frame
 from adk_prism.projection.ai_sdk.messages import rebuild
-from adk_prism.projection.registry import ai_sdk_payload, protocol
 from adk_prism.runlog.entry import Continues
 
 Json = dict[str, Any]
@@ -64,12 +64,13 @@ def test_every_dialect_is_read() -> None:
 
 
 def _frames(name: str, dialect: str) -> list[Frame]:
-    projection = protocol("ai-sdk", dialect).make()
-    return [frame for entry in load(name) for frame in projection.feed(entry)]
+    entries = load(name)
+    projection = SPEC.make(SPEC.format(dialect).options, entries[0])
+    return [frame for entry in entries for frame in projection.feed(entry)]
 
 
 def _sse(frames: list[Frame]) -> bytes:
-    return b"".join(b"data: %b\n\n" % ai_sdk_payload(frame).data for frame in frames)
+    return b"".join(b"data: %b\n\n" % SPEC.payload(frame).data for frame in frames)
 
 
 def _prior(name: str, going_on: Continues, sdk: Sdk, dialect: str, judge: Judge) -> Json:

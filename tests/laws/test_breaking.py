@@ -11,10 +11,10 @@ import pytest
 from msgspec import structs
 from tests.laws.events import answer, call, entries, event, text
 
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.projection.adk.frames import AdkFrame
 from adk_prism.projection.ai_sdk import frames as ai
-from adk_prism.projection.contract import Projection, ProtocolSpec
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.contract import Format, Options, Projection
 from adk_prism.runlog.entry import Entry
 from adk_prism.testing.laws import EFFORT, LAWS, Broken, check_laws
 
@@ -41,9 +41,13 @@ class _Changed:
         return self._change(entry, list(self._inner.feed(entry)))
 
 
-def _tampered(name: str, change: Callable[[], Change]) -> ProtocolSpec[Any]:
+def _tampered(name: str, change: Callable[[], Change]) -> Format:
     spec = protocol(name)
-    return structs.replace(spec, make=lambda: _Changed(spec.make(), change()))
+
+    def make(options: Options, first: Entry) -> Projection[Any]:
+        return _Changed(spec.make(options, first), change())
+
+    return structs.replace(spec, make=make).format()
 
 
 def _always(change: Change) -> Callable[[], Change]:
@@ -145,7 +149,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_broken_law_is_found(case: Case) -> None:
     """Each law, and each rule of a grammar, fails for the projection that breaks it, and only for it."""
-    broken = check_laws(RUN, {case.protocol: _tampered(case.protocol, case.change)})
+    broken = check_laws(RUN, [_tampered(case.protocol, case.change)])
     assert {found.law for found in broken} == case.broken
     assert any(case.says in found.detail for found in broken), broken
     assert all(found.position for found in broken)
@@ -180,6 +184,6 @@ def test_a_long_run_costs_in_proportion() -> None:
         next(fed)
         return frames
 
-    assert check_laws(run, {"adk": _tampered("adk", _always(counting))}) == []
+    assert check_laws(run, [_tampered("adk", _always(counting))]) == []
     readings = next(fed) / len(run)
     assert readings <= 3 * len(LAWS) + 2 * EFFORT / len(run)

@@ -9,8 +9,8 @@ from tests.laws.logs import plausible_runs
 from adk_prism.facts import model as fact
 from adk_prism.facts.ending_text import BROKEN
 from adk_prism.facts.reader import Reader
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, RunEnded
 
 
@@ -28,7 +28,7 @@ def test_the_client_takes_any_run_of_adk(run: list[Entry], judge: Judge) -> None
     # An agent that still runs when another one's question ends the run: its call waits for nobody.
     allowed = {"stuck"} if _delegated(run) else set()
     for sdk, dialect in READERS:
-        stream = b"".join(replay(run, protocol("ai-sdk", dialect)))
+        stream = b"".join(replay(run, protocol("ai-sdk").format(dialect)))
         verdict = judge(stream, sdk, expect_error=ended.outcome in BROKEN)
         # The helper of 5.0.0 waits for ever beside a call that failed; later ones do not.
         stuck = {"stuck"} if sdk == "ai-5.0.0" else set()

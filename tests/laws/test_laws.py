@@ -16,9 +16,11 @@ from tests.recordings.library import CAPTURES, HERE, RECORDINGS, load
 from adk_prism.cli.readable import Readable
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.reader import Reader
+from adk_prism.pipeline.protocols import formats
 from adk_prism.pipeline.replay import replay
+from adk_prism.projection.contract import Format
 from adk_prism.runlog.entry import Entry
-from adk_prism.testing.laws import check_laws, spoken
+from adk_prism.testing.laws import check_laws
 
 # The same runs each time: a test that passes by luck proves nothing to the next who runs it.
 thorough = settings(
@@ -29,11 +31,11 @@ thorough = settings(
 )
 
 
-@pytest.mark.parametrize("protocol", spoken())
+@pytest.mark.parametrize("format", formats(), ids=lambda format: format.title)
 @pytest.mark.parametrize("name", [*RECORDINGS, *CAPTURES])
-def test_the_laws_hold_for_what_really_happened(name: str, protocol: str) -> None:
+def test_the_laws_hold_for_what_really_happened(name: str, format: Format) -> None:
     """Deterministic, resumable, prefix-stable, balanced, terminated."""
-    assert check_laws(load(name), {protocol: spoken()[protocol]}) == []
+    assert check_laws(load(name), [format]) == []
 
 
 @thorough
@@ -62,8 +64,8 @@ def _digest() -> str:
     """Hash the bytes of every recording in every protocol."""
     digest = hashlib.sha256()
     for name in RECORDINGS:
-        for spec in spoken().values():
-            digest.update(b"".join(replay(load(name), spec)))
+        for format in formats():
+            digest.update(b"".join(replay(load(name), format)))
     return digest.hexdigest()
 
 

@@ -24,8 +24,8 @@ from tests.live.turns import chunks, streams
 from tests.patience import PATIENCE
 
 from adk_prism.models.pcm import tone
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import read_run
 
@@ -175,7 +175,7 @@ async def fetch(server: Served, path: str) -> bytes:
 
 def check_replays(entries: list[Entry], streamed: bytes, judge: Judge, studio: Worker) -> None:
     """What the recording gives is what was streamed, and the real clients of both protocols take it."""
-    assert b"".join(replay(entries, protocol("ai-sdk", "7"))) == streamed
+    assert b"".join(replay(entries, protocol("ai-sdk").format("7"))) == streamed
     messages = streams(entries, "7")
     assert len(messages) >= 6
     for message in messages:
@@ -184,7 +184,7 @@ def check_replays(entries: list[Entry], streamed: bytes, judge: Judge, studio: W
     for message in streams(entries, "6"):
         verdict = judge(message, "ai-6")
         assert verdict.ok, f"{verdict.why}\n{message}"
-    body = b"".join(replay(entries, protocol("studio")))
+    body = b"".join(replay(entries, protocol("studio").format()))
     state = studio.ask({"op": "reduce", "stream": base64.b64encode(body).decode()})["state"]
     assert state["sessionId"] == "s1"
     assert "You said hello." in state["text"]

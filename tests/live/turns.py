@@ -11,7 +11,7 @@ from tests.laws.events import ORIGIN, RUN, answer, call, event, text
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.reader import Reader
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunStarted
 
 Json = dict[str, Any]
@@ -114,7 +114,6 @@ def _line(chunk: Json) -> str:
 
 def chunks(entries: Sequence[Entry], dialect: str = "7") -> list[Json]:
     """Return the AI SDK's chunks of a run, the terminator apart."""
-    spec = protocol("ai-sdk", dialect)
-    projection = spec.make()
-    frames = [spec.payload(frame).data for entry in entries for frame in projection.feed(entry)]
+    reader = protocol("ai-sdk").format(dialect).reader()
+    frames = [payload.data for entry in entries for payload in reader.feed(entry)]
     return [msgspec.json.decode(frame) for frame in frames if frame != b"[DONE]"]

@@ -16,8 +16,9 @@ from adk_prism.facts.model import ProofGiven
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.share import Page, shared_file
+from adk_prism.projection import ai_sdk
 from adk_prism.projection.ai_sdk.messages import rebuild, settled
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.studio.projection import StudioProjection
 from adk_prism.runlog.entry import AgentEvent, Entry
 from adk_prism.view.document import encode
 from adk_prism.view.film import Film, fold
@@ -28,7 +29,7 @@ NAMES = [f"x_{name}" for name in STORED_SHAPES]
 
 
 def message(run: Run, dialect: str) -> dict[str, object]:
-    projection = protocol("ai-sdk", dialect).make()
+    projection = ai_sdk.SPEC.make(ai_sdk.SPEC.format(dialect).options, run[0])
     return settled(rebuild(frame for entry in run for frame in projection.feed(entry)))
 
 
@@ -72,7 +73,7 @@ def proofs(run: Run) -> str:
 
 def studio(run: Run) -> str:
     """The text and thoughts of a client that does what the protocol says."""
-    projection = protocol("studio").make()
+    projection = StudioProjection()
     text = thinking = ""
     for entry in run:
         for frame in projection.feed(entry):

@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.laws.events import Json, entries
 
-from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
+from adk_prism.projection.file_links import FileLinks
+from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.runlog.entry import Continues, Entry, Outcome, Record
 
 DONE = "[DONE]"
@@ -36,9 +36,8 @@ def chunks(
 def chunks_of(
     run: Iterable[Entry], dialect: str = "", scope: Scope = WHOLE, files: FileLinks | None = None
 ) -> list[Any]:
-    spec = protocol("ai-sdk", dialect, files, scope)
-    projection = spec.make()
-    data = [spec.payload(frame).data for entry in run for frame in projection.feed(entry)]
+    reader = protocol("ai-sdk").format(dialect, files, scope).reader()
+    data = [payload.data for entry in run for payload in reader.feed(entry)]
     return [DONE if piece == b"[DONE]" else json.loads(piece) for piece in data]
 
 

@@ -8,7 +8,7 @@ from tests.recordings.shapes import Takes
 from tests.stage import Take
 
 from adk_prism.apps.tour.agent import tour_app
-from adk_prism.projection.ai_sdk.requests import ToolAnswer
+from adk_prism.commands import ToolAnswer
 from adk_prism.runlog.entry import NOTHING, Decision, to_raw
 
 

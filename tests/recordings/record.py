@@ -34,13 +34,13 @@ from tests.recordings.takeover_shapes import TAKEOVER_SHAPES
 from tests.stage import SESSION, USER, Stage, Take
 
 from adk_prism.apps.tour.scenarios import SCENARIOS
+from adk_prism.commands import Answer, RunAgent, ToolAnswer
 from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
-from adk_prism.projection.ai_sdk.requests import Continuation, ToolAnswer
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunId, pack
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
@@ -111,7 +111,8 @@ class RecordingStage(Stage):
         content = (
             Raw(message.model_dump_json(by_alias=True, exclude_none=True)) if message else Raw()
         )
-        return await self._follow(await self._talk.run_adk(start, content, invocation or ""), abort)
+        command = RunAgent(content=content, invocation=invocation or "")
+        return await self._follow(await self._talk.perform(start, command), abort)
 
     async def die_at(self, text: str, words: str) -> Take:
         """Say something; drop the run when its log has these words, and go on with it as a server does."""
@@ -119,7 +120,7 @@ class RecordingStage(Stage):
         await self._apps.sessions(self._origin.app).ensure(self._origin)
         message = types.Content(role="user", parts=[types.Part(text=text)])
         content = Raw(message.model_dump_json(by_alias=True, exclude_none=True))
-        run = await self._talk.run_adk(self._start(), content, "")
+        run = await self._talk.perform(self._start(), RunAgent(content=content))
         async with aclosing(self._log.read(run, follow=True)) as batches:
             async for batch in batches:
                 if any(words.encode() in pack(entry.record)[1] for entry in batch):
@@ -132,8 +133,8 @@ class RecordingStage(Stage):
 
     async def answer_chat(self, message: str, *answers: ToolAnswer) -> Take:
         """Go on with a message as a chat client does."""
-        continuation = Continuation(message_id=message, answers=[*answers])
-        return await self._follow(await self._talk.answer(self._start(), continuation))
+        command = Answer(message_id=message, answers=[*answers])
+        return await self._follow(await self._talk.perform(self._start(), command))
 
     def _start(self) -> Start:
         return Start(

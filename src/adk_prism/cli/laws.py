@@ -7,9 +7,10 @@ import argparse
 from adk_prism.cli import fail
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import read_run
-from adk_prism.testing.laws import LAWS, check_laws, spoken
+from adk_prism.testing.laws import LAWS, check_laws
 
 
 def register(parser: argparse.ArgumentParser) -> None:
@@ -24,13 +25,14 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Check each file; stop at the first broken law."""
-    protocols = spoken()
+    protocols = formats()
+    titles = ", ".join(format.title for format in protocols)
     for file in args.files:
         entries = _read(file)
         broken = check_laws(entries, protocols)
         if broken:
             return fail(f"{file}: {_one_line(str(broken[0]))}.")
-        print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {', '.join(protocols)}")
+        print(f"{file}: {len(LAWS)} laws hold, {len(entries)} entries, {titles}")
     return 0
 
 

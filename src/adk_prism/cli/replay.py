@@ -10,8 +10,8 @@ import argparse
 import sys
 
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.protocols import names, protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import BEGINNING, parse_position
 from adk_prism.source.recording import read_run
 
@@ -25,9 +25,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a recording, ADK events as JSON lines, or saved /run_sse output; - reads stdin",
     )
-    parser.add_argument(
-        "--as", dest="protocol", required=True, metavar="PROTOCOL", help="adk, ai-sdk or studio"
-    )
+    parser.add_argument("--as", dest="protocol", required=True, metavar="PROTOCOL", help=names())
     parser.add_argument(
         "--after",
         metavar="POSITION",
@@ -35,19 +33,22 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="start after a frame (12.3) or an entry (12)",
     )
     parser.add_argument(
-        "--dialect", metavar="5|6|7", default="", help="AI SDK version (default: 6)"
+        "--dialect",
+        metavar="DIALECT",
+        default="",
+        help="version of the protocol; ai-sdk has 6 (default), 7 and 5",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the stream. Raise `UsageError` for bad arguments, `SourceError` for an unreadable file."""
-    spec = protocol(args.protocol, args.dialect)
+    format = protocol(args.protocol).format(args.dialect)
     after = parse_position(args.after) if args.after else BEGINNING
     is_piped = args.file == STDIN
     entries = read_run(sys.stdin.buffer if is_piped else args.file, end=CaptureEnding())
     out = sys.stdout.buffer
     try:
-        for frames in replay(entries, spec, after):
+        for frames in replay(entries, format, after):
             out.write(frames)
             if is_piped:
                 out.flush()  # The input may be live.

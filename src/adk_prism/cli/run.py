@@ -22,12 +22,13 @@ import msgspec
 
 from adk_prism.cli import FAILURE, fail
 from adk_prism.cli.readable import Readable
+from adk_prism.commands import RunAgent
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
-from adk_prism.projection.contract import ProtocolSpec
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import names, protocol
+from adk_prism.projection.contract import Format
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
@@ -47,7 +48,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("app", metavar="APP", help="name of the app, e.g. tour")
     parser.add_argument("message", metavar="MESSAGE", help="message to send, e.g. help")
     parser.add_argument(
-        "--as", dest="protocol", metavar="PROTOCOL", help="write exact bytes: adk, ai-sdk or studio"
+        "--as", dest="protocol", metavar="PROTOCOL", help=f"write the exact bytes of {names()}"
     )
     parser.add_argument(
         "--session",
@@ -68,9 +69,9 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run the app once; return 1 if the run failed. Raise `UsageError` for bad arguments."""
-    spec = protocol(args.protocol) if args.protocol else None
+    format = protocol(args.protocol).format() if args.protocol else None
     state = dict(_assignment(text) for text in args.state)
-    return asyncio.run(_run(args, state, _Output(spec)))
+    return asyncio.run(_run(args, state, _Output(format)))
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -88,10 +89,8 @@ def _assignment(text: str) -> tuple[str, Any]:
 class _Output:
     """Writes a run's entries to stdout, as text or as a protocol."""
 
-    def __init__(self, spec: ProtocolSpec[Any] | None) -> None:
-        self._spec = spec
-        self._projection = spec.make() if spec is not None else None
-        self._prefix = ""
+    def __init__(self, format: Format | None) -> None:
+        self._frames = format.reader() if format is not None else None
         self._reader = Reader(annotators=[ProofAnnotator()])
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         self._readable = Readable(colour=colour)
@@ -99,10 +98,9 @@ class _Output:
         self._stored = None if sys.stdout.isatty() else StoredFacts()
 
     def write(self, entry: Entry) -> None:
-        if self._spec is not None and self._projection is not None:
-            payloads = [self._spec.payload(frame) for frame in self._projection.feed(entry)]
-            self._prefix = self._prefix or self._spec.prefix(entry)
-            data = encode(self._prefix, entry.cursor, payloads)
+        if self._frames is not None:
+            payloads = self._frames.feed(entry)
+            data = encode(self._frames.prefix, entry.cursor, payloads)
         else:
             facts = self._reader.feed(entry)
             sure = self._stored.feed(facts) if self._stored is not None else facts
@@ -123,7 +121,7 @@ async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Outp
         # Python keeps undecodable bytes of the command line as lone surrogates.
         message = args.message.encode(errors="replace").decode()
         content = {"role": "user", "parts": [{"text": message}]}
-        run = await conversations.run_adk(start, to_raw(content), "")
+        run = await conversations.perform(start, RunAgent(content=to_raw(content)))
         failed = False
         async with aclosing(log.read(run, follow=True)) as batches:
             async for batch in batches:

@@ -10,6 +10,9 @@ BROKEN: tuple[Outcome, ...] = ("failed", "incomplete")
 
 INCOMPLETE = "The recording ends before the run did."
 
+UNANSWERED = "The run ended before this call was answered."
+"""The result of a call that was open when its run ended."""
+
 
 def ending_text(over: RunOver) -> str:
     """Say why a run broke off: with the provider's own words, where they may be told."""

@@ -39,3 +39,20 @@ def read_object(raw: Raw | bytes) -> dict[str, Any]:
 def is_given(raw: Raw) -> bool:
     """Return whether a value is present; some writers omit absent ones, others write null."""
     return raw is not NOTHING and bytes(raw) not in (b"", b"null")
+
+
+def same_json(ours: Raw, theirs: Raw) -> bool:
+    """Compare values as a JavaScript client can keep them: every number is a double."""
+    return bool(
+        _doubles(msgspec.json.decode(bytes(ours))) == _doubles(msgspec.json.decode(bytes(theirs)))
+    )
+
+
+def _doubles(value: Any) -> Any:
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return [_doubles(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _doubles(item) for key, item in value.items()}
+    return float(value)

@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.commands import ToolAnswer
 from adk_prism.errors import Conflict
 from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
+from adk_prism.facts.ending_text import UNANSWERED
+from adk_prism.facts.json_value import same_json
 from adk_prism.facts.strict_json import repair
-from adk_prism.projection.ai_sdk.projection import UNANSWERED
-from adk_prism.projection.ai_sdk.requests import ToolAnswer, same_json
 from adk_prism.runlog.entry import Decision, is_absent, to_raw
 from adk_prism.source.redaction import answer_json
 

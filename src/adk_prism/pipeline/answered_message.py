@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from adk_prism.commands import Answer
 from adk_prism.errors import Conflict
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.pipeline.chats import Chats, Turn, answered_by
-from adk_prism.projection.ai_sdk.requests import Continuation
 
 
 class AnsweredMessage(Struct, frozen=True):
@@ -32,7 +32,7 @@ class AnsweredMessage(Struct, frozen=True):
 
 
 async def find_answered_by_chat(
-    chats: Chats, turns: Sequence[Turn], given: Continuation
+    chats: Chats, turns: Sequence[Turn], given: Answer
 ) -> AnsweredMessage:
     """Find the message that a client answers. Raise `Conflict` where there is none."""
     if given.message_id:

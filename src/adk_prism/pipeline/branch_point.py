@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from adk_prism.commands import Before, Submit
 from adk_prism.errors import Conflict
 from adk_prism.pipeline.chats import ChatHistory, Chats, Turn
-from adk_prism.pipeline.live_messages import live_messages
-from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.requests import Before, NewMessage
+from adk_prism.pipeline.live_messages import spoken_messages
 
 MOST_NAMED = 2000
 """Ids of messages that a run says it took back: a long chat's. Whatever follows the first one is gone too."""
 
 
-async def kept_turns(chats: Chats, history: ChatHistory, message: NewMessage) -> int:
+async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> int:
     """Return how many turns stay before a message; the others it takes back. Raise `Conflict`."""
     turns = history.turns
     again = (i for i, turn in enumerate(turns) if turn.user_message == message.message_id)
@@ -68,11 +67,11 @@ async def _kept_until(chats: Chats, history: ChatHistory, message: str) -> int |
 
 
 async def _is_in_live(chats: Chats, turn: Turn, message: str) -> bool:
-    said = await live_messages(chats, turn.first.summary.run, "", FileLinks())
-    places = [index for index, each in enumerate(said) if each["id"] == message]
+    said = await spoken_messages(chats, turn.first.summary.run)
+    places = [index for index, each in enumerate(said) if each.id == message]
     if not places:
         return False
-    if any(later["role"] == "user" for later in said[places[-1] + 1 :]):
+    if any(later.role == "user" for later in said[places[-1] + 1 :]):
         raise Conflict(
             "The message before this one is part of a voice chat, which can only be removed "
             "as a whole. Send the message after its last one."
@@ -83,5 +82,5 @@ async def _is_in_live(chats: Chats, turn: Turn, message: str) -> bool:
 async def _ids(chats: Chats, turn: Turn) -> list[str]:
     if not turn.first.head.live:
         return [turn.user_message, turn.message]
-    said = await live_messages(chats, turn.first.summary.run, "", FileLinks())
-    return [each["id"] for each in said]
+    said = await spoken_messages(chats, turn.first.summary.run)
+    return [each.id for each in said]

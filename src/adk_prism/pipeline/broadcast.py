@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from typing import Any
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from adk_prism.errors import BadPosition
-from adk_prism.projection.contract import ProtocolSpec
+from adk_prism.pipeline.replay import seen_part
+from adk_prism.projection.contract import Format, Payload
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import BEGINNING, Entry, Position, RunId
+from adk_prism.runlog.entry import BEGINNING, Position, RunId
 from adk_prism.runlog.notifier import Notifier
 from adk_prism.transport.sse_encoder import KEEP_ALIVE, encode
 
@@ -31,20 +32,24 @@ BATCH = 64 * 1024
 reader holds."""
 
 
-class StreamKey(Struct, frozen=True):
-    """Which stream of a run is meant; equal ones are encoded once."""
+class Stream(NamedTuple):
+    """One run in one format."""
 
     run: RunId
-    protocol: str
-    variant: tuple[str, ...] = ()
-    """What else decides the bytes: dialect, address of files, place in a message."""
-    named: bool = False
-    """Positions name the run, since the client's stream holds several."""
+    format: Format
+
+    @property
+    def key(self) -> StreamKey:
+        """Streams with equal keys are encoded once."""
+        return (self.run, *self.format.key)
 
     @property
     def prefix(self) -> str:
         """What positions begin with."""
-        return self.run if self.named else ""
+        return self.format.prefix(self.run)
+
+
+StreamKey = tuple[str, ...]
 
 
 class _Chunk(Struct, frozen=True, gc=False):
@@ -55,10 +60,10 @@ class _Chunk(Struct, frozen=True, gc=False):
 class _Broadcast:
     """The encoded end of one live run, shared by its viewers."""
 
-    def __init__(self, log: RunLog, stream: StreamKey, spec: ProtocolSpec[Any]) -> None:
+    def __init__(self, log: RunLog, stream: Stream) -> None:
         self._log = log
         self._stream = stream
-        self._spec = spec
+        self._prefix = stream.prefix
         self._chunks: deque[_Chunk] = deque()
         self._size = 0
         self._waiters: list[asyncio.Future[None]] = []
@@ -76,11 +81,11 @@ class _Broadcast:
 
     async def _pump(self) -> None:
         try:
-            projection = self._spec.make()
+            reader = self._stream.format.reader()
             async with aclosing(self._log.read(self._stream.run, follow=True)) as batches:
                 async for batch in batches:
                     for entry in batch:
-                        self._add(entry, projection.feed(entry))
+                        self._add(entry.cursor, reader.feed(entry))
                     self._wake()
                     # Many viewers take long to serve: let the run get ahead, so that they are
                     # served several entries at once. Loop turns, not a timer: an idle loop waits for
@@ -93,12 +98,11 @@ class _Broadcast:
             self.over = True
             self._wake()
 
-    def _add(self, entry: Entry, frames: Any) -> None:
-        payloads = [self._spec.payload(frame) for frame in frames]
-        data = encode(self._stream.prefix, entry.cursor, payloads)
-        self._chunks.append(_Chunk(entry.cursor, data))
+    def _add(self, cursor: int, payloads: list[Payload]) -> None:
+        data = encode(self._prefix, cursor, payloads)
+        self._chunks.append(_Chunk(cursor, data))
         self._size += len(data)
-        self.last = entry.cursor
+        self.last = cursor
         while self._size > WINDOW and len(self._chunks) > 1:
             self._size -= len(self._chunks.popleft().data)
 
@@ -130,11 +134,10 @@ class _Broadcast:
 class _OwnReader:
     """A viewer's own reading of the log. Each entry is projected once, however often it is needed."""
 
-    def __init__(self, log: RunLog, stream: StreamKey, spec: ProtocolSpec[Any]) -> None:
+    def __init__(self, log: RunLog, stream: Stream) -> None:
         self._log = log
         self._stream = stream
-        self._spec = spec
-        self._projection = spec.make()
+        self._reader = stream.format.reader()
         self._fed = 0
         self.rest = b""
         """What is left of an entry that the viewer has seen in part."""
@@ -144,20 +147,13 @@ class _OwnReader:
         async with aclosing(self._log.read(self._stream.run)) as batches:
             async for batch in batches:
                 for entry in batch:
-                    frames = self._projection.feed(entry)
+                    payloads = self._reader.feed(entry)
                     self._fed = entry.cursor
                     if entry.cursor == after.cursor:
-                        self.rest = self._encode(entry, frames, after)
+                        seen = seen_part(len(payloads), after)
+                        prefix = self._stream.prefix
+                        self.rest = encode(prefix, entry.cursor, payloads[seen:], seen + 1)
                         return
-
-    def _encode(self, entry: Entry, frames: Sequence[Any], after: Position) -> bytes:
-        seen = after.part or 0
-        if seen > len(frames):
-            raise BadPosition(
-                f"Position {after} is not in this stream: entry {after.cursor} has {len(frames)} frames."
-            )
-        payloads = [self._spec.payload(frame) for frame in frames[seen:]]
-        return encode(self._stream.prefix, entry.cursor, payloads, seen + 1)
 
     async def advance(self, cursor: int) -> AsyncGenerator[tuple[int, bytes], None]:
         """Yield the bytes of all committed entries after `cursor`, with the cursor they reach."""
@@ -166,12 +162,11 @@ class _OwnReader:
         async with aclosing(self._log.read(self._stream.run, self._fed)) as batches:
             async for batch in batches:
                 for entry in batch:
-                    frames = self._projection.feed(entry)
+                    payloads = self._reader.feed(entry)
                     self._fed = entry.cursor
                     if entry.cursor <= cursor:
                         continue
                     cursor = entry.cursor
-                    payloads = [self._spec.payload(frame) for frame in frames]
                     pieces.append(encode(self._stream.prefix, cursor, payloads))
                     size += len(pieces[-1])
                     if size >= BATCH:
@@ -194,58 +189,59 @@ class Broadcaster:
         """Those that are being sent something, of runs that are over too."""
         self._closed = Notifier()
 
-    async def open(
-        self, stream: StreamKey, spec: ProtocolSpec[Any], after: Position = BEGINNING
-    ) -> Viewer:
-        """Return a view that goes on after a position.
+    async def open(self, run: RunId, format: Format, after: Position = BEGINNING) -> Viewer:
+        """Return a view of a run from a position on.
 
         Raise `NotFound` or `Gone` for the run, `BadPosition` for a position its stream does not have: all
         before the first byte is sent.
         """
-        summary = await self.log.summary(stream.run)
+        summary = await self.log.summary(run)
         if after.cursor > summary.cursor:
             raise BadPosition(
                 f"Position {after} is past the end of the run, which has {summary.cursor} entries."
             )
-        own = _OwnReader(self.log, stream, spec)
+        stream = Stream(run, format)
+        own = _OwnReader(self.log, stream)
         if after.part is not None and after.cursor:
             await own.skip_to(after)
         live = summary.outcome is None
         nothing_left = not live and after.cursor == summary.cursor and not own.rest
-        return Viewer(self, stream, spec, after, own, live=live, nothing_left=nothing_left)
+        return Viewer(self, stream, after, own, live=live, nothing_left=nothing_left)
 
-    def join(self, view: Viewer, stream: StreamKey, spec: ProtocolSpec[Any]) -> _Broadcast:
+    def join(self, view: Viewer) -> _Broadcast:
         """Attach a viewer to the shared stream; it is made for the first one."""
         self._views.add(view)
-        broadcast = self._broadcasts.get(stream)
+        stream = view.stream
+        broadcast = self._broadcasts.get(stream.key)
         if broadcast is None or broadcast.over:
-            broadcast = self._broadcasts[stream] = _Broadcast(self.log, stream, spec)
+            broadcast = self._broadcasts[stream.key] = _Broadcast(self.log, stream)
         broadcast.viewers += 1
         return broadcast
 
-    def part(self, view: Viewer, stream: StreamKey, broadcast: _Broadcast) -> None:
+    def part(self, view: Viewer, broadcast: _Broadcast) -> None:
         """Detach a viewer; after the last one nothing is encoded any more."""
         self._views.discard(view)
         broadcast.viewers -= 1
         if not broadcast.viewers:
-            if self._broadcasts.get(stream) is broadcast:
-                del self._broadcasts[stream]
+            if self._broadcasts.get(view.stream.key) is broadcast:
+                del self._broadcasts[view.stream.key]
             broadcast.close()
 
     def viewers(self) -> Counter[str]:
         """Return how many look at runs that go on, by protocol."""
-        return Counter(stream.protocol for stream, _ in self._watched())
+        return Counter(view.protocol for view, _ in self._watched())
 
     def lag(self) -> dict[str, int]:
         """Return how many entries the viewer who is furthest behind has not been given, by protocol."""
         found: dict[str, int] = {}
-        for stream, view in self._watched():
-            behind = self._broadcasts[stream].last - view.cursor
-            found[stream.protocol] = max(found.get(stream.protocol, 0), behind)
+        for view, broadcast in self._watched():
+            behind = broadcast.last - view.cursor
+            found[view.protocol] = max(found.get(view.protocol, 0), behind)
         return found
 
-    def _watched(self) -> Iterator[tuple[StreamKey, Viewer]]:
-        return ((v.stream, v) for v in self._views if v.stream in self._broadcasts)
+    def _watched(self) -> Iterator[tuple[Viewer, _Broadcast]]:
+        shared = ((view, self._broadcasts.get(view.stream.key)) for view in self._views)
+        return ((view, broadcast) for view, broadcast in shared if broadcast is not None)
 
     @contextmanager
     def sending(self, view: Viewer) -> Iterator[None]:
@@ -276,8 +272,7 @@ class Viewer:
     def __init__(
         self,
         broadcaster: Broadcaster,
-        stream: StreamKey,
-        spec: ProtocolSpec[Any],
+        stream: Stream,
         after: Position,
         own: _OwnReader,
         *,
@@ -286,7 +281,6 @@ class Viewer:
     ) -> None:
         self._broadcaster = broadcaster
         self.stream = stream
-        self._spec = spec
         self._after = after
         self.cursor = after.cursor
         """Of the last entry that the viewer was given, while the run goes on."""
@@ -300,6 +294,11 @@ class Viewer:
         self._was_stirred = False
         self.left = False
         """Somebody ended the view before the run was over."""
+
+    @property
+    def protocol(self) -> str:
+        """The name of the view's protocol."""
+        return self.stream.format.spec.name
 
     def leave(self) -> None:
         """End the view from outside."""
@@ -329,7 +328,7 @@ class Viewer:
 
     async def _joined(self) -> AsyncGenerator[bytes, None]:
         """Yield a run that goes on."""
-        broadcast = self._broadcaster.join(self, self.stream, self._spec)
+        broadcast = self._broadcaster.join(self)
         clock = _KeepAlive(self._broadcaster.keep_alive, self._tick)
         try:
             async with aclosing(self._follow(broadcast)) as chunks:
@@ -338,7 +337,7 @@ class Viewer:
                     yield data
         finally:
             clock.stop()
-            self._broadcaster.part(self, self.stream, broadcast)
+            self._broadcaster.part(self, broadcast)
 
     async def _follow(self, broadcast: _Broadcast) -> AsyncGenerator[bytes, None]:
         in_part = self._after.part is not None

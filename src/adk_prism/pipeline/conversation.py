@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from msgspec import Raw, Struct
 
+from adk_prism.commands import Answer, ChangeState, Command, Regenerate, RunAgent, Submit
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.pipeline import answer_matching as matching
@@ -29,7 +30,6 @@ from adk_prism.pipeline.chats import ChatHistory, Chats, Turn, first_recorded
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
 from adk_prism.pipeline.source_wrappers import HeldAnswers, PreparedSource
-from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate
 from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
@@ -87,13 +87,30 @@ class Conversations:
             )
         return self._deciding.held(start.origin)
 
+    async def perform(self, start: Start, command: Command) -> RunId:
+        """Carry a command out; return its run.
+
+        Raise `Conflict` for one that the conversation does not allow (any more), `NotFound` for a message
+        that it does not have, `Unprocessable` for an answer that does not fit its question.
+        """
+        match command:
+            case Submit():
+                return await self._submit(start, command)
+            case Regenerate():
+                return await self._regenerate(start, command)
+            case Answer():
+                return await self._answer(start, command)
+            case RunAgent():
+                return await self._run_agent(start, command)
+            case ChangeState():
+                return await self._change_state(start)
+            case _:
+                assert_never(command)
+
     # -------------------------------------------------------------- a chat's messages
 
-    async def submit(self, start: Start, message: NewMessage) -> RunId:
-        """Say something; a message whose id the chat knows takes that one's place.
-
-        What the chat has after the message before it is taken back first (`branch_point`).
-        """
+    async def _submit(self, start: Start, message: Submit) -> RunId:
+        """Send a message. What the chat has after the message before it is removed first (`lineage`)."""
         async with self._alone(start):
             await self._apps.sessions(start.origin.app).ensure(start.origin)
             history = await self._chats.history(start.origin)
@@ -111,7 +128,7 @@ class Conversations:
     async def _say(
         self,
         start: Start,
-        message: NewMessage,
+        message: Submit,
         *,
         before: Callable[[], Awaitable[None]] | None = None,
         **about: Any,
@@ -132,7 +149,7 @@ class Conversations:
         return await self._runs.start(start.origin, start.policy, make, start.run)
 
     async def _answer_request(
-        self, start: Start, turns: Sequence[Turn], message: NewMessage
+        self, start: Start, turns: Sequence[Turn], message: Submit
     ) -> RunId | None:
         """Take a message for the answer to what waits for one, if there is such a thing.
 
@@ -176,23 +193,23 @@ class Conversations:
 
     # -------------------------------------------------------------- taking back
 
-    async def regenerate(self, start: Start, wish: Regenerate) -> RunId:
-        """Answer a message again, as if it had never been answered. Raise `NotFound`, `Conflict`."""
+    async def _regenerate(self, start: Start, again: Regenerate) -> RunId:
+        """Answer a message again, as if it had never been answered."""
         async with self._alone(start):
             history = await self._chats.history(start.origin)
-            at = _find(history, wish.message_id)
+            at = _find(history, again.message_id)
             head = history.turns[at].first.head
             if not bytes(head.message):
                 raise Conflict(
                     "This answer cannot be regenerated: it does not follow a user message."
                 )
-            message = NewMessage(
+            message = Submit(
                 message_id=head.message_id, content=head.message, text="", extras=head.extras
             )
             return await self._retake(start, history.turns, at, message)
 
     async def _retake(
-        self, start: Start, turns: Sequence[Turn], kept: int, message: NewMessage
+        self, start: Start, turns: Sequence[Turn], kept: int, message: Submit
     ) -> RunId:
         """Say something in the place of all turns after the kept ones."""
         turn, earlier, void = turns[kept], turns[:kept], turns[kept:]
@@ -223,8 +240,8 @@ class Conversations:
 
     # -------------------------------------------------------------- answers
 
-    async def answer(self, start: Start, given: Continuation) -> RunId:
-        """Go on with a message whose questions are answered. Raise `Conflict` for any other answer."""
+    async def _answer(self, start: Start, given: Answer) -> RunId:
+        """Continue a message whose questions are answered."""
         while True:
             async with self._deciding.held(start.origin):
                 turns = await self._chats.turns(start.origin)
@@ -283,8 +300,9 @@ class Conversations:
 
     # -------------------------------------------------------------- ADK's own requests
 
-    async def run_adk(self, start: Start, message: Raw, invocation: str) -> RunId:
-        """Run as ADK's `/run` and `/run_sse` ask. Raise `Conflict` for answers nobody waits for."""
+    async def _run_agent(self, start: Start, asked: RunAgent) -> RunId:
+        """Run as ADK's `/run` and `/run_sse` ask."""
+        message, invocation = asked.content, asked.invocation
         async with self._alone(start):
             if invocation:
                 await self._check_happened_here(start.origin, invocation)
@@ -333,7 +351,7 @@ class Conversations:
         }
         return about, continuation.decided(pending, answers)
 
-    async def update_state(self, start: Start) -> RunId:
+    async def _change_state(self, start: Start) -> RunId:
         """Change state without calling a model, after the active run if there is one."""
 
         def make(run: RunId) -> EventSource:
@@ -396,7 +414,7 @@ def _find(history: ChatHistory, message_id: str) -> int:
     raise NotFound("There is no such message in this chat.")
 
 
-def _matched(asked: AnsweredMessage, given: Continuation) -> matching.MatchedAnswers:
+def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
         raise Conflict("That message is still streaming; answer when it has finished.")

@@ -18,14 +18,12 @@ from msgspec import Raw
 from adk_prism.errors import BadPosition
 from adk_prism.facts.model import Fact, Nested
 from adk_prism.facts.reader import Reader
-from adk_prism.projection.contract import Payload, Projection, ProtocolSpec
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import formats
+from adk_prism.projection.contract import Payload
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, RunId, pack
 
-PROTOCOLS = (("adk", ""), ("ai-sdk", "6"), ("ai-sdk", "7"), ("studio", ""))
-"""Name and dialect of what is shown side by side."""
 LONGEST_TEXT = 4_000
 """Characters of one string. A person reads the beginning; the files route and the recording have it all."""
 KEPT_RUNS = 4
@@ -40,10 +38,7 @@ class EntryDetailReader:
 
     def __init__(self) -> None:
         self._reader = Reader(annotators=[ProofAnnotator()])
-        self._protocols: dict[str, tuple[ProtocolSpec[Any], Projection[Any]]] = {}
-        for name, dialect in PROTOCOLS:
-            spec = protocol(name, dialect)
-            self._protocols[f"{name} {dialect}".strip()] = (spec, spec.make())
+        self._protocols = {format.title: format.reader() for format in formats()}
 
     def feed(self, entry: Entry) -> bytes:
         """Return an entry with its facts and frames, as JSON."""
@@ -60,11 +55,9 @@ class EntryDetailReader:
         )
 
     def _frames(self, name: str, entry: Entry) -> list[dict[str, Any]]:
-        spec, projection = self._protocols[name]
-        payloads = (spec.payload(frame) for frame in projection.feed(entry))
         return [
             {"position": f"{entry.cursor}.{part}"} | _framed(payload)
-            for part, payload in enumerate(payloads, 1)
+            for part, payload in enumerate(self._protocols[name].feed(entry), 1)
         ]
 
 

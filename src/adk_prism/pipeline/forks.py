@@ -22,6 +22,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw, Struct, structs
 
+from adk_prism.commands import ChangeState, RunAgent, Submit
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, Unprocessable
 from adk_prism.pipeline.conversation import Conversations, Start
@@ -30,7 +31,6 @@ from adk_prism.pipeline.runs import Runs, new_run
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.source_wrappers import ContinuedSource, PreparedSource
 from adk_prism.pipeline.truncated_run import HowToContinue
-from adk_prism.projection.ai_sdk.requests import NewMessage
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunId, is_absent
 from adk_prism.source.apps import Apps
@@ -231,9 +231,9 @@ class Forks:
         head = fork.history.cut.head
         match fork.goes_on:
             case "turn":
-                await self._conversations.run_adk(fork.start, fork.message, "")
+                await self._conversations.perform(fork.start, RunAgent(content=fork.message))
             case "nothing":
-                await self._conversations.update_state(fork.start)
+                await self._conversations.perform(fork.start, ChangeState())
             case "resume":
                 await self._resume(fork)
             case "again" if head.continues is not None:
@@ -245,7 +245,7 @@ class Forks:
         head = fork.history.cut.head
         if is_absent(head.message):
             raise Unprocessable("There is no message yet at this cursor; send `newMessage`.")
-        message = NewMessage(
+        message = Submit(
             message_id=head.message_id,
             content=head.message,
             text=_text(head.message),
@@ -256,7 +256,7 @@ class Forks:
             },
             confirmed=[d for each in head.responses.values() if (d := each.decision) is not None],
         )
-        await self._conversations.submit(fork.start, message)
+        await self._conversations.perform(fork.start, message)
 
     async def _answer_again(self, fork: _Fork) -> None:
         head = as_copy(fork.history.cut.head, fork.start.origin, fork.ids)

@@ -11,15 +11,10 @@ from contextlib import aclosing
 
 from msgspec import Struct, structs
 
-from adk_prism.pipeline.broadcast import Broadcaster, StreamKey, Viewer
+from adk_prism.pipeline.broadcast import Broadcaster, Viewer
 from adk_prism.pipeline.chats import Chats, Turn, answered_by, answered_later, decided_later
-from adk_prism.projection.ai_sdk.dialects import Dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.frames import Frame
-from adk_prism.projection.ai_sdk.projection import AiSdkProjection
-from adk_prism.projection.ai_sdk.scope import Scope
-from adk_prism.projection.contract import Complete, completing
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.contract import Format, History
+from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Response
 
 
@@ -73,6 +68,7 @@ def scope_of(place: Shown, index: int) -> Scope:
     turn = place.turn
     last = len(turn.runs) - 1
     return Scope(
+        part=f"{index + 1} of {last + 1}",
         opens=index == 0,
         closes=index == last,
         replayed=last > 0,
@@ -84,38 +80,35 @@ def scope_of(place: Shown, index: int) -> Scope:
     )
 
 
-async def open_message(
-    broadcaster: Broadcaster,
-    place: Shown,
-    dialect: str,
-    files: FileLinks,
-    complete: Complete | None = None,
-) -> MessageStream:
-    """Return a view of a turn from its beginning, with its error texts completed."""
+async def open_message(broadcaster: Broadcaster, place: Shown, format: Format) -> MessageStream:
+    """Return a view of a turn from its beginning."""
     place = told(place)
-    runs = place.turn.runs
     views = []
-    for index, run in enumerate(runs):
-        spec = completing(protocol("ai-sdk", dialect, files, scope_of(place, index)), complete)
-        part = f"{index} of {len(runs)}"
-        told_as = ("completed",) if complete else ()
-        variant = (dialect, files.base, part, str(place.is_left), *told_as)
-        stream = StreamKey(run.summary.run, "ai-sdk", variant, named=True)
-        views.append(await broadcaster.open(stream, spec))
+    for index, run in enumerate(place.turn.runs):
+        part = format.of_part(scope_of(place, index))
+        views.append(await broadcaster.open(run.summary.run, part))
     return MessageStream(views)
 
 
-async def message_frames(
-    chats: Chats, place: Shown, speaks: Dialect, files: FileLinks
-) -> list[Frame]:
-    """Return the frames of a turn that is over, as one message."""
-    place = told(place)
-    frames: list[Frame] = []
+async def build_history(chats: Chats, turns: Sequence[Turn], history: History) -> None:
+    """Give a conversation to a builder of messages, without the message that is still streaming."""
+    for place in shown(turns):
+        first = place.turn.first
+        if first.head.live:
+            history.begin_live_run(first.summary.run)
+            async for entry in chats.entries(first.summary.run):
+                history.feed(entry)
+            continue
+        history.user_message(place.turn.user_message, first.head, first.summary.started)
+        if not place.turn.live:
+            await _build_answer(chats, told(place), history)
+
+
+async def _build_answer(chats: Chats, place: Shown, history: History) -> None:
     for index, run in enumerate(place.turn.runs):
-        projection = AiSdkProjection(speaks, files, scope_of(place, index))
+        history.begin_run(scope_of(place, index))
         async for entry in chats.entries(run.summary.run):
-            frames.extend(projection.feed(entry))
-    return frames
+            history.feed(entry)
 
 
 class MessageStream:

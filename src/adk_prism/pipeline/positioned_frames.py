@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from adk_prism.errors import BadPosition
-from adk_prism.projection.contract import Payload, ProtocolSpec
+from adk_prism.projection.contract import Format, Payload
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Position, RunId
 
@@ -33,16 +33,16 @@ async def check_position(log: RunLog, run: RunId, after: Position) -> None:
 
 
 async def positioned_frames(
-    log: RunLog, run: RunId, spec: ProtocolSpec[Any], after: Position = BEGINNING
+    log: RunLog, run: RunId, format: Format, after: Position = BEGINNING
 ) -> AsyncGenerator[PositionedFrame, None]:
     """Yield the frames of a run after a position, and what comes, until the run is over."""
-    projection = spec.make()
+    reader = format.reader()
     async with aclosing(log.read(run, follow=True)) as batches:
         async for batch in batches:
             for entry in batch:
-                for part, frame in enumerate(projection.feed(entry), 1):
+                for part, payload in enumerate(reader.feed(entry), 1):
                     if not _is_seen(entry.cursor, part, after):
-                        yield PositionedFrame(Position(entry.cursor, part), spec.payload(frame))
+                        yield PositionedFrame(Position(entry.cursor, part), payload)
 
 
 def _is_seen(cursor: int, part: int, after: Position) -> bool:

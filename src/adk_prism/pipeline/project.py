@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.facts.capture_ending import CaptureEnding
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import Entry
 from adk_prism.source.recording import RunReader
 
@@ -88,18 +88,14 @@ class _Frames:
 
     def __init__(self, as_: str, dialect: str) -> None:
         self.reader = RunReader(end=CaptureEnding())
-        self._spec = protocol(as_, dialect)
-        self._projection = self._spec.make()
-        self._prefix = ""
+        self._frames = protocol(as_).format(dialect).reader()
 
     def of(self, entries: Iterable[Entry]) -> Iterator[ProjectedFrame]:
         """Yield the frames that entries cause."""
         for entry in entries:
-            if entry.cursor == 1 and self._spec.named:
-                self._prefix = f"{self._spec.prefix(entry)}:"
-            for part, frame in enumerate(self._projection.feed(entry), 1):
-                payload = self._spec.payload(frame)
-                position = f"{self._prefix}{entry.cursor}.{part}"
+            for part, payload in enumerate(self._frames.feed(entry), 1):
+                prefix = f"{self._frames.prefix}:" if self._frames.prefix else ""
+                position = f"{prefix}{entry.cursor}.{part}"
                 yield ProjectedFrame(position, payload.data.decode(), payload.event)
 
 

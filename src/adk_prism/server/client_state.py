@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adk_prism.errors import Forbidden
-from adk_prism.server.context import Context
 from adk_prism.source.apps import Apps
 
 
@@ -30,21 +29,22 @@ def refused_keys(
     return [key for key in rest if key not in declared]
 
 
-async def check_state(context: Context, app: str, delta: Mapping[str, Any]) -> None:
+async def check_state(
+    apps: Apps, allowed: tuple[str, ...], app: str, delta: Mapping[str, Any]
+) -> None:
     """Raise `Forbidden` if a client's state has a key that it may not write.
 
     What the app declares is known when it is loaded: a state that says something loads it.
     """
     if not delta:
         return
-    await context.apps.load(app)
-    allowed = context.settings.client_state
+    await apps.load(app)
     rest = {key: value for key, value in delta.items() if not key.startswith(allowed)}
-    declared = context.apps.client_keys(app)
+    declared = apps.client_keys(app)
     if declared is None:
-        context.apps.sessions(app).check_keys(app, rest)
+        apps.sessions(app).check_keys(app, rest)
         return
-    refused = refused_keys(context.apps, allowed, app, rest)
+    refused = refused_keys(apps, allowed, app, rest)
     if refused:
         raise Forbidden(
             f"A client may not write the state key {refused[0][:60]!r}: the app {app!r} lets clients "

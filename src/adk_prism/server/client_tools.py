@@ -1,4 +1,4 @@
-"""Tools and instructions that a chat request brings along: taken where the app says so, else a warning.
+"""Tools and instructions that a request brings along: used where the app allows it, else a warning.
 
 An app lets clients bring tools with `client_tools("request")` (`adk_prism.source.client_tools`). What the
 agent is told is the app's word alone: system messages and `system` of a body never reach the model.
@@ -9,23 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adk_prism.projection.ai_sdk.requests import ChatRequest
+from adk_prism.commands import ClientRequest
 from adk_prism.runlog.entry import BroughtTool, Warned
-from adk_prism.server.context import Context
+from adk_prism.source.apps import Apps
 from adk_prism.source.client_tools import declared_tools, read_tools
 
 SHOWN = 5
 """Names of tools in a warning."""
 
 
-def brought_along(
-    context: Context, app: str, asked: ChatRequest
+def tools_of_request(
+    apps: Apps, app: str, asked: ClientRequest
 ) -> tuple[list[BroughtTool], list[Warned]]:
-    """Return the tools that a request brings, and what of it is ignored. Raise `Unprocessable`."""
-    warnings = [_SYSTEM] if asked.has_system else []
+    """Return the tools that a request brings, and warnings about what of it is ignored.
+
+    Raise `Unprocessable` for tools that cannot be used.
+    """
+    warnings = [_SYSTEM] if asked.has_instructions else []
     if not asked.tools:
         return [], warnings
-    runner = context.apps.runner(app)
+    runner = apps.runner(app)
     if declared_tools(runner) is None:
         return [], [*warnings, _tools_ignored(asked.tools)]
     return read_tools(runner, asked.tools), warnings

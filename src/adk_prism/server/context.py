@@ -35,6 +35,7 @@ from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.observability.metrics.metrics import Metrics
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.open_sockets import Sockets
+from adk_prism.server.run_starter import RunStarter
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 
@@ -60,6 +61,7 @@ class Context:
     entry_details: EntryDetails
     uploads: Uploads
     idempotency: Idempotency
+    starter: RunStarter
     files: RunFiles
     observability: Observability
     lifecycle: Lifecycle

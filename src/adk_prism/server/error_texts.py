@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from typing import Any, Literal
+from typing import Literal
 
 from starlette.types import Scope
 
 from adk_prism.diagnostics import Diagnostic
-from adk_prism.projection.contract import Complete, ProtocolSpec, completing
+from adk_prism.projection.contract import Complete
 from adk_prism.server.guards.local_requests import (
     is_forwarded,
     is_forwarded_from_elsewhere,
@@ -62,14 +62,6 @@ class ErrorTexts:
     def text(self, scope: Scope, text: str) -> str:
         """Return an error text as a request may see it."""
         return self._complete(text) if self._shows(scope) else text
-
-    def spec(self, scope: Scope, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
-        """Return a protocol as a request may see it. Its frames are the same in number, so positions are."""
-        return completing(spec, self.completion(scope))
-
-    def variant(self, scope: Scope) -> tuple[str, ...]:
-        """Return what tells streams with full texts from those without, which other viewers share."""
-        return ("full errors",) if self._shows(scope) else ()
 
     def _shows(self, scope: Scope) -> bool:
         if self._rule == "reference" or not is_local(scope):

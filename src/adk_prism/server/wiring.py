@@ -42,6 +42,7 @@ from adk_prism.server.client_state import refused_keys
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
+from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.housekeeping import Job, RunRetention, housekeeping
 from adk_prism.server.idempotency import Idempotency
@@ -58,6 +59,7 @@ from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.open_sockets import Sockets
+from adk_prism.server.run_starter import RunStarter
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
@@ -88,6 +90,16 @@ def make_context(
     histories = ForkHistories(
         kept.readable, chats, partial(refused_keys, apps, settings.client_state)
     )
+    idempotency = Idempotency(kept.log, SessionLocks(kept.leases, "key"))
+    files = RunFiles(kept.readable, chats, apps, settings)
+    starter = RunStarter(
+        lifecycle=lifecycle,
+        apps=apps,
+        conversations=talk,
+        idempotency=idempotency,
+        files=ResentFiles(kept.readable, files, settings.body_limit),
+        settings=settings,
+    )
     context = Context(
         settings=settings,
         apps=apps,
@@ -105,8 +117,9 @@ def make_context(
         films=Films(kept.readable),
         entry_details=EntryDetails(kept.readable),
         uploads=Uploads(kept.log, kept.leases),
-        idempotency=Idempotency(kept.log, SessionLocks(kept.leases, "key")),
-        files=RunFiles(kept.readable, chats, apps, settings),
+        idempotency=idempotency,
+        starter=starter,
+        files=files,
         observability=observability,
         lifecycle=lifecycle,
         sockets=Sockets(),

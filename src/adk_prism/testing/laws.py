@@ -9,25 +9,23 @@
     for broken in check_laws(entries):
         print(broken)
 
-What *balanced* and *terminated* mean is each protocol's own: `ai_sdk_grammar`, `adk_grammar`,
-`studio_grammar`. Time and memory are in proportion to the run. Where a law speaks of every position,
-every frame is compared, and some positions, spread evenly, are really read again: all of a short run, as
-many as `EFFORT` allows of a long one.
+What *balanced* and *terminated* mean is each protocol's own: the `grammar` of its spec. Time and memory are
+in proportion to the run. Where a law speaks of every position, every frame is compared, and some positions,
+spread evenly, are really read again: all of a short run, as many as `EFFORT` allows of a long one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, zip_longest
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from adk_prism.pipeline.protocols import formats
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.contract import Payload, ProtocolSpec
-from adk_prism.projection.registry import dialects, protocol
+from adk_prism.projection.contract import Fault, Format, Payload
 from adk_prism.runlog.entry import Entry, Position
-from adk_prism.testing import adk_grammar, ai_sdk_grammar, studio_grammar
 from adk_prism.transport.sse_encoder import encode
 
 Law = Literal["deterministic", "resumable", "prefix-stable", "balanced", "terminated"]
@@ -50,63 +48,49 @@ class Broken(Struct, frozen=True):
         return f"{self.law} is broken in {self.protocol} at {self.position}: {self.detail}"
 
 
-Finding = tuple[str, str]
-"""Position, and what is wrong there."""
-Check = Callable[[Sequence[Entry], ProtocolSpec[Any]], Iterator[Finding]]
-Grammar = Callable[[Sequence[Entry], Sequence[Sequence[Payload]]], Iterator[Finding]]
+Check = Callable[[Sequence[Entry], Format], Iterator[Fault]]
 
 
-def spoken() -> dict[str, ProtocolSpec[Any]]:
-    """Return every protocol in every dialect, by the name that `Broken` uses."""
-    return {
-        f"{name} {dialect}".strip(): protocol(name, dialect)
-        for name in GRAMMARS
-        for dialect in dialects(name) or ("",)
-    }
-
-
-def check_laws(
-    entries: Sequence[Entry], protocols: Mapping[str, ProtocolSpec[Any]] | None = None
-) -> list[Broken]:
-    """Return the laws that a run breaks in `protocols`, or in every one; none for a sound run.
+def check_laws(entries: Sequence[Entry], protocols: Iterable[Format] | None = None) -> list[Broken]:
+    """Return the laws that a run breaks in `protocols`, or in every protocol and dialect.
 
     A projection that raises breaks the first law: no bytes are not the same bytes.
     """
     found: list[Broken] = []
-    for name, spec in (protocols or spoken()).items():
-        crash = _crash(entries, spec)
+    for format in formats() if protocols is None else protocols:
+        crash = _crash(entries, format)
         if crash is not None:
-            found.append(Broken("deterministic", name, *crash))
+            found.append(Broken("deterministic", format.title, *crash))
             continue
         for law, check in LAWS.items():
-            broken = next(check(entries, spec), None)
+            broken = next(check(entries, format), None)
             if broken is not None:
-                found.append(Broken(law, name, *broken))
+                found.append(Broken(law, format.title, *broken))
     return found
 
 
-def deterministic(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Finding]:
+def deterministic(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield where two readings differ that go on at the same time, one an entry ahead."""
-    ahead, behind = spec.make(), spec.make()
+    ahead, behind = format.reader(), format.reader()
     held: tuple[Entry, list[bytes]] | None = None
     for entry in entries:
-        news = _encoded(spec, ahead.feed(entry))
+        news = _data(ahead.feed(entry))
         if held is not None:
-            yield from _differences(*held, _encoded(spec, behind.feed(held[0])))
+            yield from _differences(*held, _data(behind.feed(held[0])))
         held = (entry, news)
     if held is not None:
-        yield from _differences(*held, _encoded(spec, behind.feed(held[0])))
+        yield from _differences(*held, _data(behind.feed(held[0])))
 
 
-def resumable(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Finding]:
+def resumable(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield positions after which a client would miss something, or get something twice."""
-    prefix = spec.prefix(entries[0]) if entries else ""
+    prefix = _prefix(entries, format)
     pieces: list[bytes] = []
     ends: list[Position] = []
     """Positions, and after each entry its cursor: where a client may have stopped."""
     counts: list[int] = []
     """How many frames it has then seen."""
-    for number, (entry, frames) in enumerate(zip(entries, _read(entries, spec), strict=True), 1):
+    for number, (entry, frames) in enumerate(zip(entries, _read(entries, format), strict=True), 1):
         if entry.cursor != number:
             yield str(entry.cursor), f"the log is not dense: entry {number} has this cursor"
         for part, payload in enumerate(frames, 1):
@@ -118,37 +102,36 @@ def resumable(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Fin
     whole = b"".join(pieces)
     sizes = [0, *accumulate(len(piece) for piece in pieces)]
     for index in _sample(range(len(ends)), len(entries)):
-        rest = b"".join(replay(entries, spec, ends[index]))
+        rest = b"".join(replay(entries, format, ends[index]))
         if rest != whole[sizes[counts[index]] :]:
             yield str(ends[index]), "what was seen and the rest are not the whole"
 
 
-def prefix_stable(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Finding]:
+def prefix_stable(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield frames that change after they were given, or that a log which breaks off has not."""
-    projection = spec.make()
-    kept = [projection.feed(entry) for entry in entries]
-    whole = [[payload.data for payload in frames] for frames in _read(entries, spec)]
+    projection = format.spec.make(format.options, entries[0]) if entries else None
+    kept = [projection.feed(entry) for entry in entries] if projection is not None else []
+    whole = [_data(frames) for frames in _read(entries, format)]
     for entry, early, frames in zip(entries, whole, kept, strict=True):
-        yield from _differences(entry, early, _encoded(spec, frames))
+        # Written only now, when all entries were fed: a frame that was changed since shows it.
+        yield from _differences(entry, early, _data(map(format.spec.payload, frames)))
     for length in _sample(range(1, len(entries)), len(entries)):
-        again = spec.make()
+        again = format.reader()
         for entry, early in zip(entries[:length], whole[:length], strict=True):
-            yield from _differences(entry, early, _encoded(spec, again.feed(entry)))
+            yield from _differences(entry, early, _data(again.feed(entry)))
 
 
-def balanced(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Finding]:
+def balanced(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield what the protocol's own grammar does not allow."""
-    grammar: Grammar = GRAMMARS[spec.name].balanced
-    return grammar(entries, list(_read(entries, spec)))
+    grammar = format.spec.grammar
+    return grammar.balanced(entries, list(_read(entries, format))) if grammar else iter(())
 
 
-def terminated(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[Finding]:
+def terminated(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
     """Yield an end that is missing, early, repeated, or not the last thing said."""
-    grammar: Grammar = GRAMMARS[spec.name].terminated
-    return grammar(entries, list(_read(entries, spec)))
+    grammar = format.spec.grammar
+    return grammar.terminated(entries, list(_read(entries, format))) if grammar else iter(())
 
-
-GRAMMARS = {"adk": adk_grammar, "ai-sdk": ai_sdk_grammar, "studio": studio_grammar}
 
 LAWS: dict[Law, Check] = {
     "deterministic": deterministic,
@@ -162,15 +145,22 @@ LAWS: dict[Law, Check] = {
 # --------------------------------------------------------------------------- pieces
 
 
-def _read(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Iterator[list[Payload]]:
+def _read(entries: Sequence[Entry], format: Format) -> Iterator[list[Payload]]:
     """Yield the frames of each entry."""
-    projection = spec.make()
+    reader = format.reader()
     for entry in entries:
-        yield [spec.payload(frame) for frame in projection.feed(entry)]
+        yield reader.feed(entry)
 
 
-def _crash(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Finding | None:
-    reading = _read(entries, spec)
+def _prefix(entries: Sequence[Entry], format: Format) -> str:
+    reader = format.reader()
+    if entries:
+        reader.feed(entries[0])
+    return reader.prefix
+
+
+def _crash(entries: Sequence[Entry], format: Format) -> Fault | None:
+    reading = _read(entries, format)
     for entry in entries:
         try:
             next(reading)
@@ -179,11 +169,11 @@ def _crash(entries: Sequence[Entry], spec: ProtocolSpec[Any]) -> Finding | None:
     return None
 
 
-def _encoded(spec: ProtocolSpec[Any], frames: Sequence[Any]) -> list[bytes]:
-    return [spec.payload(frame).data for frame in frames]
+def _data(payloads: Iterable[Payload]) -> list[bytes]:
+    return [payload.data for payload in payloads]
 
 
-def _differences(entry: Entry, one: list[bytes], other: list[bytes]) -> Iterator[Finding]:
+def _differences(entry: Entry, one: list[bytes], other: list[bytes]) -> Iterator[Fault]:
     if one == other:
         return
     for part, (a, b) in enumerate(zip_longest(one, other), 1):

@@ -23,7 +23,7 @@ from tests.loopback_gemini import Json, chunk, serve_gemini
 from tests.stage import SESSION, USER, Stage, Take
 
 import adk_prism_apps
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.view.film import fold
 from adk_prism_apps.recovery.agent import recovery_app
 from adk_prism_apps.recovery.agent_names import SPECIALISTS
@@ -158,10 +158,9 @@ def test_each_call_of_a_specialist_has_the_proof_of_that_call(briefing: Take) ->
 def test_the_proof_is_in_the_output_of_the_call_on_the_wire(briefing: Take, dialect: str) -> None:
     """As AI SDK clients get it, and as ADK's own stream has it."""
     run = entries(line.encode() for line in briefing.lines)
-    for protocol_name, dialects in (("ai-sdk", dialect), ("adk", None)):
-        spec = protocol(protocol_name, dialects)
-        projection = spec.make()
-        payloads = [spec.payload(f).data for entry in run for f in projection.feed(entry)]
+    for protocol_name, dialects in (("ai-sdk", dialect), ("adk", "")):
+        reader = protocol(protocol_name).format(dialects).reader()
+        payloads = [payload.data for entry in run for payload in reader.feed(entry)]
         frames = [json.loads(data) for data in payloads if data.startswith(b"{")]
         assert carried(frames) >= set(SPECIALISTS)
 

@@ -14,8 +14,8 @@ from tests.fuzz.target import Target, split
 from adk_prism.errors import SourceError
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.projection.ai_sdk.user_message import user_message
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import RunStarted
 from adk_prism.source.upload import read_upload
 from adk_prism.view.document import encode
@@ -44,7 +44,7 @@ def _read_recording(data: bytes) -> None:
     """A file that is uploaded, then shown in every way there is."""
     how, rest = split(data, 4)
     lines = [rest] if how == 0 else [_line(piece) for piece in rest.split(b"\n")[:6]]
-    projections = [(spec := protocol(name), spec.make()) for name in ("adk", "ai-sdk", "studio")]
+    readers = [protocol(name).format().reader() for name in ("adk", "ai-sdk", "studio")]
     film, reader, lens = Film(), Reader(), EntryDetailReader()
     for entry in read_upload(io.BytesIO(b"\n".join(lines) + b"\n")):
         film.feed(entry)
@@ -52,9 +52,8 @@ def _read_recording(data: bytes) -> None:
             user_message("m", entry.record.message)
         reader.feed(entry)
         _check_json(lens.feed(entry))
-        for spec, projection in projections:
-            for frame in projection.feed(entry):
-                payload = spec.payload(frame)
+        for each in readers:
+            for payload in each.feed(entry):
                 if not payload.event and payload.data != b"[DONE]":
                     _check_json(payload.data)
     _check_json(encode(film))

@@ -8,8 +8,11 @@ from typing import Any
 
 from tests.fuzz.target import Target, as_json
 
+from adk_prism.commands import Answer
 from adk_prism.errors import UsageError
-from adk_prism.projection.ai_sdk.requests import Continuation, read_request, same_json
+from adk_prism.facts.json_value import same_json
+from adk_prism.projection.adk.requests import read_request as read_adk
+from adk_prism.projection.ai_sdk.requests import read_request
 from adk_prism.projection.studio.requests import read_request as read_studio
 from adk_prism.server.guards.strict_body import parse_body
 
@@ -25,11 +28,12 @@ WORDS = (
 def _read_chat(data: bytes) -> None:
     body = parse_body(as_json(data, WORDS))
     if isinstance(body, dict):
-        with suppress(UsageError):
-            read_studio(body)
-    action = read_request(body).action
-    if isinstance(action, Continuation):
-        for answer in action.answers:
+        for read in (read_studio, read_adk):
+            with suppress(UsageError):
+                read(body)
+    command = read_request(body).command
+    if isinstance(command, Answer):
+        for answer in command.answers:
             if bytes(answer.input):
                 same_json(answer.input, answer.input)
 

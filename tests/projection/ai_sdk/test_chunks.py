@@ -21,7 +21,7 @@ from tests.projection.chunks import BY_AGENT, DONE, STEP, STEP_END, chunks, text
 
 from adk_prism.projection.ai_sdk import frames
 from adk_prism.projection.ai_sdk.projection import EXPIRED
-from adk_prism.projection.ai_sdk.scope import Scope
+from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Continues, Decision, Record, RunTakenOver
 
 START = {

@@ -8,7 +8,7 @@ import pytest
 from tests.laws.events import Json, event
 from tests.projection.chunks import inside
 
-from adk_prism.projection.ai_sdk.files import INLINE_LIMIT, FileLinks
+from adk_prism.projection.file_links import INLINE_LIMIT, FileLinks
 
 BASE = "https://prism.example.com"
 SMALL, LARGE = "A" * INLINE_LIMIT, "A" * (INLINE_LIMIT + 4)

@@ -12,8 +12,9 @@ from tests.proof_text.proofs import asked, replied
 from tests.recordings.library import HERE, load
 
 from adk_prism.cli import main
+from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.messages import rebuild
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.contract import Options
 from adk_prism.runlog.entry import Entry
 
 Json = dict[str, Any]
@@ -22,9 +23,8 @@ CAPTURE = HERE / "raw" / "x_recovery_capture.jsonl"
 
 
 def chunks(run: tuple[Entry, ...] | list[Entry], dialect: str = "6") -> list[Json]:
-    spec = protocol("ai-sdk", dialect)
-    projection = spec.make()
-    payloads = (spec.payload(frame).data for entry in run for frame in projection.feed(entry))
+    reader = SPEC.format(dialect).reader()
+    payloads = (payload.data for entry in run for payload in reader.feed(entry))
     return [msgspec.json.decode(data) for data in payloads if data != b"[DONE]"]
 
 
@@ -106,10 +106,10 @@ def test_the_real_clients_take_it(
 
 def test_our_message_is_the_clients(judge: Judge) -> None:
     """A page that is loaded later shows the same proofs."""
-    spec = protocol("ai-sdk", "6")
-    projection = spec.make()
-    frames = [frame for entry in load("raw/x_recovery_capture") for frame in projection.feed(entry)]
-    body = b"".join(b"data: %b\n\n" % spec.payload(frame).data for frame in frames)
+    run = load("raw/x_recovery_capture")
+    projection = SPEC.make(Options(), run[0])
+    frames = [frame for entry in run for frame in projection.feed(entry)]
+    body = b"".join(b"data: %b\n\n" % SPEC.payload(frame).data for frame in frames)
     verdict = judge(body, "ai-6")
     assert verdict.message is not None
     assert rebuild(frames)["parts"] == verdict.message["parts"]

@@ -13,9 +13,10 @@ from tests.projection.chunks import chunks, of_kind
 
 from adk_prism.cli import readable
 from adk_prism.facts.model import BlockGrew, Fact
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.projection.ai_sdk import projection
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.transport.sse_decoder import SseDecoder
 
 MADE = event(call("f", "c1"), partial=False)
@@ -62,7 +63,7 @@ def test_an_output_is_repaired_and_not_more(case: Case) -> None:
 def test_the_oldest_client_reads_it(case: Case, judge: Judge) -> None:
     """ai 6.0.0, whose parser is the strictest, through to the end of the message."""
     run = entries([MADE, answered(case.response), event(text("Done."))])
-    verdict = judge(b"".join(replay(run, protocol("ai-sdk"))), "ai-6.0.0")
+    verdict = judge(b"".join(replay(run, protocol("ai-sdk").format())), "ai-6.0.0")
     assert verdict.ok, verdict.why
 
 
@@ -94,7 +95,7 @@ def test_every_place_is_safe(place: Any) -> None:
 def test_a_separator_never_ends_a_line() -> None:
     """U+2028, U+2029 and U+0085 in a delta arrive, and no reader sees a line end in them."""
     said = "a\u2028b\u2029c\u0085d\r\ne"
-    body = b"".join(replay(entries([event(text(said))]), protocol("ai-sdk")))
+    body = b"".join(replay(entries([event(text(said))]), protocol("ai-sdk").format()))
     assert all(
         line.startswith(("id: ", "data: ")) or not line for line in body.decode().splitlines()
     )
@@ -106,5 +107,5 @@ def test_every_fact_has_its_row() -> None:
     """In the projection, where the most frequent one is handled before the table, and in the words
     that a terminal shows."""
     facts = set(get_args(Fact))
-    assert facts - {BlockGrew} == set(projection._SHOW)
+    assert facts - {BlockGrew} == set(AiSdkProjection.SHOW) == set(LiveAiSdkProjection.SHOW)
     assert facts == set(readable._SHOW)

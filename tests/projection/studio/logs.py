@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import (
     Agent,
     AgentEvent,
@@ -93,11 +93,9 @@ def log(*records: Record | tuple[float, Record]) -> list[Entry]:
 
 def frames(entries: Sequence[Entry]) -> Iterator[Said]:
     """Yield what is said, every field of it."""
-    spec = protocol("studio")
-    projection = spec.make()
+    reader = protocol("studio").format().reader()
     for entry in entries:
-        for frame in projection.feed(entry):
-            payload = spec.payload(frame)
+        for payload in reader.feed(entry):
             text = payload.data.decode()
             is_text = payload.event in ("session", "chunk", "end")
             yield payload.event, text if is_text else json.loads(text)

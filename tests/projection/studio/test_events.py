@@ -19,7 +19,7 @@ from tests.projection.studio.logs import (
 )
 
 from adk_prism.facts.model import BlockGrew, Fact
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.projection.studio.projection import _SHOW, _SHOW_NESTED
 from adk_prism.runlog.entry import Agent, Continues, Decision, Record
 

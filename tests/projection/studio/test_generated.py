@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.projection.studio.logs import begins, child, ended, ends, event, log, started
 
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import Agent, Entry, Record
 from adk_prism.testing.laws import check_laws
 
@@ -70,4 +70,4 @@ def runs(draw: st.DrawFn) -> list[Entry]:
 @given(runs())
 def test_the_laws_hold_for_any_nodes(run: list[Entry]) -> None:
     """Doubled, unknown, crossed and never ended nodes included."""
-    assert check_laws(run, {"studio": protocol("studio")}) == []
+    assert check_laws(run, [protocol("studio").format()]) == []

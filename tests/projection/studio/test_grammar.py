@@ -10,8 +10,8 @@ import pytest
 from msgspec import Raw, structs
 from tests.projection.studio.logs import begins, ended, ends, event, log, started
 
-from adk_prism.projection.contract import Projection, ProtocolSpec
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
+from adk_prism.projection.contract import Format, Options, Projection
 from adk_prism.projection.studio import frames as studio
 from adk_prism.runlog.entry import Entry
 from adk_prism.testing.laws import check_laws
@@ -44,9 +44,13 @@ class _Changed:
         return [sent for frame in self._inner.feed(entry) for sent in self._change(frame)]
 
 
-def tampered(change: Change) -> ProtocolSpec[Any]:
+def tampered(change: Change) -> Format:
     spec = protocol("studio")
-    return structs.replace(spec, make=lambda: _Changed(spec.make(), change))
+
+    def make(options: Options, first: Entry) -> Projection[Any]:
+        return _Changed(spec.make(options, first), change)
+
+    return structs.replace(spec, make=make).format()
 
 
 def without(kind: type) -> Change:
@@ -134,14 +138,11 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_breaks_a_law_is_found(case: Case) -> None:
     """Each rule of the grammar has a stream that breaks it."""
-    found = {
-        broken.law: broken.detail
-        for broken in check_laws(case.run, {"studio": tampered(case.change)})
-    }
+    found = {broken.law: broken.detail for broken in check_laws(case.run, [tampered(case.change)])}
     assert case.law in found
     assert case.says in found[case.law]
 
 
 @pytest.mark.parametrize("run", [RUN, FAILED], ids=["finished", "failed"])
 def test_the_stream_that_is_tampered_with_breaks_none(run: Sequence[Entry]) -> None:
-    assert check_laws(run, {"studio": protocol("studio")}) == []
+    assert check_laws(run, [protocol("studio").format()]) == []

@@ -23,8 +23,8 @@ from tests.recordings.shapes import agent, calling
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.diagnostics import ignore
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.record import Recorder
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.graph import read_graph
@@ -168,7 +168,7 @@ async def test_the_tour_keeps_the_laws_and_its_nodes_are_in_the_graph(
     monkeypatch.setenv("ADK_PRISM_MODEL", "offline")
     root = tour_app(delay=0).root_agent
     entries = await recorded(root, prompt)
-    assert check_laws(entries, {"studio": protocol("studio")}) == []
+    assert check_laws(entries, [protocol("studio").format()]) == []
     graph = read_graph(root)
     ids = {each.id for each in graph.nodes}
     for data in traces(entries, "node_start"):

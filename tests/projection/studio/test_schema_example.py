@@ -7,9 +7,9 @@ from tests.projection.studio.logs import begins, ended, ends, event, log, starte
 
 from adk_prism.errors import BadPosition
 from adk_prism.pipeline.project import project
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.contract import Payload
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import Agent, run_of_position
 from adk_prism.server.event_stream import _unplaced
 
@@ -106,7 +106,7 @@ def test_the_example_is_reproduced() -> None:
 
 def test_the_example_as_bytes() -> None:
     """Named events; plain text where the schema has it; an `end` with an empty data line."""
-    spec = protocol("studio")
+    spec = protocol("studio").format()
     stream = b"".join(replay(log(*RECORDS), spec)).decode().split("\n\n")
     assert stream[0] == "id: run-1:1.1\nevent: session\ndata: abc123"
     assert "id: run-1:5.2\nevent: chunk\ndata: Based on my research..." in stream
@@ -115,7 +115,7 @@ def test_the_example_as_bytes() -> None:
 
 def test_keys_come_in_the_order_of_the_schema() -> None:
     """A person who compares a stream with the schema finds the fields where they are there."""
-    spec = protocol("studio")
+    spec = protocol("studio").format()
     stream = b"".join(replay(log(*RECORDS), spec)).decode()
     assert (
         '{"type":"node_start","node":"researcher","step":1,"state_snapshot":'

@@ -21,8 +21,8 @@ from tests.projection.studio.logs import ORIGIN, Json, without_overlay
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.diagnostics import ignore
+from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.record import Recorder
-from adk_prism.projection.registry import protocol
 from adk_prism.runlog.entry import AgentEvent, Entry, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.recording import read_run, write_run
@@ -86,13 +86,8 @@ class Played:
         self.entries, self.shelf, self.watch = entries, shelf, watch
 
     def traces(self) -> list[tuple[Entry, Json]]:
-        spec = protocol("studio")
-        projection = spec.make()
-        payloads = (
-            (entry, spec.payload(frame))
-            for entry in self.entries
-            for frame in projection.feed(entry)
-        )
+        reader = protocol("studio").format().reader()
+        payloads = ((entry, payload) for entry in self.entries for payload in reader.feed(entry))
         traces = ((e, msgspec.json.decode(p.data)) for e, p in payloads if p.event == "trace")
         return [(entry, without_overlay(data)) for entry, data in traces]
 

@@ -1,0 +1,49 @@
+"""The Vercel AI SDK's UI message stream: what `useChat` reads and posts."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adk_prism.projection.ai_sdk import grammar
+from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
+from adk_prism.projection.ai_sdk.error_text import completed
+from adk_prism.projection.ai_sdk.frames import Done, Error, Frame
+from adk_prism.projection.ai_sdk.history import UiMessages
+from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection
+from adk_prism.projection.ai_sdk.requests import read_request
+from adk_prism.projection.contract import Options, Payload, ProtocolSpec
+from adk_prism.runlog.entry import Entry, RunStarted
+
+_encode = msgspec.json.Encoder().encode
+_DONE = Payload(b"[DONE]")
+
+
+def _make(options: Options, first: Entry) -> AiSdkProjection:
+    is_live = isinstance(first.record, RunStarted) and first.record.live
+    kind = LiveAiSdkProjection if is_live else AiSdkProjection
+    return kind(dialect(options.dialect), options.files, options.scope)
+
+
+def _payload(frame: Frame) -> Payload:
+    return _DONE if type(frame) is Done else Payload(_encode(frame))
+
+
+def _failure(text: str) -> list[Payload]:
+    return [_payload(Error(text)), _DONE]
+
+
+SPEC = ProtocolSpec(
+    name="ai-sdk",
+    summary="the AI SDK's UI message stream, for useChat",
+    make=_make,
+    payload=_payload,
+    failure=_failure,
+    completed=completed,
+    dialects=tuple(DIALECTS),
+    read_request=read_request,
+    history=UiMessages,
+    grammar=grammar,
+    resumes_by="message",
+    headers={"x-vercel-ai-ui-message-stream": "v1"},
+)

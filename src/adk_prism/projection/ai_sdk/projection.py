@@ -4,27 +4,24 @@ Owns only the AI SDK's ideas: message id, steps, data parts, finish reasons. A r
 goes on with one: then it opens with the answers to the calls that were left open, before its first step,
 as the SDK's own server does. `Scope` says which part of a whole message's replay a run is.
 
-A live run gives a message for each turn, and all of them in one stream: `start` to `finish`, again and
-again, the terminator last. Between them there are only transient parts. What the user says is one always,
-since it is no part of the assistant's message.
+Live runs hold many messages: `live_projection`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from msgspec import UNSET, Raw, UnsetType, json, structs
+from msgspec import UNSET, Raw, UnsetType, json
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
 from adk_prism.facts.calls.answer_schema import payload_schema
-from adk_prism.facts.ending_text import BROKEN, with_reference
+from adk_prism.facts.ending_text import BROKEN, UNANSWERED, with_reference
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.strict_json import repair
 from adk_prism.projection.ai_sdk.dialects import DEFAULT, Dialect, dialect
-from adk_prism.projection.ai_sdk.files import FileLinks, plain_base64
 from adk_prism.projection.ai_sdk.finish import finish_reason
 from adk_prism.projection.ai_sdk.frames import (
     Abort,
@@ -55,24 +52,31 @@ from adk_prism.projection.ai_sdk.frames import (
     ToolOutputError,
 )
 from adk_prism.projection.ai_sdk.metadata import Metadata
-from adk_prism.projection.ai_sdk.scope import WHOLE, Scope
 from adk_prism.projection.ai_sdk.step_parts import StepParts
 from adk_prism.projection.ai_sdk.steps import Steps
 from adk_prism.projection.ai_sdk.user_message import milliseconds
+from adk_prism.projection.file_links import FileLinks, plain_base64
+from adk_prism.projection.message_scope import WHOLE, Scope
 from adk_prism.proof_text.annotator import ProofAnnotator
-from adk_prism.runlog.entry import Entry, RunEnded
+from adk_prism.runlog.entry import Entry
 
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
-UNANSWERED = "The run ended before this call was answered."
 EXPIRED = "Expired: the conversation went on before this was answered."
 WITHDRAWN = "The model did not make this call."
 REPLACED: ProviderMetadata = {"prism": {"replaced": True}}
 """Marks a part that ADK did not store: what it stored is told besides."""
 
 
+Show = Callable[[Any, Any, list[Frame]], None]
+"""A method that shows one kind of fact: projection, fact, frames to add to."""
+
+
 class AiSdkProjection:
     """One run as a UI message stream."""
+
+    SHOW: ClassVar[Mapping[type[Any], Show]]
+    """One row per fact; a test holds it complete."""
 
     def __init__(
         self,
@@ -100,13 +104,6 @@ class AiSdkProjection:
         """By call: of a capture, until it is known whether it holds the answer as well."""
         self._ended: fact.MessageEnded | None = None
         """The message that ends with the run."""
-        self._live = False
-        self._is_told = True
-        """A message is being told; between those of a live run, none is."""
-        self._message = ""
-        """Of a live run: the last message that began."""
-        self._is_end = False
-        """What is told is the run's end."""
         self._parts = StepParts()
         self._kept = 0
         """Frames of this entry that `_parts` has taken."""
@@ -122,43 +119,31 @@ class AiSdkProjection:
             if type(item) is BlockGrew:  # most facts are this one
                 delta = ReasoningDelta if item.kind == "reasoning" else TextDelta
                 out.append(delta(item.block, item.text))
-            elif self._live:
-                self._is_end = type(entry.record) is RunEnded
-                self._show_live(item, out)
             else:
-                _SHOW[type(item)](self, item, out)
+                self._show(item, out)
         if self._dialect.resets:
             self._parts.feed(out[self._kept :] if self._kept else out)
         return out
 
-    def _show_live(self, item: fact.Fact, out: list[Frame]) -> None:
-        """Show a fact of a live run; parts of no message are for the moment only."""
-        before = len(out)
-        _SHOW[type(item)](self, item, out)
-        if not self._is_told or type(item) is fact.InputTranscribed:
-            out[before:] = [_passing(frame) for frame in out[before:]]
+    def _show(self, item: fact.Fact, out: list[Frame]) -> None:
+        self.SHOW[type(item)](self, item, out)
 
     # -------------------------------------------------------------- runs and messages
 
     def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
         self._run = item.run
         self._captured = item.captured
-        self._live = item.live
-        self._is_told = not item.live
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
         self._continued = item.continued
-        if self._live:
-            self._is_told, self._message = True, item.message
-            self._steps, self._metadata = Steps(), Metadata()
         if self._scope.opens:
             told = {"runId": item.run, **self._created(item)}
             out.append(Start(item.message, told | ({"derived": True} if self._captured else {})))
         else:
             out.append(MessageMetadata({"runId": item.run}))
         if item.rewound:
-            out.append(_data("rewound", {"messageIds": item.rewound}))
-        out.extend(_data("warning", {"code": w.code, "message": w.text}) for w in item.warnings)
+            out.append(data_part("rewound", {"messageIds": item.rewound}))
+        out.extend(data_part("warning", {"code": w.code, "message": w.text}) for w in item.warnings)
         if not self._dialect.approvals:
             for call, given in item.decisions.items():
                 self._decide_beside(given.approval, call, given.approved, given.reason, out)
@@ -173,12 +158,7 @@ class AiSdkProjection:
         return {} if item.continued or self._time <= 0 else {"createdAt": milliseconds(self._time)}
 
     def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
-        if not self._live or self._is_end:
-            self._ended = item
-            return
-        self._steps.close(out, seal=True, first=True)
-        out.append(self._finish(finish_reason(item.finish, awaiting=False)))
-        self._is_told = False
+        self._ended = item
 
     def _finish(self, reason: str) -> Finish:
         told: str | UnsetType = reason if self._dialect.finish_reasons else UNSET
@@ -187,16 +167,11 @@ class AiSdkProjection:
     def _taken_over(self, item: fact.TakenOver, out: list[Frame]) -> None:
         told: dict[str, Any] = {"epoch": item.epoch, "superseded": item.superseded}
         told |= {"inDoubt": item.in_doubt} if item.in_doubt else {}
-        out.append(_data("prism-takeover", told, part=f"takeover-{item.epoch}"))
+        out.append(data_part("prism-takeover", told, part=f"takeover-{item.epoch}"))
 
     def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
         ended = self._ended
-        if ended is None:
-            assert self._live, "the reader ends the message before the run"
-            if item.outcome in BROKEN:
-                out.append(Error(with_reference(item)))
-            out.append(Done())
-            return
+        assert ended is not None, "the reader ends the message before the run"
         asks = ended.asks and self._scope.closes
         waits = ended.awaiting and not asks and item.outcome != "cancelled"
         if item.outcome == "finished" or (self._scope.resumed and self._scope.closes):
@@ -258,7 +233,7 @@ class AiSdkProjection:
             self._kept = len(out)
             back = self._parts.taken_back(item.blocks)
         name = f"replaced-{self._cursor}"
-        out.extend(back or [_data("prism-replaced", {"blocks": item.blocks}, part=name)])
+        out.extend(back or [data_part("prism-replaced", {"blocks": item.blocks}, part=name)])
 
     # -------------------------------------------------------------- calls
 
@@ -320,11 +295,20 @@ class AiSdkProjection:
 
     def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
         self._settle(item.call)
-        retold = self._scope.replayed or self._captured or self._live
-        if not self._dialect.approvals or (retold and not self._dialect.approval_responses):
+        if not self._dialect.approvals or (
+            self._is_replayed() and not self._dialect.approval_responses
+        ):
             out.append(ToolOutputError(item.call, denial_text(item.reason)))
         else:
             out.append(ToolOutputDenied(item.call))
+
+    def _is_replayed(self) -> bool:
+        """Return whether the client was not shown the question that is answered."""
+        return self._scope.replayed or self._captured
+
+    def _asks_beside(self) -> bool:
+        """Return whether approvals are data parts."""
+        return not self._dialect.approvals
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
         self._settle(item.call)
@@ -341,14 +325,14 @@ class AiSdkProjection:
         told = {"toolCallId": item.call, "toolName": item.name}
         if item.call in self._scope.answered:
             told["status"] = "answered"
-        out.append(_data("long-running", told))
+        out.append(data_part("long-running", told))
 
     def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         if not self._scope.asks(item):
             self._close_question(item, out)
         elif self._dialect.approval_responses:
             self._ask(item, out)
-        elif self._live or not self._dialect.approvals:
+        elif self._asks_beside():
             self._ask_beside(item, out)
         elif self._captured:
             self._questions[item.call] = item
@@ -359,7 +343,7 @@ class AiSdkProjection:
         if self._dialect.approval_responses:
             reason = item.reason or UNSET
             out.append(ToolApprovalResponse(item.approval, item.approved, reason))
-        elif self._live or not self._dialect.approvals:
+        elif self._asks_beside():
             self._decide_beside(item.approval, item.call, item.approved, item.reason, out)
         else:
             self._questions.pop(item.call, None)
@@ -370,7 +354,7 @@ class AiSdkProjection:
         asked = {"approvalId": item.approval, "toolCallId": item.call, "state": "requested"}
         hint = _own_hint(item)
         out.append(
-            _data(
+            data_part(
                 "approval-request", asked | ({"reason": hint} if hint else {}), part=item.approval
             )
         )
@@ -383,7 +367,7 @@ class AiSdkProjection:
         state = "approved" if approved else "denied"
         told = {"approvalId": approval, "toolCallId": call, "state": state}
         told |= {"reason": reason} if reason else {}
-        out.append(_data("approval-request", told, part=approval))
+        out.append(data_part("approval-request", told, part=approval))
 
     def _ask(self, item: fact.ApprovalRequested, out: list[Frame], status: str = "") -> None:
         hint = _own_hint(item)
@@ -403,7 +387,7 @@ class AiSdkProjection:
                 told["schema"] = _safe(Raw(json.encode(payload_schema(item.payload))))
             if status:
                 told["status"] = status
-            out.append(_data("approval", told, part=item.approval))
+            out.append(data_part("approval", told, part=item.approval))
 
     def _close_question(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
         """Show a question that the conversation has left behind: answered by a later message, or expired.
@@ -436,7 +420,7 @@ class AiSdkProjection:
         status = self._scope.status(item.call)
         if status:
             told["status"] = status
-        out.append(_data(f"{item.kind}-request", told, part=item.call))
+        out.append(data_part(f"{item.kind}-request", told, part=item.call))
         if self._scope.left and item.for_call in self._made:
             # Its call is answered in a later message, or never.
             self._settle(item.for_call)
@@ -457,7 +441,7 @@ class AiSdkProjection:
         else:
             named = {"filename": item.name} if item.name else {}
             told = {"uri": item.uri, "mediaType": item.media_type} | named
-            out.append(_data("file-reference", told))
+            out.append(data_part("file-reference", told))
 
     def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
         self._metadata.audio(item)
@@ -474,20 +458,18 @@ class AiSdkProjection:
 
     def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(_data("executable-code", _safe(item.code)))
+        out.append(data_part("executable-code", _safe(item.code)))
 
     def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
         self._steps.output(item.model_call, out)
-        out.append(_data("code-execution-result", _safe(item.result)))
+        out.append(data_part("code-execution-result", _safe(item.result)))
 
     def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
         told = {"text": item.text, "final": item.final}
-        out.append(_data("input-transcription", told, part=item.utterance))
+        out.append(data_part("input-transcription", told, part=item.utterance))
 
     def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
-        if self._live and self._is_told:
-            self._metadata.interrupted()
-        out.append(_data("interrupted", {"author": item.speaker.author}))
+        out.append(data_part("interrupted", {"author": item.speaker.author}))
 
     # -------------------------------------------------------------- what it rests on
 
@@ -509,46 +491,40 @@ class AiSdkProjection:
 
     def _proof_given(self, item: fact.ProofGiven, out: list[Frame]) -> None:
         if item.proof.origin != "absent":  # the proof of the whole says who gave none
-            out.append(_data("proof", _safe(Raw(json.encode(item.proof))), part=item.id))
+            out.append(data_part("proof", _safe(Raw(json.encode(item.proof))), part=item.id))
 
     def _metadata_given(self, item: fact.MetadataGiven, out: list[Frame]) -> None:
         self._metadata.custom(item)
 
     def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
-        if self._is_told:
-            self._metadata.model_call(item)
-            return
-        late = Metadata()
-        late.model_call(item)
-        told = {"messageId": self._message, "usage": late.collected()["usage"]}
-        out.append(_data("usage", told))
+        self._metadata.model_call(item)
 
     # -------------------------------------------------------------- what changes
 
     def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
-        out.append(_data("state", _safe_object(item.delta)))
+        out.append(data_part("state", _safe_object(item.delta)))
 
     def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
         url = self._files.artifact(self._run, self._cursor, item.part)
         told = {"filename": item.filename, "version": item.version}
-        out.append(_data("artifact", told | ({"url": url} if url else {})))
+        out.append(data_part("artifact", told | ({"url": url} if url else {})))
 
     def _agent_transferred(self, item: fact.AgentTransferred, out: list[Frame]) -> None:
         told = {"to": item.to} | ({"reason": item.reason} if item.reason else {})
-        out.append(_data("transfer", told))
+        out.append(data_part("transfer", told))
 
     def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
         speaker = item.speaker
         told = {"author": speaker.author, "path": speaker.path, "output": _safe(item.output)}
-        out.append(_data("output", told))
+        out.append(data_part("output", told))
 
     def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
         speaker = item.speaker
         told = {"code": item.code, "author": speaker.author, "path": speaker.path}
-        out.append(_data("error", told | ({"message": item.message} if item.message else {})))
+        out.append(data_part("error", told | ({"message": item.message} if item.message else {})))
 
     def _unrecognised(self, item: fact.Unrecognised, out: list[Frame]) -> None:
-        out.append(_data("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
+        out.append(data_part("unrecognised", {"kind": item.kind, "raw": _safe(item.raw)}))
 
     def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
         """The user's own words, which no frame can put into an assistant's message, and the bounds of
@@ -568,12 +544,8 @@ def denial_text(reason: str) -> str:
     return f"Denied: {reason}" if reason else "Denied."
 
 
-def _data(name: str, data: Any, part: str = "") -> Data:
+def data_part(name: str, data: Any, part: str = "") -> Data:
     return Data(f"data-{name}", data, part or UNSET)
-
-
-def _passing(frame: Frame) -> Frame:
-    return structs.replace(frame, transient=True) if isinstance(frame, Data) else frame
 
 
 def _spoken_by(speaker: fact.Speaker, signature: str, filename: str = "") -> ProviderMetadata:
@@ -599,7 +571,7 @@ def _safe_object(values: Mapping[str, Raw]) -> Raw:
 
 
 _P = AiSdkProjection
-_SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
+_P.SHOW = {
     fact.RunBegan: _P._run_began,
     fact.MessageBegan: _P._message_began,
     fact.MessageEnded: _P._message_ended,
@@ -642,4 +614,3 @@ _SHOW: dict[type[Any], Callable[[Any, Any, list[Frame]], None]] = {
     fact.NodeFinished: _P._nothing,
     fact.Nested: _P._nothing,
 }
-"""One row per fact; a test holds it complete."""

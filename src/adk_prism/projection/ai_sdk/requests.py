@@ -11,8 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Raw, Struct, json, structs
+from msgspec import Raw, structs
 
+from adk_prism.commands import (
+    Answer,
+    Before,
+    ClientRequest,
+    Command,
+    Regenerate,
+    Submit,
+    ToolAnswer,
+)
 from adk_prism.errors import Unprocessable
 from adk_prism.facts.media import UNKNOWN_TYPE
 from adk_prism.runlog.entry import NOTHING, Decision, to_raw
@@ -23,70 +32,7 @@ LARGEST_EXTRAS = 64 * 1024
 """Bytes of what a message carries for its client's own use; it is in the log and in every history."""
 
 
-class Before(Struct, frozen=True, kw_only=True):
-    """What the client shows before its message."""
-
-    ids: tuple[str, ...] = ()
-    """Ids of the messages, the nearest last; an empty one for a message without id. None: not said."""
-    whole: bool = False
-    """These are all the messages there are, even if there are none."""
-
-
-class NewMessage(Struct, frozen=True, kw_only=True):
-    """A user's message; it takes back an earlier one if that has its id."""
-
-    message_id: str
-    content: Raw
-    """A genai `Content`, as JSON."""
-    text: str
-    responses: dict[str, Raw] = {}
-    """Answers to input and credential requests, by request id."""
-    before: Before = Before()
-    extras: dict[str, Raw] = {}
-    """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
-    confirmed: list[Decision] = []
-    """Approvals that are given with a payload, as parts of the message."""
-
-
-class Regenerate(Struct, frozen=True, kw_only=True):
-    """An answer again; all that came after it is taken back."""
-
-    message_id: str
-    """Of the user's message or of the answer; empty for the last turn."""
-
-
-class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What a client says about one call."""
-
-    call: str
-    input: Raw
-    """Empty if the client did not send it back."""
-    name: str = ""
-    """Of the tool; empty if the client did not say."""
-    decision: Decision | None = None
-    output: Raw | None = None
-
-
-class Continuation(Struct, frozen=True, kw_only=True):
-    """Answers to what the last assistant message asked for."""
-
-    message_id: str
-    answers: list[ToolAnswer]
-
-
-class ChatRequest(Struct, frozen=True, kw_only=True):
-    """One POST of a chat client."""
-
-    chat: str
-    user: str
-    action: NewMessage | Regenerate | Continuation
-    tools: Any = None
-    """The client's tools, as they came: `{name: {description, parameters}}`."""
-    has_system: bool = False
-    """It says what the model should be told."""
-
-
-def read_request(body: Any) -> ChatRequest:
+def read_request(body: Any) -> ClientRequest:
     """Read a request body. Raise `Unprocessable` for one that no client sends."""
     if not isinstance(body, dict):
         raise Unprocessable("The body must be a JSON object: {id, messages, trigger, …}.")
@@ -95,18 +41,20 @@ def read_request(body: Any) -> ChatRequest:
         raise Unprocessable("`id`, the chat's id, must be a non-empty string.")
     if not isinstance(user, str):
         raise Unprocessable("`userId` must be a string.")
-    action = _read_action(body)
-    said = isinstance(action, NewMessage) and "system" in action.extras
-    return ChatRequest(
-        chat=chat,
+    command = _read_command(body)
+    said = isinstance(command, Submit) and "system" in command.extras
+    delta = body.get("stateDelta")
+    return ClientRequest(
+        session=chat,
         user=user,
-        action=action,
+        command=command,
+        state_delta=delta if isinstance(delta, dict) else {},
         tools=body.get("tools"),
-        has_system=said or bool(body.get("system")),
+        has_instructions=said or bool(body.get("system")),
     )
 
 
-def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
+def _read_command(body: Json) -> Command:
     trigger = body.get("trigger", "submit-message")
     message_id = _text(body, "messageId")
     messages = _messages(body)
@@ -119,7 +67,7 @@ def _read_action(body: Json) -> NewMessage | Regenerate | Continuation:
     last = _last_message(messages)
     if last["role"] == "assistant":
         # Not by messageId: a continuation is whatever ends with the assistant's own message.
-        return Continuation(message_id=_message_id(last), answers=list(_answers(last)))
+        return Answer(message_id=_message_id(last), answers=list(_answers(last)))
     return _new_message(last, _before(body, messages[:-1]), _system_before(messages[:-1]))
 
 
@@ -216,7 +164,7 @@ def _parts(message: Json) -> Iterator[Json]:
 # --------------------------------------------------------------------------- a user's message
 
 
-def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessage:
+def _new_message(message: Json, before: Before, system: list[Json]) -> Submit:
     found: list[Json] = []
     kept: list[Json] = []
     responses: dict[str, Raw] = {}
@@ -237,7 +185,7 @@ def _new_message(message: Json, before: Before, system: list[Json]) -> NewMessag
     ]
     if not found and not responses and not confirmed:
         raise Unprocessable("The message has neither text nor files.")
-    return NewMessage(
+    return Submit(
         message_id=_message_id(message),
         content=to_raw({"role": "user", "parts": found}),
         text="".join(part.get("text", "") for part in found),
@@ -367,18 +315,3 @@ def _decision(approval: Any, key: str) -> Decision:
         approved=approval["approved"],
         reason=reason if isinstance(reason, str) else "",
     )
-
-
-def same_json(ours: Raw, theirs: Raw) -> bool:
-    """Compare values as a JavaScript client can keep them: every number is a double."""
-    return bool(_doubles(json.decode(bytes(ours))) == _doubles(json.decode(bytes(theirs))))
-
-
-def _doubles(value: Any) -> Any:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return [_doubles(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _doubles(item) for key, item in value.items()}
-    return float(value)

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.media import UNKNOWN_TYPE
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import Response, RunStarted, is_absent
 
 Json = dict[str, Any]

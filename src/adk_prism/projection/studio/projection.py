@@ -26,7 +26,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.ending_text import BROKEN, ending_text
+from adk_prism.facts.ending_text import BROKEN, UNANSWERED, ending_text
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.studio.answers import Answers
 from adk_prism.projection.studio.frames import (
@@ -53,7 +53,6 @@ from adk_prism.projection.studio.voices import Voices
 from adk_prism.runlog.entry import NOTHING, Agent, Entry
 
 CODE = "code_execution"
-UNANSWERED = "The run ended before this call was answered."
 _NULL = Raw(b"null")
 _EMPTY_OBJECT = Raw(b"{}")
 _WRAPPED = b'{"result":'

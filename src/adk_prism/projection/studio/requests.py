@@ -14,70 +14,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw
 
+from adk_prism.commands import DEFAULT_USER, Answer, ClientRequest, Submit, ToolAnswer
 from adk_prism.errors import Unprocessable
-from adk_prism.runlog.entry import NOTHING, to_raw
+from adk_prism.runlog.entry import NOTHING, Decision, to_raw
 
 Json = dict[str, Any]
-USER = "user"
 
 
-class Approval(Struct, frozen=True, kw_only=True):
-    """A person's decision about a call."""
-
-    id: str
-    call: str
-    approved: bool
-    reason: str
-    payload: Raw = NOTHING
-    """What the tool asked for beyond yes or no."""
-
-
-class StudioRequest(Struct, frozen=True, kw_only=True):
-    """One request for a run."""
-
-    input: str
-    session: str
-    """Empty: a new one."""
-    user: str
-    approvals: list[Approval]
-    outputs: dict[str, Raw]
-    """Results of tools that the client ran, by call."""
-    results: dict[str, Raw]
-    """Answers to input and credential requests, by request id."""
-
-
-def read_request(body: Json) -> StudioRequest:
+def read_request(body: Any) -> ClientRequest:
     """Read a request body. Raise `Unprocessable` for one that asks for nothing, or for two things."""
-    approvals: list[Approval] = []
-    outputs: dict[str, Raw] = {}
+    if not isinstance(body, dict):
+        raise Unprocessable("The body must be a JSON object: {input, session_id, answers, …}.")
+    given: list[ToolAnswer] = []
     results: dict[str, Raw] = {}
     for answer in _answers(body):
         name, call = _text(answer, "id"), _text(answer, "call")
         if "approved" in answer:
-            approvals.append(_approval(name, call, answer))
+            given.append(_approval(name, call, answer))
         elif "result" not in answer or not (name or call):
             raise Unprocessable("An answer must have `id` or `call`, and `approved` or `result`.")
         elif name:
             results[name] = to_raw(answer["result"])
         else:
-            outputs[call] = to_raw(answer["result"])
+            given.append(ToolAnswer(call=call, output=to_raw(answer["result"])))
     said = _text(body, "input")
-    if bool(said) + bool(approvals or outputs) + bool(results) != 1:
+    if bool(said) + bool(given) + bool(results) != 1:
         raise Unprocessable(
             "Send exactly one of: `input`, `answers` to calls, `answers` to requests."
         )
-    user = _text(body, "user_id") or USER
-    session = _text(body, "session_id")
-    return StudioRequest(
-        input=said,
-        session=session,
-        user=user,
-        approvals=approvals,
-        outputs=outputs,
-        results=results,
+    return ClientRequest(
+        session=_text(body, "session_id"),
+        user=_text(body, "user_id") or DEFAULT_USER,
+        command=Answer(answers=given) if given else _message(said, results),
     )
+
+
+def _message(said: str, results: dict[str, Raw]) -> Submit:
+    parts = [{"text": said}] if said else []
+    content = to_raw({"role": "user", "parts": parts})
+    return Submit(content=content, text=said, responses=results)
 
 
 def _answers(body: Json) -> list[Json]:
@@ -87,16 +64,16 @@ def _answers(body: Json) -> list[Json]:
     return answers
 
 
-def _approval(name: str, call: str, answer: Json) -> Approval:
+def _approval(name: str, call: str, answer: Json) -> ToolAnswer:
     if not isinstance(answer["approved"], bool):
         raise Unprocessable("An answer's `approved` must be true or false.")
-    return Approval(
-        id=name,
-        call=call,
+    decision = Decision(
+        approval=name,
         approved=answer["approved"],
         reason=_text(answer, "reason"),
         payload=to_raw(answer["payload"]) if answer.get("payload") is not None else NOTHING,
     )
+    return ToolAnswer(call=call, decision=decision)
 
 
 def _text(body: Json, key: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from msgspec import json
 from starlette.websockets import WebSocket
@@ -18,26 +17,20 @@ from starlette.websockets import WebSocket
 from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.pipeline.conversation import Start
 from adk_prism.pipeline.message_stream import Shown, running, scope_of, told
 from adk_prism.pipeline.positioned_frames import PositionedFrame, positioned_frames
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.requests import read_request
-from adk_prism.projection.contract import ProtocolSpec
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.contract import Format
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.server.chat_socket import frames
 from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
-from adk_prism.server.client_state import check_state
-from adk_prism.server.client_tools import brought_along
 from adk_prism.server.context import Context
-from adk_prism.server.files.resent_files import with_own_files
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.live.rate_limit import MessageRateLimit
 from adk_prism.server.live.send_queue import SendQueue
-from adk_prism.server.observability.request_tracking import called_by
-from adk_prism.server.routes.chat import act
+from adk_prism.server.run_starter import Sent
 from adk_prism.source.error_text import message_of
 
 MAX_REQUESTS = 32
@@ -64,14 +57,11 @@ class _OpenRequest:
 class ChatConnection:
     """What is said on one socket."""
 
-    def __init__(
-        self, socket: WebSocket, context: Context, app: str, dialect: str, files: FileLinks
-    ) -> None:
+    def __init__(self, socket: WebSocket, context: Context, app: str, format: Format) -> None:
         self._socket = socket
         self._context = context
         self._app = app
-        self._dialect = dialect
-        self._files = files
+        self._format = format
         self._out = SendQueue(socket)
         self._pace = MessageRateLimit(asyncio.get_running_loop().time())
         self._requests: dict[str, _OpenRequest] = {}
@@ -207,32 +197,14 @@ class ChatConnection:
             await self._show(frame.request_id, self._of_turn(place))
 
     async def _start(self, frame: Send) -> RunId:
-        self._context.lifecycle.check_open()
         body = frame.chat_body()
-        asked = read_request(body)
-        origin = self._origin(asked.user, asked.chat)
-        delta = body.get("stateDelta") if isinstance(body.get("stateDelta"), dict) else {}
-        await check_state(self._context, self._app, delta or {})
-        tools, warnings = brought_along(self._context, self._app, asked)
-
-        async def begin(run: RunId | None, digest: str) -> RunId:
-            start = Start(
-                origin=origin,
-                policy=self._context.settings.chat_busy,
-                by=called_by(),
-                run=run,
-                digest=digest,
-                state_delta=delta or {},
-                client_tools=tools,
-                warnings=warnings,
-            )
-            whole = await with_own_files(self._context, origin, asked, self._files.base)
-            return await act(self._context.conversations, start, whole)
-
-        key = frame.headers.get("idempotency-key", "")
-        scope = f"chat {origin.app} {origin.user} {origin.session}"
-        said = json.encode(body)
-        return await self._context.idempotency.once(key, scope, said, begin)
+        sent = Sent(
+            caller=caller_of(self._socket),
+            key=frame.headers.get("idempotency-key", ""),
+            body=json.encode(body),
+            base=self._format.options.files.base,
+        )
+        return await self._context.starter.start(SPEC, self._app, read_request(body), sent)
 
     def _origin(self, user: str, chat: str) -> Origin:
         acting = spoken_user(caller_of(self._socket), check_user(user))
@@ -246,17 +218,13 @@ class ChatConnection:
         return running(turns)
 
     def _of_run(self, run: RunId) -> AsyncGenerator[PositionedFrame, None]:
-        spec = protocol("ai-sdk", self._dialect, self._files)
-        return positioned_frames(self._context.log, run, self._completing(spec))
-
-    def _completing(self, spec: ProtocolSpec[Any]) -> ProtocolSpec[Any]:
-        return self._context.errors.spec(self._socket.scope, spec)
+        return positioned_frames(self._context.log, run, self._format)
 
     async def _of_turn(self, place: Shown) -> AsyncGenerator[PositionedFrame, None]:
         place = told(place)
         for index, run in enumerate(place.turn.runs):
-            spec = protocol("ai-sdk", self._dialect, self._files, scope_of(place, index))
-            showing = positioned_frames(self._context.log, run.summary.run, self._completing(spec))
+            part = self._format.of_part(scope_of(place, index))
+            showing = positioned_frames(self._context.log, run.summary.run, part)
             async with aclosing(showing):
                 async for placed in showing:
                     yield placed

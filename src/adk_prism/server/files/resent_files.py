@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from adk_prism.commands import Submit
 from adk_prism.errors import Forbidden, Gone, NotFound, TooLarge, Unprocessable
-from adk_prism.projection.ai_sdk.requests import ChatRequest, NewMessage
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin, RunId, to_raw
-from adk_prism.server.context import Context
 from adk_prism.server.files.embedded_files import HeldBytes
+from adk_prism.server.files.run_files import RunFiles
 
 _MARK = b"/api/runs/"
 _LINK = re.compile(
@@ -31,46 +32,53 @@ _LINK = re.compile(
 Json = dict[str, Any]
 
 
-async def with_own_files(
-    context: Context, origin: Origin, asked: ChatRequest, base: str
-) -> ChatRequest:
-    """Return a request whose links to own files are the files. Raise `Unprocessable` or `TooLarge`."""
-    message = asked.action
-    if not isinstance(message, NewMessage) or _MARK not in bytes(message.content):
-        return asked
-    content: Json = msgspec.json.decode(message.content)
-    room = context.settings.body_limit
-    parts = []
-    for part in content["parts"]:
-        found = await _own_file(context, origin, part, base)
-        if found is not None:
-            room -= len(found.data)
-            part = _inline(part["fileData"], found)
-        if room < 0:
-            raise TooLarge(
-                "The files that the message links to are larger than --body-limit together."
+class ResentFiles:
+    """Replaces links to a user's own files by the files."""
+
+    def __init__(self, log: RunLog, files: RunFiles, limit: int) -> None:
+        self._log = log
+        self._files = files
+        self._limit = limit
+        """Bytes of all files of one message."""
+
+    async def fetched(self, message: Submit, origin: Origin, base: str) -> Submit:
+        """Return a message whose links to own files are the files. Raise `Unprocessable` or `TooLarge`.
+
+        `base` is the address of this server, as the client sees it.
+        """
+        if _MARK not in bytes(message.content):
+            return message
+        content: Json = msgspec.json.decode(message.content)
+        room = self._limit
+        parts = []
+        for part in content["parts"]:
+            found = await self._own_file(origin, part, base)
+            if found is not None:
+                room -= len(found.data)
+                part = _inline(part["fileData"], found)
+            if room < 0:
+                raise TooLarge(
+                    "The files that the message links to are larger than --body-limit together."
+                )
+            parts.append(part)
+        return structs.replace(message, content=to_raw({**content, "parts": parts}))
+
+    async def _own_file(self, origin: Origin, part: Json, base: str) -> HeldBytes | None:
+        uri: str = part.get("fileData", {}).get("fileUri", "")
+        link = _LINK.fullmatch(uri.partition("?")[0].partition("#")[0])
+        if link is None:
+            return None
+        run = RunId(link["run"])
+        with suppress(NotFound, Gone, Forbidden):
+            owner = (await self._log.summary(run)).origin.user
+            if owner == origin.user:
+                return await self._files.load(run, int(link["cursor"]), link["part"])
+        if uri.startswith((f"{base}/", "/")):
+            raise Unprocessable(
+                "The message links to a file that does not exist on this server, or that you may not"
+                " read; send the file itself."
             )
-        parts.append(part)
-    whole = structs.replace(message, content=to_raw({**content, "parts": parts}))
-    return structs.replace(asked, action=whole)
-
-
-async def _own_file(context: Context, origin: Origin, part: Json, base: str) -> HeldBytes | None:
-    uri: str = part.get("fileData", {}).get("fileUri", "")
-    link = _LINK.fullmatch(uri.partition("?")[0].partition("#")[0])
-    if link is None:
         return None
-    run = RunId(link["run"])
-    with suppress(NotFound, Gone, Forbidden):
-        owner = (await context.log.summary(run)).origin.user
-        if owner == origin.user:
-            return await context.files.load(run, int(link["cursor"]), link["part"])
-    if uri.startswith((f"{base}/", "/")):
-        raise Unprocessable(
-            "The message links to a file that does not exist on this server, or that you may not read;"
-            " send the file itself."
-        )
-    return None
 
 
 def _inline(reference: Json, found: HeldBytes) -> Json:

@@ -24,9 +24,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.errors import Conflict, PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.live_runs import LiveRun
-from adk_prism.projection.adk.projection import AdkProjection
-from adk_prism.projection.contract import completing
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.contract import FrameReader
 from adk_prism.runlog.entry import (
     BEGINNING,
     ApprovalAsked,
@@ -58,7 +56,6 @@ class AdkLiveConnection(LiveConnection):
         super().__init__(socket, request, context.live, context.log, context.audit.note)
         self._context = context
         self._events = AdkEvents("", request.app)
-        self._payload = completing(protocol("adk"), request.complete).payload
 
     # ------------------------------------------------------------------ the connection
 
@@ -92,26 +89,26 @@ class AdkLiveConnection(LiveConnection):
     # ------------------------------------------------------------------ what the run says
 
     async def _tell_all(self, line: LiveRun, after: Position) -> None:
-        projection = AdkProjection()
+        reader = self._request.format.reader()
         async with aclosing(self._log.read(line.run, follow=True)) as batches:
             async for batch in batches:
                 for entry in batch:
-                    for told in self._told(entry, projection):
+                    for told in self._told(entry, reader):
                         if entry.cursor > after.cursor:
                             await self._out.put(told)
         summary = await self._log.summary(line.run)
         failed = summary.outcome == "failed"
         await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
 
-    def _told(self, entry: Entry, projection: AdkProjection) -> list[str]:
+    def _told(self, entry: Entry, reader: FrameReader) -> list[str]:
         record = entry.record
         if isinstance(record, RunStarted):
             author = record.agents[0].name if record.agents else record.origin.app
             self._events = AdkEvents(record.invocation, author)
         if isinstance(record, ApprovalAsked):
             return [self._events.question(record)]
-        frames = [self._payload(frame).data for frame in projection.feed(entry)]
-        return [event.decode() for event in frames if self._events.shown(event)]
+        events = [payload.data for payload in reader.feed(entry)]
+        return [event.decode() for event in events if self._events.shown(event)]
 
     def _play(self, sound: PcmChunk) -> None:
         if self._sending_task is not None:
@@ -145,7 +142,12 @@ class AdkLiveConnection(LiveConnection):
             line.end()
             return
         if request.state_delta:
-            await check_state(self._context, line.origin.app, request.state_delta)
+            await check_state(
+                self._context.apps,
+                self._context.settings.client_state,
+                line.origin.app,
+                request.state_delta,
+            )
             await line.source.change_state(request.state_delta)
         if request.activity_start is not None:
             line.source.signal_activity(starts=True)

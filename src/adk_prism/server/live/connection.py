@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from adk_prism.commands import Answer, ChangeState, Regenerate, RunAgent, Submit
 from adk_prism.errors import (
     BadPosition,
     Conflict,
@@ -37,10 +38,8 @@ from adk_prism.errors import (
 from adk_prism.pipeline.audit_actions import Action, AuditedAction, WriteAudit
 from adk_prism.pipeline.live_runs import DisconnectReason, LiveRun, LiveRuns
 from adk_prism.pipeline.positioned_frames import check_position, positioned_frames
-from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.ai_sdk.requests import Continuation, NewMessage, Regenerate, read_request
-from adk_prism.projection.contract import Complete, completing
-from adk_prism.projection.registry import protocol
+from adk_prism.projection.ai_sdk.requests import read_request
+from adk_prism.projection.contract import Format
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Origin, Position, parse_position
 from adk_prism.server.guards.name_rules import LONGEST_NAME, check_session
@@ -87,14 +86,11 @@ class ConnectRequest(Struct, frozen=True, kw_only=True):
     user: str
     session: str = ""
     """Empty: the chat that the first message names, or a new one."""
-    dialect: str = ""
+    format: Format
     after: str = ""
     """A position: what comes after it is told; without, all that the run has said."""
     binary: bool = False
     options: LiveOptions = LiveOptions()
-    files: FileLinks = FileLinks()
-    complete: Complete | None = None
-    """Completes error texts, for a client that may see them."""
 
 
 class LiveConnection:
@@ -244,9 +240,9 @@ class LiveConnection:
             self._out.close(1011, "the run log failed")
 
     async def _tell_all(self, line: LiveRun, after: Position) -> None:
-        spec = protocol("ai-sdk", self._request.dialect, self._request.files)
-        spec = completing(spec, self._request.complete)
-        async with aclosing(positioned_frames(self._log, line.run, spec, after)) as frames:
+        async with aclosing(
+            positioned_frames(self._log, line.run, self._request.format, after)
+        ) as frames:
             async for position, payload in frames:
                 self._position = position
                 # The client has heard the sound already, and the terminator is for streams that end.
@@ -291,19 +287,19 @@ class LiveConnection:
 
     async def _say(self, frame: Message) -> None:
         asked = read_request(frame.body(frame.id or self._request.session or "live"))
-        match asked.action:
-            case NewMessage() as message:
+        match asked.command:
+            case Submit() as message:
                 content = read_content(message.content)
                 line = await self._on_line(frame.id)
                 await self._give(line, message)
                 if content.parts:
                     await line.source.say(content, message.message_id[:LONGEST_NAME])
-            case Continuation() as given:
+            case Answer() as given:
                 await self._continue(await self._on_line(frame.id), given)
-            case Regenerate():
+            case Regenerate() | RunAgent() | ChangeState():
                 raise Unprocessable("A spoken message cannot be regenerated; ask again.")
 
-    async def _give(self, line: LiveRun, message: NewMessage) -> None:
+    async def _give(self, line: LiveRun, message: Submit) -> None:
         """Take the answers that are parts of a user's message."""
         for request, response in message.responses.items():
             line.source.give_result(request, ClientToolResult(response))
@@ -311,7 +307,7 @@ class LiveConnection:
             decision = ApprovalDecision(given.approved, given.reason, called_by(), given.payload)
             await self._decide(line, given.approval, decision)
 
-    async def _continue(self, line: LiveRun, given: Continuation) -> None:
+    async def _continue(self, line: LiveRun, given: Answer) -> None:
         """Take the answers in an assistant's message; those that were given before are passed over."""
         for answer in given.answers:
             try:

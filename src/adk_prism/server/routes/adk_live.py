@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, WebSocket
 from msgspec import structs
 
 from adk_prism.errors import Unprocessable
+from adk_prism.projection.adk import SPEC
 from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
@@ -56,7 +57,7 @@ def routes(context: Context) -> APIRouter:
             user=user,
             session=check_session(session_id),
             options=options,
-            complete=context.errors.completion(socket.scope),
+            format=SPEC.format(complete=context.errors.completion(socket.scope)),
         )
         await serve_adk_live(socket, request, context)
 

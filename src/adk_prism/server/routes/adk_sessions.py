@@ -93,7 +93,9 @@ class _SessionRoutes:
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        await check_state(self._context, origin.app, request.state_delta)
+        await check_state(
+            self._context.apps, self._context.settings.client_state, origin.app, request.state_delta
+        )
         sessions = self._context.apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
         async with self._context.locks.held(origin):
@@ -120,7 +122,9 @@ class _SessionRoutes:
         return _json(_session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        await check_state(self._context, origin.app, state or {})
+        await check_state(
+            self._context.apps, self._context.settings.client_state, origin.app, state or {}
+        )
         return await self._context.apps.sessions(origin.app).create(origin, state)
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, WebSocket
 
-from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk import SPEC
+from adk_prism.projection.file_links import FileLinks
 from adk_prism.server.base_url import base_url
 from adk_prism.server.chat_socket.connection import ChatConnection
 from adk_prism.server.context import Context
@@ -26,10 +26,11 @@ def routes(context: Context) -> APIRouter:
     async def socket(socket: WebSocket, app_name: AppName, dialect: str = DIALECT) -> None:
         context.lifecycle.check_open()
         await context.apps.load(app_name)
-        find_dialect(dialect)
         files = FileLinks(base_url(socket, context.settings))
+        complete = context.errors.completion(socket.scope)
+        format = SPEC.format(dialect, files, complete=complete)
         await socket.accept(_subprotocol(socket))
-        await ChatConnection(socket, context, app_name, dialect, files).serve()
+        await ChatConnection(socket, context, app_name, format).serve()
 
     return router
 

@@ -60,7 +60,7 @@ class _ForkRoutes:
         app = origin.app
         delta = asked.state_delta or {}
         await self._context.apps.load(app)
-        await check_state(self._context, app, delta)
+        await check_state(self._context.apps, self._context.settings.client_state, app, delta)
         wish = ForkRequest(
             run=run,
             at=asked.at,

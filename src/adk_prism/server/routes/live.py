@@ -7,8 +7,8 @@ from typing import Literal
 from fastapi import APIRouter, WebSocket
 from msgspec import structs
 
-from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
-from adk_prism.projection.ai_sdk.files import FileLinks
+from adk_prism.projection.ai_sdk import SPEC
+from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import parse_position
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
@@ -38,7 +38,9 @@ def routes(context: Context) -> APIRouter:
     ) -> None:
         context.lifecycle.check_open()
         await context.apps.load(app_name)
-        find_dialect(dialect)
+        files = FileLinks(base_url(socket, context.settings))
+        complete = context.errors.completion(socket.scope)
+        format = SPEC.format(dialect, files, complete=complete)
         if after:
             parse_position(after)
         options = structs.replace(context.live.options, modality=modality, manual=turns == "manual")
@@ -46,12 +48,10 @@ def routes(context: Context) -> APIRouter:
             app=app_name,
             user=user,
             session=check_session(session) if session else "",
-            dialect=dialect,
+            format=format,
             after=after,
             binary=audio == "binary",
             options=options,
-            files=FileLinks(base_url(socket, context.settings)),
-            complete=context.errors.completion(socket.scope),
         )
         await serve_live(socket, request, context.live, context.log, context.audit.note)
 

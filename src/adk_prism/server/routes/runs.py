@@ -10,9 +10,8 @@ from fastapi.responses import StreamingResponse
 
 from adk_prism.errors import BadPosition
 from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.pipeline.broadcast import StreamKey
-from adk_prism.projection.ai_sdk.files import FileLinks
-from adk_prism.projection.registry import protocol
+from adk_prism.pipeline.protocols import protocol
+from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.contract import RunSummary
 from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.server.base_url import base_url
@@ -63,12 +62,10 @@ class _RunsRoutes:
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
         """Stream a run, live or over, after a position or a cursor."""
-        files = FileLinks(base_url(request, self._context.settings))
-        errors = self._context.errors
-        spec = errors.spec(request.scope, protocol(as_, dialect, files))
-        variant = (dialect, files.base, *errors.variant(request.scope))
-        stream = StreamKey(run, as_, variant, named=spec.named)
-        view = await self._context.broadcaster.open(stream, spec, _after(run, after, last_event_id))
+        spec, files = protocol(as_), FileLinks(base_url(request, self._context.settings))
+        complete = self._context.errors.completion(request.scope)
+        format = spec.format(dialect, files, complete=complete)
+        view = await self._context.broadcaster.open(run, format, _after(run, after, last_event_id))
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
     async def cancel(self, run: Run) -> dict[str, Any]:

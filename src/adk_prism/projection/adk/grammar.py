@@ -9,14 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from adk_prism.facts.json_value import read_object
-from adk_prism.projection.contract import Payload
+from adk_prism.projection.contract import Fault, Payload
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
 
-Finding = tuple[str, str]
-"""Position and what is wrong there."""
 
-
-def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield where the frames are not the agent's events, each once, as they are."""
     for entry, payloads in zip(entries, frames, strict=True):
         record = entry.record
@@ -27,7 +24,7 @@ def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> I
             yield str(entry.cursor), f"{type(record).__name__} gives a frame, and is no event"
 
 
-def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield an end that does not tell a failure, or tells one that was none."""
     ended = entries[-1].record if entries else None
     if not isinstance(ended, RunEnded):

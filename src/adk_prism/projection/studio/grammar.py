@@ -13,18 +13,16 @@ from typing import Any
 import msgspec
 
 from adk_prism.facts.state import DEPTH
-from adk_prism.projection.contract import Payload
+from adk_prism.projection.contract import Fault, Payload
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 
 Data = dict[str, Any]
-Finding = tuple[str, str]
-"""Position and what is wrong there."""
 
 _TEXTS = ("session", "chunk", "end")
 _ENDS = ("end", "error")
 
 
-def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield what is not balanced: nodes, steps, snapshots, calls, or anything outside the run."""
     started = entries[0].record if entries else None
     continues = started.continues if isinstance(started, RunStarted) else None
@@ -36,7 +34,7 @@ def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> I
                 yield f"{entry.cursor}.{part}", wrong
 
 
-def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield an end that is missing, repeated, early, of the wrong kind or not the last thing said."""
     for entry, payloads in zip(entries, frames, strict=True):
         names = [_frame(payload)[0] for payload in payloads]

@@ -13,12 +13,10 @@ from typing import Any
 
 import msgspec
 
-from adk_prism.projection.contract import Payload
+from adk_prism.projection.contract import Fault, Payload
 from adk_prism.runlog.entry import Continues, Entry, RunEnded, RunStarted
 
 Chunk = dict[str, Any]
-Finding = tuple[str, str]
-"""Position and what is wrong there."""
 
 DONE = "[DONE]"
 _ENDS = ("finish", "error", "abort")
@@ -28,7 +26,7 @@ _IN_STEP = frozenset(
 )
 
 
-def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield what is not balanced: blocks, steps, calls, or anything outside the message."""
     started = entries[0].record if entries else None
     continues = started.continues if isinstance(started, RunStarted) else None
@@ -39,7 +37,7 @@ def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> I
             yield position, wrong
 
 
-def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Finding]:
+def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
     """Yield an end that is missing, repeated, early or not the last thing said."""
     if _is_live(entries):
         yield from _live_terminated(entries, frames)
@@ -65,7 +63,7 @@ def _is_live(entries: Sequence[Entry]) -> bool:
 
 def _live_terminated(
     entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     """Yield what is wrong with the end of a live run: its messages end where they end."""
     for entry, payloads in zip(entries, frames, strict=True):
         names = [_name(payload) for payload in payloads]

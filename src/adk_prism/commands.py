@@ -1,0 +1,103 @@
+"""What a client can ask of a conversation, in no protocol's words.
+
+A protocol reads a request body into a `ClientRequest` (`projection/<protocol>/requests.py`);
+`pipeline.conversation` carries its command out. Whether a command may happen, and which turn it is about,
+is decided there, from the log: nothing that a client says about the history is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from adk_prism.runlog.entry import NOTHING, Decision
+
+DEFAULT_USER = "user"
+"""The user of a request that names nobody; where callers are known, it stands for the caller."""
+
+
+class Before(Struct, frozen=True, kw_only=True):
+    """What the client shows before its message."""
+
+    ids: tuple[str, ...] = ()
+    """Ids of the messages, the nearest last; an empty one for a message without id. None: not said."""
+    whole: bool = False
+    """These are all the messages there are, even if there are none."""
+
+
+class Submit(Struct, frozen=True, kw_only=True):
+    """Send a user's message. One whose id the conversation knows replaces the old one."""
+
+    message_id: str = ""
+    content: Raw
+    """A genai `Content`, as JSON."""
+    text: str
+    responses: dict[str, Raw] = {}
+    """Answers to input and credential requests, by request id."""
+    before: Before = Before()
+    extras: dict[str, Raw] = {}
+    """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
+    confirmed: list[Decision] = []
+    """Approvals that are given with a payload, as parts of the message."""
+
+
+class Regenerate(Struct, frozen=True, kw_only=True):
+    """Answer a message again. Everything after it is removed."""
+
+    message_id: str
+    """Of the user's message or of the answer; empty for the last turn."""
+
+
+class ToolAnswer(Struct, frozen=True, kw_only=True):
+    """What a client says about one call: a decision, or a result."""
+
+    call: str
+    input: Raw = NOTHING
+    """Empty if the client did not send it back."""
+    name: str = ""
+    """Of the tool; empty if the client did not say."""
+    decision: Decision | None = None
+    output: Raw | None = None
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """Answer what an assistant's message asked for."""
+
+    message_id: str = ""
+    """Empty: the message that made the calls."""
+    answers: list[ToolAnswer]
+
+
+class RunAgent(Struct, frozen=True, kw_only=True):
+    """Run the agent as ADK's own request says: function responses in the content answer calls."""
+
+    content: Raw = NOTHING
+    """A genai `Content`, as JSON."""
+    invocation: str = ""
+    """The invocation to resume."""
+
+
+class ChangeState(Struct, frozen=True):
+    """Change the session's state by the request's `state_delta`, without calling a model."""
+
+
+Command = Submit | Regenerate | Answer | RunAgent | ChangeState
+
+
+class ClientRequest(Struct, frozen=True, kw_only=True):
+    """One request for a run."""
+
+    command: Command
+    session: str = ""
+    """Empty: a new one."""
+    user: str = DEFAULT_USER
+    state_delta: Mapping[str, Any] = {}
+    """Applied to the session's state first."""
+    tools: Any = None
+    """The client's own tools, as they came: `{name: {description, parameters}}`."""
+    has_instructions: bool = False
+    """It says what the model should be told, which is up to the app alone."""
+    streaming: bool = True
+    custom_metadata: Mapping[str, Any] = {}

@@ -1,0 +1,105 @@
+"""A live run as a UI message stream: a message for each turn, all of them in one stream.
+
+`start` to `finish`, again and again, the terminator last. Between messages there are only transient parts.
+What the user says is always transient, since it is no part of the assistant's message.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import structs
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.ending_text import BROKEN, with_reference
+from adk_prism.projection.ai_sdk.dialects import Dialect
+from adk_prism.projection.ai_sdk.finish import finish_reason
+from adk_prism.projection.ai_sdk.frames import Data, Done, Error, Frame
+from adk_prism.projection.ai_sdk.metadata import Metadata
+from adk_prism.projection.ai_sdk.projection import AiSdkProjection, data_part
+from adk_prism.projection.ai_sdk.steps import Steps
+from adk_prism.projection.file_links import FileLinks
+from adk_prism.projection.message_scope import WHOLE, Scope
+from adk_prism.runlog.entry import Entry, RunEnded
+
+
+class LiveAiSdkProjection(AiSdkProjection):
+    """One live run as UI messages."""
+
+    def __init__(
+        self, dialect: Dialect | None = None, files: FileLinks | None = None, scope: Scope = WHOLE
+    ) -> None:
+        super().__init__(dialect, files, scope)
+        self._state: Literal["between messages", "in a message"] = "between messages"
+        self._message = ""
+        """The last message that began."""
+        self._is_end = False
+        """The entry is the run's end."""
+
+    def feed(self, entry: Entry) -> list[Frame]:
+        """Return the frames that an entry causes."""
+        self._is_end = type(entry.record) is RunEnded
+        return super().feed(entry)
+
+    def _show(self, item: fact.Fact, out: list[Frame]) -> None:
+        before = len(out)
+        super()._show(item, out)
+        if self._state == "between messages" or type(item) is fact.InputTranscribed:
+            out[before:] = [_transient(frame) for frame in out[before:]]
+
+    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        self._state, self._message = "in a message", item.message
+        self._steps, self._metadata = Steps(), Metadata()
+        super()._message_began(item, out)
+
+    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+        if self._is_end:
+            super()._message_ended(item, out)
+            return
+        self._steps.close(out, seal=True, first=True)
+        out.append(self._finish(finish_reason(item.finish, awaiting=False)))
+        self._state = "between messages"
+
+    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+        if self._ended is not None:
+            super()._run_over(item, out)
+            return
+        if item.outcome in BROKEN:
+            out.append(Error(with_reference(item)))
+        out.append(Done())
+
+    def _is_replayed(self) -> bool:
+        return True
+
+    def _asks_beside(self) -> bool:
+        # A v6 client cannot hold a question and its answer in one stream.
+        return True
+
+    def _interrupted(self, item: fact.Interrupted, out: list[Frame]) -> None:
+        if self._state == "in a message":
+            self._metadata.interrupted()
+        super()._interrupted(item, out)
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+        if self._state == "in a message":
+            super()._model_call_ended(item, out)
+            return
+        late = Metadata()
+        late.model_call(item)
+        usage = {"messageId": self._message, "usage": late.collected()["usage"]}
+        out.append(data_part("usage", usage))
+
+
+_L = LiveAiSdkProjection
+_L.SHOW = {
+    **AiSdkProjection.SHOW,
+    fact.MessageBegan: _L._message_began,
+    fact.MessageEnded: _L._message_ended,
+    fact.RunOver: _L._run_over,
+    fact.Interrupted: _L._interrupted,
+    fact.ModelCallEnded: _L._model_call_ended,
+}
+
+
+def _transient(frame: Frame) -> Frame:
+    return structs.replace(frame, transient=True) if isinstance(frame, Data) else frame

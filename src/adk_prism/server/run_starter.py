@@ -1,0 +1,113 @@
+"""Starts the run that a client asks for, whatever protocol it asks in.
+
+Every route and socket that starts runs goes through here: is the server open, does the app load, who asks,
+which state, tools and files may the request bring, was the same request sent before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from msgspec import Struct, structs
+
+from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit
+from adk_prism.errors import NotFound
+from adk_prism.pipeline.conversation import Conversations, Start
+from adk_prism.projection.contract import ProtocolSpec
+from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.server.client_state import check_state
+from adk_prism.server.client_tools import tools_of_request
+from adk_prism.server.files.resent_files import ResentFiles
+from adk_prism.server.guards.name_rules import check_session, check_user
+from adk_prism.server.idempotency import Idempotency
+from adk_prism.server.identity.caller import Caller, acting_user, spoken_user
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.observability.request_tracking import called_by
+from adk_prism.server.settings import Settings
+from adk_prism.source.apps import Apps
+
+
+class Sent(Struct, frozen=True, kw_only=True):
+    """How a request was sent."""
+
+    caller: Caller
+    key: str = ""
+    """Its `Idempotency-Key`."""
+    body: bytes = b""
+    digest: str = ""
+    """Of the body, where only a part of it was kept."""
+    base: str = ""
+    """The address of the server that the client sees."""
+
+
+class RunStarter:
+    """Starts runs for clients of one server."""
+
+    def __init__(
+        self,
+        *,
+        lifecycle: Lifecycle,
+        apps: Apps,
+        conversations: Conversations,
+        idempotency: Idempotency,
+        files: ResentFiles,
+        settings: Settings,
+    ) -> None:
+        self._lifecycle = lifecycle
+        self._apps = apps
+        self._conversations = conversations
+        self._idempotency = idempotency
+        self._files = files
+        self._settings = settings
+
+    async def start(
+        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+    ) -> RunId:
+        """Start a run, or return the one that the same key and body started.
+
+        Raise what the client did wrong, before anything has changed.
+        """
+        self._lifecycle.check_open()
+        await self._apps.load(app)
+        origin = self._origin(spec, app, asked, sent.caller)
+        await check_state(self._apps, self._settings.client_state, app, asked.state_delta)
+        if _is_adk(asked) and not await self._apps.sessions(app).exists(origin):
+            raise NotFound("Session not found.")
+        tools, warnings = tools_of_request(self._apps, app, asked)
+        start = Start(
+            origin=origin,
+            policy=self._settings.adk_busy if _is_adk(asked) else self._settings.chat_busy,
+            by=called_by(),
+            streaming=asked.streaming,
+            state_delta=asked.state_delta,
+            custom_metadata=asked.custom_metadata,
+            client_tools=tools,
+            warnings=warnings,
+        )
+
+        async def begin(run: RunId | None, digest: str) -> RunId:
+            command = asked.command
+            if isinstance(command, Submit):
+                command = await self._files.fetched(command, origin, sent.base)
+            known = structs.replace(start, run=run, digest=digest)
+            return await self._conversations.perform(known, command)
+
+        # The session that was asked for: one that is drawn here differs with every repetition.
+        scope = f"{spec.name} {origin.app} {origin.user} {asked.session}"
+        return await self._idempotency.once(sent.key, scope, sent.body, begin, digest=sent.digest)
+
+    def _origin(
+        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller
+    ) -> Origin:
+        user = check_user(asked.user)
+        # ADK's requests always name their user; others may leave it out.
+        acting = acting_user(caller, user) if _is_adk(asked) else spoken_user(caller, user)
+        is_new = not asked.session and not _is_adk(asked)
+        session = f"{spec.name}-{uuid4()}" if is_new else check_session(asked.session)
+        return Origin(app=app, user=acting, session=session)
+
+
+def _is_adk(asked: ClientRequest) -> bool:
+    """Return whether a request has the meaning that ADK's own routes give it."""
+    return isinstance(asked.command, RunAgent | ChangeState)
