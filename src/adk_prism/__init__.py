@@ -13,6 +13,7 @@ from adk_prism.version import VERSION as __version__
 from adk_prism.version import check_adk
 
 if TYPE_CHECKING:
+    from adk_prism import extend as extend
     from adk_prism import grounding as grounding
     from adk_prism import models as models
     from adk_prism import proof as proof
@@ -72,7 +73,7 @@ _WITHOUT_ADK = {
 }
 """Where each other name is."""
 
-_MODULES = ("grounding", "models", "proof")
+_MODULES = ("extend", "grounding", "models", "proof")
 
 __all__ = [
     "Authenticate",
@@ -92,6 +93,7 @@ __all__ = [
     "client_tool",
     "client_tools",
     "create_app",
+    "extend",
     "grounding",
     "idempotency_key",
     "idempotent",

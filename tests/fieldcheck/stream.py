@@ -18,7 +18,6 @@ from adk_prism.facts.model import Fact
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.adk.projection import AdkProjection
 from adk_prism.projection.ai_sdk import SPEC
-from adk_prism.projection.ai_sdk.dialects import dialect as find_dialect
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.projection.message_scope import WHOLE, Scope
@@ -58,10 +57,13 @@ def ai_sdk(
     without: type[Any] | None = None,
 ) -> list[Json]:
     """Return the run's AI SDK chunks."""
-    projection = AiSdkProjection(find_dialect(dialect), FileLinks(base), scope)
+    placed = entries(run)
+    options = SPEC.format(dialect, FileLinks(base), scope).options
+    projection = SPEC.make(options, placed[0])
     if without is not None:
+        assert isinstance(projection, AiSdkProjection)
         projection._reader = _Deaf(without)
-    frames = (frame for entry in entries(run) for frame in projection.feed(entry))
+    frames = (frame for entry in placed for frame in projection.feed(entry))
     payloads = (SPEC.payload(frame).data for frame in frames)
     return [msgspec.json.decode(payload) for payload in payloads if payload != b"[DONE]"]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.fieldcheck.runs import all_chunks
 from tests.fieldcheck.stream import Json
 
-from adk_prism.projection.ai_sdk import projection, requests
+from adk_prism.projection.ai_sdk import live_projection, projection, requests
 from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN
 
 
@@ -25,11 +25,11 @@ def test_the_table_is_what_is_written() -> None:
 
 def test_the_table_is_what_could_be_written() -> None:
     """Read in the projection's own text, so that a part without any recording is not forgotten."""
-    source = Path(projection.__file__).read_text()
-    named = set(re.findall(r'_data\(\s*"([a-z-]+)"', source))
+    source = "".join(Path(m.__file__).read_text() for m in (projection, live_projection))
+    named = set(re.findall(r'data_part\(\s*"([a-z-]+)"', source))
     spelled = set(re.findall(r'"data-([a-z-]+)"', source))
     assert named | spelled | {"input-request", "credential-request"} == SENT.keys()
-    assert '_data(f"{item.kind}-request"' in source  # what the two names above come from
+    assert 'data_part(f"{item.kind}-request"' in source  # what the two names above come from
 
 
 @pytest.mark.parametrize("name", SENT)

@@ -108,6 +108,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/apps": Common("/api/apps"),
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
+    "GET /api/protocols": Common("/api/protocols"),
     "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
     "GET /metrics": Operated("/metrics"),
@@ -173,6 +174,7 @@ ROUTES: dict[str, Row] = {
         f"/api/studio/{APP}/stream",
         lambda bobs: {"input": "hello", "user_id": bobs.user, "session_id": bobs.session},
     ),
+    "POST /api/protocols/{name}/{app_name}": Owned(f"/api/protocols/ai-sdk/{APP}", _chat),
     # runs
     "GET /api/runs/{run}": Owned(_RUN),
     "GET /api/runs/{run}/stream": Owned(f"{_RUN}/stream"),

@@ -16,6 +16,7 @@ from tests.view.test_document import grown
 from adk_prism.pipeline import entry_detail
 from adk_prism.pipeline.entry_detail import EntryDetailReader, EntryDetails
 from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.protocols import formats
 from adk_prism.runlog.entry import Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.recording import write_run
@@ -127,7 +128,7 @@ async def test_an_entry_is_seen_with_its_facts_and_frames() -> None:
         assert seen[0]["type"] == "RunStarted"
         assert seen[0]["facts"][0]["fact"] == "RunBegan"
         assert seen[-1]["facts"][-1]["fact"] == "RunOver"
-        assert seen[0]["frames"].keys() == {"adk", "ai-sdk 6", "ai-sdk 7", "studio"}
+        assert seen[0]["frames"].keys() == {format.title for format in formats()}
         started = [frame for row in seen for frame in row["frames"]["ai-sdk 6"]]
         assert started[0] == {"position": "1.1", "data": started[0]["data"]}
         assert started[-1]["data"] == "[DONE]"

@@ -24,7 +24,8 @@ from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 
-from adk_prism.diagnostics import Report
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.pipeline.protocols import protocols as installed_protocols
 from adk_prism.server import index_page, web_page
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
@@ -56,6 +57,7 @@ from adk_prism.server.routes import (
     live,
     me,
     metrics,
+    protocols,
     ready,
     recordings,
     run,
@@ -93,6 +95,7 @@ ROUTERS: Sequence[Routes] = (
     forks.routes,
     recordings.routes,
     studio.routes,
+    protocols.routes,
     tickets.routes,
     me.routes,
     share_links.routes,
@@ -167,6 +170,8 @@ def assemble(context: Context) -> FastAPI:
         telemetry={"tracing": False},
     )
     app.state.context = context
+    for fault in installed_protocols().faults:
+        context.report(Diagnostic(kind="protocol left out", detail=fault))
     for routes in ROUTERS:
         app.include_router(routes(context))
     add_problems(app, context.report, context.errors)

@@ -1,0 +1,61 @@
+"""What a package needs to add a protocol: `docs/write-a-projection.md`."""
+
+from __future__ import annotations
+
+from adk_prism.commands import (
+    Answer,
+    Before,
+    ChangeState,
+    ClientRequest,
+    Command,
+    Regenerate,
+    RunAgent,
+    Submit,
+    ToolAnswer,
+)
+from adk_prism.errors import Unprocessable
+from adk_prism.facts import model as facts
+from adk_prism.facts.reader import Reader
+from adk_prism.projection.contract import (
+    Complete,
+    Fault,
+    Grammar,
+    History,
+    Options,
+    Payload,
+    Projection,
+    ProtocolSpec,
+)
+from adk_prism.projection.file_links import FileLinks
+from adk_prism.projection.message_scope import Scope
+from adk_prism.runlog.entry import Decision, Entry, RunId, RunStarted, to_raw
+
+__all__ = [
+    "Answer",
+    "Before",
+    "ChangeState",
+    "ClientRequest",
+    "Command",
+    "Complete",
+    "Decision",
+    "Entry",
+    "Fault",
+    "FileLinks",
+    "Grammar",
+    "History",
+    "Options",
+    "Payload",
+    "Projection",
+    "ProtocolSpec",
+    "Reader",
+    "Regenerate",
+    "RunAgent",
+    "RunId",
+    "RunStarted",
+    "Scope",
+    "Submit",
+    "ToolAnswer",
+    "Unprocessable",
+    "facts",
+    "to_raw",
+]
