@@ -101,7 +101,7 @@ def test_what_is_no_object_stays_text(said: str) -> None:
 def test_a_models_number_is_read_as_in_its_prose() -> None:
     """92 is a percentage, 8 has no scale, 140 % is none."""
     fields = {"confidence": {"a": 92, "b": 8, "c": "140%", "overall": 0.7}}
-    pieces = read_answer("", fields, "agent", 3)
+    pieces, _ = read_answer("", fields, "agent", 3)
     assert [(r.about, r.value, r.overall) for r in pieces.readings] == [
         ("a", 0.92, False),
         ("", 0.7, True),
@@ -148,7 +148,7 @@ def test_no_value_makes_it_raise(value: Any) -> None:
     """Whatever an agent answers, its proof can be written."""
     raw = json.dumps({"result": value}).encode()
     words, fields = answer_text(Raw(raw))
-    pieces = read_answer(words, fields, "agent", 3)
+    pieces, _ = read_answer(words, fields, "agent", 3)
     msgspec_json.encode([pieces.readings, pieces.citations, pieces.steps, pieces.unread])
     run = entries((event(asked("a", "c1")), event(answer("a", "c1", value)), event(text("So."))))
     msgspec_json.encode(last(run))

@@ -13,7 +13,7 @@ class CaptureEnding:
         self._reader = Reader()
 
     def feed(self, entry: Entry) -> None:
-        """Take the next entry."""
+        """Read the next entry."""
         self._reader.feed(entry)
 
     def ended(self) -> RunEnded:

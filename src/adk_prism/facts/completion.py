@@ -32,7 +32,7 @@ class Completion:
         self._unanswered: set[str] = set()
 
     def feed(self, entry: Entry, facts: Iterable[Fact]) -> bool:
-        """Take an entry and what it means; tell whether it makes the completion known."""
+        """Read an entry and its facts; return whether it makes the completion known."""
         record = entry.record
         if isinstance(record, AgentEvent):
             self._event(entry.cursor, record.event)

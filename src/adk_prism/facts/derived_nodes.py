@@ -18,7 +18,6 @@ at all is not seen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, Speaker
@@ -54,15 +53,16 @@ _ANSWERS: dict[type, NodeStatus] = {
 }
 
 
-class _Place(Protocol):
-    """Something in which nodes run."""
+class _Place:
+    """Something in which nodes run: the run itself, or a node."""
 
-    inside: dict[str, _Node]
-    """Those that run now, by id, in the order of their starts."""
-    speakers: dict[str, _Node]
-    """Of those inside, all that are no tools: looked through at each word that is said."""
-    starts: dict[str, int]
-    """How many have started, by name."""
+    def __init__(self) -> None:
+        self.inside: dict[str, _Node] = {}
+        """The nodes that run now, by id, in the order of their starts."""
+        self.speakers: dict[str, _Node] = {}
+        """Those of them that are not tools; each event of a speaker looks through them."""
+        self.starts: dict[str, int] = {}
+        """How many have started, by name."""
 
 
 class _Start:
@@ -93,28 +93,17 @@ class _Start:
         )
 
 
-class _Node:
+class _Node(_Place):
     """A node that was inferred."""
 
     def __init__(self, node: str, start: _Start, place: _Place) -> None:
+        super().__init__()
         self.id = node
         self.kind = start.kind
         self.branch = start.branch
         self.call = start.call
         self.place = place
         self.is_open = True
-        self.inside: dict[str, _Node] = {}
-        self.speakers: dict[str, _Node] = {}
-        self.starts: dict[str, int] = {}
-
-
-class _Root:
-    """The run itself."""
-
-    def __init__(self) -> None:
-        self.inside: dict[str, _Node] = {}
-        self.speakers: dict[str, _Node] = {}
-        self.starts: dict[str, int] = {}
 
 
 class DerivedNodes:
@@ -123,7 +112,7 @@ class DerivedNodes:
     def __init__(self, agents: Sequence[Agent] = ()) -> None:
         """`agents` are those of the app, where they are known."""
         self._agents = {agent.name for agent in agents}
-        self._root = _Root()
+        self._root = _Place()
         self._count = 0
         self._seen: dict[_Key, _Node] = {}
         """The last node of each."""
@@ -328,7 +317,7 @@ def _number_of(path: str) -> str:
 
 
 def _is_succeeded(node: _Node, branch: str) -> bool:
-    """Tell whether a node is over when another begins beside it in a branch.
+    """Return whether a node is over when another begins beside it in a branch.
 
     Side by side run only branches of which neither grew from the other.
     """

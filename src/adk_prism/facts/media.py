@@ -64,7 +64,7 @@ def media_kind(part: Part) -> MediaKind | None:
 
 
 def show(held: Part, part: str, speaker: Speaker, model_call: str) -> Fact | None:
-    """Return the fact that shows a part's media; None where it holds none."""
+    """Return the fact that shows a part's media; None if it holds none."""
     if held.inline_data is not None:
         shown = show_inline(held.inline_data, part, speaker, model_call)
         return _counted(shown, held.part_metadata) if is_given(held.part_metadata) else shown

@@ -56,7 +56,7 @@ class RunBegan(_Fact):
     live: bool = False
     """A live connection: messages begin and end inside the run."""
     query: str = ""
-    """The text of the user's message; empty where the run goes on with an earlier one."""
+    """The text of the user's message; empty if the run goes on with an earlier one."""
 
 
 class MessageBegan(_Fact):

@@ -21,7 +21,7 @@ class OpenNodes:
         """In the order of their starts."""
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
-        """Take what an entry means; return it without starts and ends that cannot be."""
+        """Read the facts of an entry; return it without starts and ends that cannot be."""
         if not facts or type(facts[0]) not in _BOUNDS:
             return facts
         return [fact for fact in facts if self._is_due(fact)]

@@ -25,7 +25,7 @@ _NO_DEPTH = 1 << 30
 
 
 def is_finish(code: str) -> bool:
-    """Tell whether an error code is a model's reason to stop."""
+    """Return whether an error code is a model's reason to stop."""
     return code in FINISH_REASONS or code in BLOCK_REASONS
 
 

@@ -53,13 +53,9 @@ def find_layer(response: Raw) -> Any:
 
 
 def _read(raw: Raw) -> _Response:
-    for read in (bytes, _repaired):
+    for data in (bytes(raw), repair(bytes(raw))):
         try:
-            return _decode(read(raw))
+            return _decode(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
     return _Response()
-
-
-def _repaired(raw: Raw) -> bytes:
-    return repair(bytes(raw))

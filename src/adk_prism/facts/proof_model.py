@@ -157,7 +157,7 @@ class Proof(_Piece):
     subject: Subject
     origin: ProofOrigin
     confidence: float | None
-    """0 to 1; None where no number was given."""
+    """0 to 1; None if no number was given."""
     derivation: str
     """How that number came about, in words."""
     readings: list[Reading]

@@ -1,14 +1,16 @@
-"""Entries in, facts out: the one reading of a run that every projection and view shares.
+"""Entries to facts: the one interpretation of a run, shared by every projection and view.
 
-Decides the life of runs and messages; `event_reader` decides what one ADK event means. A reader is fed
-every entry of a run, in order, from the first. Nodes are read from their records; up to the first such
-record, and so in every run that was not watched, they are inferred from the events.
+Decides where runs and messages begin and end; `event_reader` decides what one ADK event means. A reader is
+fed every entry of a run, in order, from the first. Nodes are read from their records; before the first such
+record, and so in every run that was not observed, they are inferred from the events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import assert_never
+
+from msgspec import structs
 
 from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.annotator import Annotator
@@ -49,7 +51,7 @@ from adk_prism.runlog.entry import (
 )
 
 OVER = "The session is over."
-"""Why a question of a live run was answered with no when nobody answered it."""
+"""The reason that is given when a live run ends with an open question."""
 
 
 class Reader:
@@ -63,21 +65,21 @@ class Reader:
         self._message = ""
         self._captured = False
         self._children: dict[str, EventReader] = {}
-        """By the node, or the call, that runs them."""
+        """By the node or call that runs them."""
         self._nodes: DerivedNodes | OpenNodes = DerivedNodes()
         self._retries = Retries()
         self._turns: Turns | None = None
-        """Of a live run; any other is one message."""
+        """For a live run; any other run is one message."""
 
     def feed(self, entry: Entry) -> list[Fact]:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
-        if type(record) is AgentEvent:  # by far the most, so it is asked first
+        if type(record) is AgentEvent:  # by far the most frequent
             return self._read(entry.cursor, record.event)
         return self._take(entry)
 
     def _take(self, entry: Entry) -> list[Fact]:
-        """Return what an entry means that is no event of the root's run."""
+        """Return what an entry means that is not an event of the root."""
         record = entry.record
         match record:
             case RunStarted():
@@ -88,11 +90,11 @@ class Reader:
                 return self._begin_node(record)
             case NodeEnded():
                 self._retries.end(record)
-                return self._nodes.feed([_finished(record)])
+                return self._nodes.feed([NodeFinished(**structs.asdict(record))])
             case ChildEvent():
                 return self._nested(entry.cursor, record)
             case RunTakenOver():
-                return self._go_on(record)
+                return self._take_over(record)
             case ApprovalAsked() | ApprovalGiven():
                 return self._in_turn(self._nodes.feed(self._question(record)))
             case SpeakerInterrupted():
@@ -120,7 +122,7 @@ class Reader:
         return [fact for one in self._annotators for fact in one.feed(cursor, facts, text)]
 
     def _in_turn(self, facts: list[Fact], sign: Sign = NOTHING_SAID) -> list[Fact]:
-        """Return the facts of an entry with the bounds of messages among them, if the run is live."""
+        """Return the facts of an entry; in a live run, with the begins and ends of messages."""
         if self._turns is None:
             return facts
         told = self._turns.feed(facts, sign)
@@ -182,7 +184,7 @@ class Reader:
         self._events.close_lanes(out)
         calls = self._events.calls
         if self._turns is not None:
-            # When a live connection is over nobody can answer any more.
+            # After a live connection has ended nobody can answer.
             out.extend(self._events.questions.deny_all(OVER))
         leftover = calls.abandon(record.outcome, all_of_them=self._turns is not None)
         out.extend(CallAbandoned(c.call, c.name, c.requested) for c in leftover)
@@ -203,14 +205,14 @@ class Reader:
         out.append(RunOver(record.outcome, record.code, record.correlation, said))
         return out
 
-    def _go_on(self, record: RunTakenOver) -> list[Fact]:
-        """Somebody else goes on: what stopped the run before is not its end."""
+    def _take_over(self, record: RunTakenOver) -> list[Fact]:
+        """Another process continues the run: what stopped it before is not its end."""
         out: list[Fact] = []
         superseded = self._retries.superseded(self._events.calls)
         self._events.restart(out)
         self._events.calls.doubt(record.in_doubt)
         self._events.ending.aborted = False
-        if record.epoch:  # without one, it is the seam of a fork
+        if record.epoch:  # without one, it is where a fork begins
             out.insert(0, TakenOver(record.epoch, superseded, list(record.in_doubt)))
         return self._in_turn(self._nodes.feed(out))
 
@@ -220,7 +222,7 @@ class Reader:
         if isinstance(self._nodes, DerivedNodes):
             inferred = self._nodes.end("finished")
             self._nodes = OpenNodes()
-        return [*inferred, *self._nodes.feed([_began(record)])]
+        return [*inferred, *self._nodes.feed([NodeBegan(**structs.asdict(record))])]
 
     def _nested(self, cursor: int, record: ChildEvent) -> list[Fact]:
         reader = self._children.setdefault(record.node or record.call, EventReader())
@@ -230,16 +232,16 @@ class Reader:
 
     @property
     def owed(self) -> list[OpenCall]:
-        """The calls that whoever runs the agent has to answer: they have run, or run, or will."""
+        """The calls that the process which runs the agent has to answer."""
         return self._events.calls.owed()
 
     @property
     def is_paused(self) -> bool:
-        """Whether the run waits for somebody outside, and nothing else goes on in it."""
+        """Whether the run only waits for a person or client."""
         return self._events.calls.awaiting and not self._lanes and not self.owed
 
     def outcome(self) -> tuple[Outcome, str]:
-        """Fold the outcome, and the error code of a failure, of a run whose source is exhausted."""
+        """Return the outcome, and the error code of a failure, of a run whose source is exhausted."""
         calls = self._events.calls
         return self._events.ending.outcome(
             awaiting=calls.awaiting and self._turns is None,
@@ -257,31 +259,9 @@ def _query(record: RunStarted) -> str:
 
 
 def _resumed(record: RunStarted) -> list[str]:
-    """Return the nodes that go on, each once; the root, where the record does not say who asked."""
+    """Return the nodes that continue, each once; the root if the record does not say who asked."""
     continues = record.continues
     if continues is None or continues.held:
         return []
     root = record.agents[0].name if record.agents else record.origin.app
     return list(dict.fromkeys(continues.askers.values())) or [root]
-
-
-def _began(record: NodeStarted) -> NodeBegan:
-    return NodeBegan(
-        record.node,
-        record.name,
-        record.kind,
-        record.path,
-        record.branch,
-        record.call,
-        record.parent,
-        record.iteration,
-        record.state,
-        record.gone,
-        record.derived,
-    )
-
-
-def _finished(record: NodeEnded) -> NodeFinished:
-    return NodeFinished(
-        record.node, record.status, record.error, record.state, record.gone, record.derived
-    )

@@ -28,7 +28,7 @@ class ReplacedEntries:
         """Cursors of the entries that streamed a block or a call, as long as it may be replaced."""
 
     def feed(self, cursor: int, facts: Iterable[Fact]) -> None:
-        """Take what an entry means."""
+        """Read the facts of an entry."""
         for item in facts:
             if isinstance(item, Nested):
                 self._take(cursor, item.fact, f"{item.node} {item.call} ")

@@ -1,8 +1,8 @@
-"""What a run that was taken over says a second time.
+"""What a run repeats after another process has taken it over.
 
-google-adk 2.13, resumed: agents below a call without an answer run again from their input, those that had
-finished too, so what they said before is superseded. A workflow says once more what its finished nodes gave,
-which is no news.
+google-adk 2.13, when resumed, runs agents below an unanswered call again from their input, finished ones
+included, so their earlier texts are superseded. A workflow emits the outputs of its finished nodes again;
+those repetitions are dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adk_prism.runlog.entry import NodeEnded, NodeStarted
 
 
 class Retries:
-    """Keeps what a later attempt may repeat."""
+    """Tracks what a later attempt may repeat."""
 
     def __init__(self) -> None:
         self._ended: dict[str, Speaker] = {}
@@ -22,8 +22,8 @@ class Retries:
         """Nodes that run, and their paths."""
         self._done: set[str] = set()
         """Paths of nodes that have finished."""
-        self._told: set[str] = set()
-        """Those of them that may be told again, once."""
+        self._repeatable: set[str] = set()
+        """Those whose output may be repeated, once."""
 
     def begin(self, record: NodeStarted) -> None:
         """Take the start of a node."""
@@ -37,7 +37,7 @@ class Retries:
             self._done.add(path)
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
-        """Take what an event means; return it without what was told before."""
+        """Read the facts of an event; return them without repeated outputs."""
         if not facts:
             return facts
         repeats = False
@@ -47,19 +47,19 @@ class Retries:
                     self._ended[item.block] = item.speaker
             elif type(item) is NodeOutput:
                 path = item.speaker.path
-                repeats = repeats or path in self._told
+                repeats = repeats or path in self._repeatable
                 self._done.add(path)
         return [item for item in facts if not self._is_repeat(item)] if repeats else facts
 
     def _is_repeat(self, item: Fact) -> bool:
-        if not isinstance(item, NodeOutput) or item.speaker.path not in self._told:
+        if not isinstance(item, NodeOutput) or item.speaker.path not in self._repeatable:
             return False
-        self._told.discard(item.speaker.path)
+        self._repeatable.discard(item.speaker.path)
         return True
 
     def superseded(self, calls: Calls) -> list[str]:
-        """Begin another attempt; return the blocks of agents that will say them anew."""
-        self._told = self._done - {""}
+        """Begin another attempt; return the blocks of agents that run again."""
+        self._repeatable = self._done - {""}
         found = [block for block, who in self._ended.items() if any(calls.running(who))]
         for block in found:
             del self._ended[block]

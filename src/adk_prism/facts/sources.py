@@ -1,6 +1,6 @@
 """Sources behind an answer, read from a model call's grounding metadata.
 
-Each source is cited once in a run, under an id counted in the order of first sight. A web page, a map
+Each source is cited once in a run, under an id counted in order of first appearance. A web page, a map
 place or an image page is a link; a piece of a document store is a document.
 """
 

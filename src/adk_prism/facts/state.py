@@ -55,7 +55,7 @@ class StateFold(Mapping[str, Raw]):
         return len(self._values)
 
     def feed(self, fact: Fact) -> bool:
-        """Take what an entry means; tell whether it was about the state."""
+        """Read the facts of an entry; return whether it was about the state."""
         match fact:
             case RunBegan():
                 self.change(fact.state, [key for key in self if key not in fact.state])

@@ -1,7 +1,7 @@
-"""Facts of what ADK stored, for whoever cannot take anything back: a pipe, a file.
+"""Only the facts that ADK stored, for outputs that cannot be corrected: a pipe, a file.
 
-What a model streams is held until its model call is stored, and all that follows with it, so that the order
-stays; blocks that were replaced are left out.
+Streamed facts are held until their model call is stored, together with all that follow, to keep the order;
+replaced blocks are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OF_A_BLOCK = (BlockBegan, BlockGrew, BlockEnded)
 
 
 class StoredFacts:
-    """The facts of one run, as late as needed."""
+    """Holds the facts of one run until they are final."""
 
     def __init__(self) -> None:
         self._held: list[Fact] = []
@@ -33,7 +33,7 @@ class StoredFacts:
         self._gone: set[str] = set()
 
     def feed(self, facts: Sequence[Fact]) -> list[Fact]:
-        """Take what an entry means; return what is sure by now."""
+        """Read the facts of an entry; return what is sure by now."""
         for item in facts:
             self._held.append(item)
             self._take(item)

@@ -82,7 +82,7 @@ def repair(value: bytes, *, parsed: bool = False) -> bytes:
 
 
 def _is_sound(value: bytes) -> bool:
-    """Tell cheaply that there is nothing to repair. A wrong no only costs time."""
+    """Tell cheaply that there is nothing to repair. A false negative only costs time."""
     return not (
         (_UNDERSCORE in value and b"__proto__" in value)
         or (b"constructor" in value and _is_trap(value))
@@ -127,7 +127,7 @@ def _is_too_deep(value: bytes) -> bool:
 
 
 def _has_many_brackets(value: bytes) -> bool:
-    """Tell whether there are enough of them to be too deep. Counted by leaving them out: that jumps from
+    """Return whether there are enough of them to be too deep. Counted by leaving them out: that jumps from
     one to the next, where `count` looks at every byte, and takes four times as long."""
     rest = value.replace(b"[", b"").replace(b"{", b"")
     return len(value) - len(rest) > MAX_DEPTH

@@ -1,9 +1,8 @@
-"""The fast path: a further piece of the text that a lane is saying, and nothing else.
+"""The fast path for text deltas: an event that only extends the open block of its lane.
 
-Nearly every entry of a streamed run is this one, so it is read with a small model of its own: half the
-cost of the whole event, and a third of the way from the log to bytes (`benchmarks/log_to_bytes.py`). It
-only ever answers what the whole reading would answer; whatever is not plainly a next delta is left to
-that: the first one of a block, a signature, a call, a transcript, a user's word, a long text.
+Nearly every entry of a streamed run is one, so a small model reads it at half the cost of the whole event
+(`benchmarks/log_to_bytes.py`). The result always equals that of `event_reader`, which reads everything
+else: the first delta of a block, signatures, calls, transcripts, user messages, long texts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from adk_prism.facts.model_call import Lane, ModelCall
 from adk_prism.runlog.entry import NOTHING
 
 LONGEST = 1024
-"""Bytes. A delta of a model is some hundred, its frame included; what is longer is read once, in full."""
+"""Bytes. An event with a delta has some hundred; longer ones are read in full."""
 
 
 class _Piece(Struct, rename="camel", gc=False):
@@ -36,7 +35,7 @@ class _Node(Struct, gc=False):
 
 
 class _Delta(Struct, rename="camel", gc=False):
-    """What of an event decides whether it is a next delta."""
+    """The fields that decide whether an event is a text delta."""
 
     author: str = ""
     partial: bool | None = None
@@ -52,7 +51,7 @@ _read = msgspec.json.Decoder(_Delta).decode
 
 
 def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
-    """Return the growth of a lane's open block, if that is all that the event `raw` says."""
+    """Return the growth of a lane's open block, if the event `raw` holds nothing else."""
     if not lanes or len(raw) > LONGEST:
         return None  # nothing is being streamed: saves tool events a decode
     try:

@@ -211,7 +211,7 @@ def _is_final(said: Transcription, partial: bool | None) -> bool:
 
 
 def rest_of(whole: str, said: str) -> str | None:
-    """Return what `whole` adds to `said`; None where it does not begin with it.
+    """Return what `whole` adds to `said`; None if it does not begin with it.
 
     Spaces, signs and capitals may differ: a transcript gets them when it is complete.
     """

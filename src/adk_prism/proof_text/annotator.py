@@ -241,7 +241,8 @@ class ProofAnnotator:
         text, fields = answer_text(item.output)
         # A text that the specialist streamed, and the response repeats, is not read twice.
         if text.strip() != streamed.strip() or fields:
-            specialist.add_text(read_answer(text, fields, item.name, cursor), item.call)
+            pieces, _ = read_answer(text, fields, item.name, cursor)
+            specialist.add_text(pieces, item.call)
             self._answer.keep_result(specialist, item.output)
         self._schedule(specialist)
 
@@ -253,7 +254,7 @@ class ProofAnnotator:
         It summarises the layers of the specialist's tools: if those were seen, only its citations are new.
         """
         pieces = read_layer(layer, item.name, cursor)
-        if specialist.has_layers(item.call):
+        if specialist.layers(item.call):
             specialist.add_summary(pieces, item.call)
         else:
             specialist.add(_key(layer, SUMMARY, item.call), pieces, item.call)
@@ -319,7 +320,8 @@ class ProofAnnotator:
         if call in self._calls:
             self._texts[call] = said.text
         text, fields = split_text(said.text)
-        specialist.add_text(read_answer(text, fields, said.speaker.node, cursor), call)
+        pieces, _ = read_answer(text, fields, said.speaker.node, cursor)
+        specialist.add_text(pieces, call)
         if not specialist.is_empty:
             self._answer.keep_text(specialist, said.text)
             self._schedule(specialist)

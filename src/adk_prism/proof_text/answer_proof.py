@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.proof_model import Brief, Citation, Claim, Proof, ProofOrigin, Reading
-from adk_prism.proof_text.answer_reader import answer_text, read_answer_and_claims, split_text
+from adk_prism.proof_text.answer_reader import answer_text, read_answer, split_text
 from adk_prism.proof_text.overall_confidence import Confidence, disagreements
 from adk_prism.proof_text.prose.claims import says, uncited
 from adk_prism.proof_text.prose.text_reader import may_hold_proof
@@ -82,7 +82,7 @@ class AnswerProof:
         if not gave and self.own.is_empty and not may_hold_proof(said.text):
             return None
         text, fields = split_text(said.text)
-        pieces, claims = read_answer_and_claims(text, fields, said.speaker.node, cursor)
+        pieces, claims = read_answer(text, fields, said.speaker.node, cursor, claims=True)
         self.own.add_text(pieces)
         if not gave and self.own.is_empty:
             return None

@@ -132,15 +132,10 @@ def _name_of(value: dict[str, Any], key: str) -> str:
 # --------------------------------------------------------------------------- reading
 
 
-def read_answer(text: str, fields: dict[str, Any], by: str, cursor: int) -> Pieces:
-    """Read an answer that was split into text and fields."""
-    return read_answer_and_claims(text, fields, by, cursor, claims=False)[0]
-
-
-def read_answer_and_claims(
-    text: str, fields: dict[str, Any], by: str, cursor: int, *, claims: bool = True
+def read_answer(
+    text: str, fields: dict[str, Any], by: str, cursor: int, *, claims: bool = False
 ) -> tuple[Pieces, list[Claim]]:
-    """Read an answer; return also the sentences that hold a figure and cite nothing."""
+    """Read a split answer; with `claims`, return also the sentences with a figure and no citation."""
     read = read_proof_text(text, cursor, figures=claims)
     pieces = Pieces.of(read, cursor)
     if fields:

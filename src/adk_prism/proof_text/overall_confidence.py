@@ -62,11 +62,9 @@ def _lowest(numbers: list[Reading], words: str) -> Confidence:
         derivation = f"{words} by {lowest.text}"
     else:
         derivation = words
-    return Confidence(lowest.least, _because(derivation, lowest.reason), level)
-
-
-def _because(derivation: str, reason: str) -> str:
-    return f"{derivation}: {reason}" if reason else derivation
+    if lowest.reason:
+        derivation = f"{derivation}: {lowest.reason}"
+    return Confidence(lowest.least, derivation, level)
 
 
 def _lowest_level(readings: Sequence[Reading]) -> Level | Literal[""]:

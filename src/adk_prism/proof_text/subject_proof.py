@@ -96,17 +96,14 @@ class SubjectProof:
         """Add the citations of a layer that summarises the layers of a `call`'s tools."""
         self.add((SUMMARY, call), Pieces(citations=pieces.citations), call)
 
-    def has_layers(self, call: str) -> bool:
-        """Return whether tools gave layers in a call."""
-        return bool(self._layers(call))
-
-    def _layers(self, call: str) -> list[Pieces]:
+    def layers(self, call: str) -> list[Pieces]:
+        """Return what the tools of a call gave as data."""
         answers = self._answers.items()
         return [pieces for key, pieces in answers if pieces.call == call and key[0] not in _OWN]
 
     def _replace(self, old: Pieces) -> None:
         """Drop what an earlier call's text said about a layer that a later call has replaced."""
-        left = self._layers(old.call)
+        left = self.layers(old.call)
         said = [key for key in _keys_of(old.call) if key in self._answers]
         for key in said:
             if not left:

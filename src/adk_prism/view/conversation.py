@@ -17,7 +17,7 @@ from msgspec import Raw
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.runlog.entry import Entry, RunStarted
-from adk_prism.view.items import Item, Mark, written
+from adk_prism.view.items import Item, Mark, Note, written
 
 _REPLACED: dict[str, Any] = {"replaced": True}
 
@@ -108,25 +108,11 @@ class _Call:
         return shown
 
 
-class _Note:
+class _Note(Note, frozen=True):
     """Something said once."""
 
-    def __init__(self, since: int, **shown: Any) -> None:
-        self.since = since
-        self._shown = shown
-
-    @property
-    def touched(self) -> int:
-        return self.since
-
-    def about(self) -> dict[str, Any]:
-        return self._shown
-
-    def marks(self) -> list[Mark]:
-        return []
-
     def at(self, _: int) -> dict[str, Any]:
-        return self._shown | {"since": self.since}
+        return self.shown | {"since": self.since}
 
 
 _Answer = fact.CallAnswered | fact.CallFailed | fact.CallDenied
@@ -155,7 +141,7 @@ class ConversationFilm:
                 self._note(entry.cursor, kind="user", speaker="user", text=text)
 
     def feed(self, cursor: int, item: fact.Fact) -> None:
-        """Take what an entry means."""
+        """Read the facts of an entry."""
         match item:
             case fact.UserSpoke():
                 self._note(cursor, kind="user", speaker="user", text=item.text)
@@ -229,7 +215,7 @@ class ConversationFilm:
                 pass  # not said to anyone
 
     def _note(self, cursor: int, **shown: Any) -> None:
-        self._items.append(_Note(cursor, **shown, **self._within))
+        self._items.append(_Note(cursor, shown | self._within))
 
     def _open(self, cursor: int, call: str, about: dict[str, Any]) -> None:
         made = self._calls[self._id(call)] = _Call(cursor, about | self._within)

@@ -39,7 +39,7 @@ class Film:
         """Cursor of the newest entry."""
 
     def feed(self, entry: Entry) -> None:
-        """Take the next entry."""
+        """Read the next entry."""
         self.last = entry.cursor
         self.timeline.tick(entry)
         if isinstance(entry.record, RunStarted):

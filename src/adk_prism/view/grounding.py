@@ -121,7 +121,7 @@ class GroundingFilm:
 
 
 def _equal(one: Raw, other: Raw) -> bool:
-    """Tell whether two values are the same; one may have been written with other spaces."""
+    """Return whether two values are the same; one may have been written with other spaces."""
     if bytes(one) == bytes(other):
         return True
     return bool(read_value(one) == read_value(other))

@@ -1,56 +1,96 @@
-"""The one shape in which a film is written down: items, and marks on them.
+"""The serialised form of a film: items, and marks on them.
 
-An item is there from a cursor on; what becomes of it later is a mark at a later cursor. Nothing that was
-written ever changes, so a film grows by what came after a cursor: whole items where they are new, else
-their new marks. A reader at a cursor takes the items and the marks that are not past it. The one exception
-is a text that ADK did not store: its mark `{"replaced": true}` takes the place of all its marks, and the
-item is shown at no cursor.
+An item exists from a cursor on; a later change of it is a mark at a later cursor. Items and marks never
+change, so the growth of a film after a cursor is its new items and the new marks of the others. A reader at
+a cursor uses the items and marks up to it. The one exception is a text that ADK did not store: its mark
+`{"replaced": true}` replaces all its marks, and the item is shown at no cursor.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
+from adk_prism.view.history import History
+
 Mark = tuple[int, Any]
-"""A cursor, and what is new from there on."""
+"""A cursor, and what changed there."""
 
 
-class Kept(Protocol):
-    """What can be written down."""
+class Recorded(Protocol):
+    """Something that can be serialised as an item."""
 
     @property
     def since(self) -> int:
-        """Cursor of its first sight."""
+        """Cursor of its first occurrence."""
 
     @property
     def touched(self) -> int:
-        """Cursor of its last mark, or of its first sight: what lies before need not be looked at."""
+        """Cursor of its last mark, or of its first occurrence."""
 
     def about(self) -> dict[str, Any]:
-        """Return what never changes."""
+        """Return its constant part."""
 
     def marks(self) -> Sequence[Mark]:
-        """Return what became of it, in the order of cursors."""
+        """Return its changes, in the order of cursors."""
+
+
+class Tracked(Struct, frozen=True):
+    """A named value and its history; `show` turns a value into a mark."""
+
+    name: dict[str, Any]
+    history: History[Any]
+    show: Callable[[Any], Any] = lambda value: value
+
+    @property
+    def since(self) -> int:
+        return self.history.cursors[0]
+
+    @property
+    def touched(self) -> int:
+        return self.history.cursors[-1]
+
+    def about(self) -> dict[str, Any]:
+        return self.name
+
+    def marks(self) -> list[Mark]:
+        return [(cursor, self.show(value)) for cursor, value in self.history.changes()]
+
+
+class Note(Struct, frozen=True):
+    """Something that never changes."""
+
+    since: int
+    shown: dict[str, Any]
+
+    @property
+    def touched(self) -> int:
+        return self.since
+
+    def about(self) -> dict[str, Any]:
+        return self.shown
+
+    def marks(self) -> list[Mark]:
+        return []
 
 
 class Item(Struct, frozen=True, kw_only=True, rename={"about": "is"}):
     """One item, or the growth of one."""
 
     index: int
-    """Its place among the items of its kind."""
+    """Its index among the items of its kind."""
     since: int | UnsetType = UNSET
     about: dict[str, Any] | UnsetType = UNSET
-    """Not repeated in growth."""
+    """Omitted if only new marks are written."""
     marks: Sequence[Mark] = ()
 
 
-def written(items: Iterable[Kept], after: int = 0) -> Iterator[Item]:
-    """Yield what there is to write of some items after a cursor."""
+def written(items: Iterable[Recorded], after: int = 0) -> Iterator[Item]:
+    """Yield the items and marks after a cursor."""
     for index, item in enumerate(items):
         if item.since > after:
             yield Item(index=index, since=item.since, about=item.about(), marks=item.marks())

@@ -1,8 +1,8 @@
-"""What stands behind the answer: proofs as they were known at any cursor, and when the run was complete.
+"""The proof panel: proofs as they were known at any cursor, and when the run was complete.
 
-Specialists come in the order in which they first answered. Before the run is over there is no proof of
-the whole; after it there is one, *absent* where nobody gave any. Sources of the model's provider are
-listed whether or not there is a proof that counts them in.
+Specialists are in the order of their first answers. The proof of the whole answer exists once the run is
+over; its origin is *absent* if nobody gave a proof. Sources of the model's provider are listed even if no
+proof includes them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.completion import Completion
@@ -21,47 +20,9 @@ from adk_prism.facts.proof_model import Proof
 from adk_prism.proof_text.overall_confidence import NONE_STATED
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded
 from adk_prism.view.history import History
-from adk_prism.view.items import Item, Mark, written
+from adk_prism.view.items import Item, Note, Tracked, written
 
 _WHOLE = "proof"
-
-
-class _Known(Struct, frozen=True):
-    """Something by name, and what was known of it, to be written down."""
-
-    name: str
-    history: History[Any]
-
-    @property
-    def since(self) -> int:
-        return self.history.cursors[0]
-
-    @property
-    def touched(self) -> int:
-        return self.history.cursors[-1]
-
-    def about(self) -> dict[str, Any]:
-        return {"id": self.name}
-
-    def marks(self) -> list[Mark]:
-        return list(self.history.changes())
-
-
-class _Source(Struct, frozen=True):
-    """A source of the model's provider."""
-
-    since: int
-    cited: fact.SourceCited
-
-    @property
-    def touched(self) -> int:
-        return self.since
-
-    def about(self) -> dict[str, Any]:
-        return {"source": self.cited.source, "title": self.cited.title, "uri": self.cited.uri}
-
-    def marks(self) -> list[Mark]:
-        return []
 
 
 class ProofFilm:
@@ -69,13 +30,13 @@ class ProofFilm:
 
     def __init__(self) -> None:
         self._proofs: dict[str, History[Proof]] = {}
-        self._sources: list[_Source] = []
+        self._sources: list[Note] = []
         self._completion = Completion()
         self._classes: dict[EventClass, History[int]] = {}
         self._over: int | None = None
 
     def feed(self, entry: Entry, facts: Iterable[Fact]) -> None:
-        """Take an entry and what it means."""
+        """Read an entry and its facts."""
         facts = list(facts)
         self._completion.feed(entry, facts)
         if isinstance(entry.record, AgentEvent):
@@ -87,17 +48,18 @@ class ProofFilm:
             if isinstance(item, fact.ProofGiven):
                 self._proofs.setdefault(item.id, History()).set(entry.cursor, item.proof)
             elif isinstance(item, fact.SourceCited):
-                self._sources.append(_Source(entry.cursor, item))
+                cited = {"source": item.source, "title": item.title, "uri": item.uri}
+                self._sources.append(Note(entry.cursor, cited))
 
     @property
     def completion(self) -> int | None:
-        """Cursor of the entry with which the answer was complete; known when the run is over."""
+        """Cursor of the entry that completed the answer; known when the run is over."""
         return self._completion.cursor if self._over is not None else None
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
-        """Return proofs, sources and counts of events, or what of them after a cursor."""
-        proofs = (_Known(name, history) for name, history in self._proofs.items())
-        classes = (_Known(name, history) for name, history in self._classes.items())
+        """Return proofs, sources and event counts, or what was added after a cursor."""
+        proofs = (Tracked({"id": name}, history) for name, history in self._proofs.items())
+        classes = (Tracked({"id": name}, history) for name, history in self._classes.items())
         return {
             "proofs": list(written(proofs, after)),
             "sources": list(written(self._sources, after)),

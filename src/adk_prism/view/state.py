@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from adk_prism.facts.json_value import read_value
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
 from adk_prism.view.history import History
-from adk_prism.view.items import Item, Mark, written
+from adk_prism.view.items import Item, Tracked, written
 
 Scope = Literal["session", "user", "app", "temp"]
 _SCOPES: tuple[Scope, ...] = ("user", "app", "temp")
@@ -39,30 +39,6 @@ class KeyChange(Struct, frozen=True):
     writer: str = ""
 
 
-class _Key(Struct, frozen=True):
-    """A key and its writes, to be written down."""
-
-    key: str
-    history: History[Write]
-
-    @property
-    def since(self) -> int:
-        return self.history.cursors[0]
-
-    @property
-    def touched(self) -> int:
-        return self.history.cursors[-1]
-
-    def about(self) -> dict[str, Any]:
-        return {"key": self.key}
-
-    def marks(self) -> list[Mark]:
-        return [
-            (cursor, {"writer": write.writer} | _value_of(write))
-            for cursor, write in self.history.changes()
-        ]
-
-
 class StateFilm:
     """The state of one run, at every cursor."""
 
@@ -75,7 +51,7 @@ class StateFilm:
         """Cursor, key, and whether it came or went: how the set of keys changed."""
 
     def feed(self, cursor: int, fact: Fact) -> None:
-        """Take what an entry means."""
+        """Read the facts of an entry."""
         match fact:
             case RunBegan():
                 self._write(cursor, fact.state, (), START)
@@ -112,7 +88,7 @@ class StateFilm:
         history.set(cursor, _written(before, value, writer))
 
     def raw_at(self, cursor: int) -> dict[str, Raw]:
-        """Return the state at a cursor, values undecoded, keys in the order of first sight."""
+        """Return the state at a cursor, values undecoded, keys in order of first appearance."""
         found: dict[str, Raw] = {}
         for key, history in self._keys.items():
             write = history.at(cursor)
@@ -145,7 +121,7 @@ class StateFilm:
         return scopes
 
     def some_at(self, cursor: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-        """Return the values of some keys at a cursor, decoded, in the order of first sight."""
+        """Return the values of some keys at a cursor, decoded, in order of first appearance."""
         found = ((key, self._keys[key].at(cursor)) for key in self._keys if wanted(key))
         return {
             key: _plain(write.value)
@@ -161,7 +137,7 @@ class StateFilm:
     def difference(
         self, before: int, after: int, wanted: Callable[[str], bool] | None = None
     ) -> list[KeyChange]:
-        """Return what changed between two cursors, in the order of first sight; of all keys or some."""
+        """Return what changed between two cursors, in order of first appearance; of all keys or some."""
         changes: list[KeyChange] = []
         for key, history in self._keys.items():
             if history.index(before) == history.index(after) or (wanted and not wanted(key)):
@@ -189,11 +165,11 @@ class StateFilm:
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return the keys with their writes, or those after a cursor."""
-        keys = (_Key(key, history) for key, history in self._keys.items())
+        keys = (Tracked({"key": key}, changes, _mark) for key, changes in self._keys.items())
         return {"keys": list(written(keys, after))}
 
     def histories(self) -> Iterable[tuple[str, History[Write]]]:
-        """Return every key with its writes, in the order of first sight."""
+        """Return every key with its writes, in order of first appearance."""
         return self._keys.items()
 
     def keys(self) -> list[str]:
@@ -208,6 +184,10 @@ def _written(before: Write | None, value: Raw | None, writer: str) -> Write:
         # A copy: what msgspec decodes is a window on the whole event, and would keep it.
         return Write(None if value is None else value.copy(), writer)
     return before if before is not None and before.writer == writer else Write(known, writer)
+
+
+def _mark(write: Write) -> dict[str, Any]:
+    return {"writer": write.writer} | _value_of(write)
 
 
 def _value_of(write: Write) -> dict[str, Raw]:

@@ -147,7 +147,7 @@ class TimelineFilm:
         self.times.append(round((entry.time - self.start) * _SECOND))
 
     def feed(self, entry: Entry, fact: Fact) -> None:
-        """Take what an entry means."""
+        """Read the facts of an entry."""
         match fact:
             case NodeBegan():
                 self._begin(entry, fact)

@@ -38,7 +38,7 @@ _TYPES = {"OBJECT", "ARRAY", "STRING", "INTEGER", "NUMBER", "BOOLEAN", "NULL"}
 
 
 def response_schema(request: Raw) -> Json:
-    """Return the schema of the answer to `adk_request_input`; empty where anything will do."""
+    """Return the schema of the answer to `adk_request_input`; empty if anything will do."""
     tree = read_object(request)
     schema = tree.get("response_schema") or tree.get("responseSchema")
     return schema if isinstance(schema, dict) else {}
@@ -172,7 +172,7 @@ def _where(error: Any) -> str:
 
 
 def _validator(schema: Json) -> Any:
-    """Return the validator of a schema; None where it cannot tell."""
+    """Return the validator of a schema; None if it cannot tell."""
     if b'"patternProperties"' in msgspec.json.encode(schema):
         return None  # an expression can be made to run for ever, and a model may have written it
     try:

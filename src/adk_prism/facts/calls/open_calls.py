@@ -52,7 +52,7 @@ class OpenCall:
         """Whoever went on with the run may have run it, or not: an answer may come, nobody owes it."""
 
     def is_hopeless(self, outcome: Outcome) -> bool:
-        """Tell whether nobody will answer the call any more, now that its run is over.
+        """Return whether nobody will answer the call any more, now that its run is over.
 
         A waiting run goes on: with the person's answer, and with the agents it was delegated to. Of a
         finished run a client may answer calls; of any other one only what a person was asked stays.
@@ -236,7 +236,7 @@ class Calls:
         self._gated[approval] = call.call
 
     def is_asked(self, approval: str) -> bool:
-        """Tell whether the question has been asked before."""
+        """Return whether the question has been asked before."""
         return approval in self._gated
 
     def decide(self, approval: str, approved: bool, reason: str = "") -> str | None:
@@ -271,17 +271,17 @@ class Calls:
 
     @property
     def awaiting(self) -> bool:
-        """Tell whether a person or the client is waited for."""
+        """Return whether a person or the client is waited for."""
         return bool(self._requests) or any(call.awaits for call in self._open.values())
 
     @property
     def asks(self) -> bool:
-        """Tell whether a person is asked for something, and nothing but that is waited for."""
+        """Return whether a person is asked for something, and nothing but that is waited for."""
         return bool(self._requests) and not any(call.awaits for call in self._open.values())
 
     @property
     def answerable(self) -> bool:
-        """Tell whether there is a call or a question that somebody outside may still answer."""
+        """Return whether there is a call or a question that somebody outside may still answer."""
         return bool(self._requests) or any(not call.delegates for call in self._open.values())
 
     def owed(self) -> list[OpenCall]:
@@ -298,7 +298,7 @@ class Calls:
 
     @property
     def owing(self) -> bool:
-        """Tell whether the run itself has to answer a call of the user's last turn."""
+        """Return whether the run itself has to answer a call of the user's last turn."""
         return any(call.call not in self._left_behind for call in self.owed())
 
     def abandon(self, outcome: Outcome, *, all_of_them: bool = False) -> Iterator[OpenCall]:

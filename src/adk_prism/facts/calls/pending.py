@@ -84,7 +84,7 @@ class Pending:
         """By call id."""
 
     def feed(self, facts: Iterable[Fact]) -> None:
-        """Take what an entry means."""
+        """Read the facts of an entry."""
         for fact in facts:
             match fact:
                 case MessageBegan():
@@ -195,7 +195,7 @@ class Pending:
         return {name: call for name, call in self._late.items() if name not in self._delegated}
 
     def shown(self, call: str) -> Raw:
-        """Return the last result of a long-running call; empty where it was abandoned."""
+        """Return the last result of a long-running call; empty if it was abandoned."""
         return self._shown[call]
 
     @property
@@ -214,7 +214,7 @@ class Pending:
 
 
 def _shown(fact: CallAnswered | CallFailed | CallAbandoned) -> Raw:
-    """Return a call's result as a client shows it; empty where there is none."""
+    """Return a call's result as a client shows it; empty if there is none."""
     match fact:
         case CallAnswered():
             return fact.output if bytes(fact.output) else _NULL

@@ -106,7 +106,7 @@ class Cited(Struct, frozen=True, gc=False):
 
 
 def label_of(line: Line) -> str:
-    """Return the label that a heading or a column's head is; empty where there is none.
+    """Return the label that a heading or a column's head is; empty if there is none.
 
     `Evidence team` and `Sources of error` are headings of something else.
     """

@@ -1,7 +1,7 @@
 """Claims of an answer, and which of them have no citation.
 
 A claim is a sentence, a list item or a row with a figure in it: what a reader might want to check. The
-numbers of lists, of headings and of confidence itself are no figures, and a question claims nothing. It
+numbers of lists, headings and confidences do not count, nor does a question. It
 is cited by a mark (`[1]`), a link or a law in it, by the name of a source that anybody cited, or by a
 citation in the same section. Whether the source says so is for a person to find out.
 """
@@ -37,7 +37,7 @@ def figures(text: str, stated: Sequence[str]) -> Iterator[str]:
 
 
 def _cites(sentence: str) -> bool:
-    """Tell whether a sentence says itself what it rests on."""
+    """Return whether a sentence says itself what it rests on."""
     if "](" in sentence or "://" in sentence or "source:" in sentence.lower():
         return True
     return ("[" in sentence and _MARK.search(sentence) is not None) or _LAW.search(
@@ -55,7 +55,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def says(text: str, claim: str) -> bool:
-    """Tell whether a text makes a claim in the same words."""
+    """Return whether a text makes a claim in the same words."""
     place = text.find(claim)
     while place > 0 and text[place - 1].isalnum():
         place = text.find(claim, place + 1)

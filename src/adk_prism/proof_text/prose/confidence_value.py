@@ -258,7 +258,7 @@ def _single(text: str, number: _Number, bound: Bound | Literal[""]) -> Value:
 
 
 def _range(first: _Number, second: _Number) -> Value | None:
-    """Return a range; None where the two are not one: the sign may stand behind the second only."""
+    """Return a range; None if the two are not one: the sign may stand behind the second only."""
     if first.of == 1:
         first = replace(first, of=second.of)
     (low, fault), (high, other) = _share(first), _share(second)

@@ -62,12 +62,12 @@ class Inline(Struct, frozen=True, gc=False):
 
 
 def may_cite(text: str) -> bool:
-    """Tell whether a text may name a source. A wrong yes only costs time."""
+    """Return whether a text may name a source. A false positive only costs time."""
     return has_any(text, LAWS) or _MAY_HOLD.search(text) is not None
 
 
 def has_any(text: str, signs: tuple[str, ...]) -> bool:
-    """Tell whether a text holds one of some signs."""
+    """Return whether a text holds one of some signs."""
     for sign in signs:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
         if sign in text:
             return True

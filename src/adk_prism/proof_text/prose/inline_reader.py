@@ -17,13 +17,13 @@ _MARK = re.compile(r"\S\s?\[(\d{1,3})\]")
 _NOTE = re.compile(r"^[ \t>]{0,8}\[(?P<number>\d{1,3})\]:?[ \t]+(?=\S)", re.M)
 """A numbered note: a source, if a sentence before it refers to its number."""
 _WORD_BEFORE = 40
-"""Characters before a bracket in which the word before it is looked for."""
+"""Characters before a bracket in which the word before it is searched."""
 _LONGEST_BRACKET = 300
-"""Characters of a bracket; a longer one is a paragraph, and names nobody."""
+"""The most characters in a bracket; a longer one is a paragraph and names no author."""
 
 
 def may_cite(text: str) -> bool:
-    """Tell cheaply whether a text can name a source that no label announces."""
+    """Return whether, by a cheap check, a text can name a source that no label announces."""
     if inline_citation.may_cite(text):
         return True
     return "[" in text and _NOTE.search(text) is not None
@@ -43,7 +43,7 @@ class InlineReader:
         self._bracket = ""
 
     def read(self, raw: str, section: str) -> bool:
-        """Read the sources of a line; tell whether it is a note of its own."""
+        """Read the sources of a line; return whether it is a note of its own."""
         if not (self._bracket or "[" in raw or "(" in raw or inline_citation.may_cite(raw)):
             return False
         note = _NOTE.match(raw) if "[" in raw else None

@@ -1,4 +1,4 @@
-"""Where in a text a line stands: below which heading, in the paragraph of which bold beginning."""
+"""The section of a line: its headings, and the bold beginning of its paragraph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ BOLD_HEADING = 7
 
 
 class Section:
-    """Where in the text a line stands."""
+    """The current section."""
 
     def __init__(self) -> None:
         self._headings: list[tuple[int, str]] = []

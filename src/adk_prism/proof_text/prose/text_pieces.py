@@ -79,7 +79,7 @@ class TextPieces:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no further confidence would be kept."""
+        """Return whether no further confidence would be kept."""
         return len(self._readings) >= MOST
 
     def state(self, stated: Statement | Fault, section: str) -> None:

@@ -1,11 +1,11 @@
 """Confidence, sources and reasons read from an answer's text, in whatever Markdown it is written.
 
-A fold over lines. It keeps the section that a line stands in (headings, bold beginnings), what was
-announced (`Confidence:` and then a list), the columns of a table, and code, which is no statement unless
-it is data. What seems to state a confidence and cannot be read is kept as such; nothing is made up.
+A fold over lines. It tracks the section of a line (headings, bold beginnings), the label above a list
+(`Confidence:`), the columns of a table, and code, which is skipped unless it is data. Text that seems to
+state a confidence and cannot be read is kept as unread; nothing is guessed.
 
-The corpus in `tests/proof_text/proof_corpus*.py` says how each form is read. One pass, no pattern that tries
-again: a megabyte takes as long as its thousand kilobytes (`benchmarks/proof.py`).
+The corpus in `tests/proof_text/proof_corpus*.py` defines how each form is read. One pass without
+backtracking patterns: the cost is linear in the length of the text (`benchmarks/proof.py`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from adk_prism.proof_text.prose.markdown_section import BOLD_HEADING, Section
 from adk_prism.proof_text.prose.text_pieces import ProofText, TextPieces
 
 LABELS = 4_096
-"""Labels that are looked at in one text; a text with more of them states nothing that a person could
-follow, and a hostile one costs no more than this."""
+"""The most labels that are read in one text. A text with more is useless to a person, and a hostile one
+costs no more than this."""
 
 _REASON_STEMS = ("reason", "rationale", "justif", "begründung", "razonamiento", "methodology")
 _STEMS = (*confidence_text.STEMS, *citation_text.STEMS, *_REASON_STEMS)
@@ -58,14 +58,14 @@ _DATA_FENCES = frozenset(("", "json", "yaml", "yml", "toml", "text", "txt", "md"
 _UNDERLINES = ("=", "-", " ")
 _LONGEST_HEADING = 120
 _LONGEST_NAMES = 200
-"""Characters of a line that names sources, and is no list."""
+"""Characters of a line that names sources and is not a list item."""
 _SENTENCE_ENDS = (".", "!", "?", ":", ";")
 _DIGIT = re.compile(r"\d")
 _SETTING = re.compile(r"(?<!`)`[^`\n]{0,80}\w\s?[:=]\s?[^`\n]{1,80}`(?!`)")
 _ENDS_OF_EDGES = frozenset(("target", "destination", "sink", "dest", "to"))
-"""Columns beside which a source is where an edge begins."""
+"""Column heads of a table of edges, whose `source` column is not a citation."""
 _ALONE = re.compile(r"[ \t>]{0,8}(?:References|Sources|Bibliography|Citations|Works Cited)[ \t]*")
-"""A line that stands for a heading."""
+"""A line that serves as a heading."""
 
 Announced = Literal["confidence", "source", "reason", ""]
 
@@ -74,13 +74,13 @@ NOTHING_READ = ProofText([], [], [], [], [])
 
 
 def may_hold_proof(text: str) -> bool:
-    """Tell cheaply whether a text can have anything to read. A wrong yes only costs time."""
+    """Return whether a text may have anything to read. A false positive only costs time."""
     stems = _ASCII_STEMS if text.isascii() else _STEMS
     return has_any(text.lower(), stems) or may_cite(text)
 
 
 def _words_in(text: str) -> tuple[str, ...]:
-    """Return those of the words to look for that a text holds: few, so a line is looked at quickly."""
+    """Return the label stems that a text contains: few, so that each line is checked quickly."""
     lowered = text.lower()
     stems = _ASCII_STEMS if text.isascii() else _STEMS
     return tuple(stem for stem in stems if stem in lowered)
@@ -89,7 +89,7 @@ def _words_in(text: str) -> tuple[str, ...]:
 def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> ProofText:
     """Read a text; each piece is traced to the entry at `cursor`. Never raises.
 
-    With `figures`, return as well the sentences that hold one and cite nothing.
+    With `figures`, return also the sentences that hold a figure and cite nothing.
     """
     words, inline = _words_in(text), may_cite(text)
     if not figures and not words and not inline:
@@ -104,7 +104,7 @@ def read_proof_text(text: str, cursor: int = 0, *, figures: bool = False) -> Pro
 
 
 def _untagged(text: str) -> str:
-    """Return a text whose tags of a proof are labels: `<confidence>0.9</confidence>`."""
+    """Return a text with proof tags such as `<confidence>0.9</confidence>` turned into labels."""
     return _TAG.sub(_label, text)
 
 
@@ -115,7 +115,7 @@ def _label(tag: re.Match[str]) -> str:
 
 
 def _closed_fences(lines: list[str]) -> frozenset[int]:
-    """Return the lines that open or close code; a fence that is never closed is none."""
+    """Return the lines that open or close a code block; an unclosed fence does not count."""
     fences = [
         n for n, raw in enumerate(lines) if ("```" in raw or "~~~" in raw) and FENCE.match(raw)
     ]
@@ -129,19 +129,19 @@ class _TextReader:
         self.pieces = TextPieces(cursor)
         self._words = words
         self._inline = InlineReader(self.pieces) if inline else None
-        """Where sentences may name sources."""
+        """Present if sentences may name sources."""
         self._wants_figures = figures
         self._section = Section()
         self._announced: Announced = ""
         self._label = ""
-        """The word by which sources were announced."""
+        """The label above a list of sources."""
         self._until_blank = False
         self._in_code = False
         self._is_data = True
         self._above = ""
-        """The line before, if a sentence of it may go on."""
+        """The line before, if its sentence may continue."""
         self._looked = 0
-        """How many labels have been looked at."""
+        """How many labels have been read."""
         self._columns: list[Announced] = []
         self._heads: list[str] = []
 
@@ -229,7 +229,7 @@ class _TextReader:
     # -------------------------------------------------------------- labels
 
     def _labelled(self, line: Line, stated: list[str]) -> bool:
-        """Read the labels of a line, its statements into `stated`; tell whether it cites or announces."""
+        """Read the labels of a line, its statements into `stated`; return whether it cites or announces."""
         labels = []
         if has_any(line.lowered, confidence_text.STEMS):
             labels = confidence_text.labels_of(line)
@@ -240,7 +240,7 @@ class _TextReader:
         return self._cited(line)
 
     def _announce(self, line: Line, labels: list[re.Match[str]]) -> bool:
-        """Take a label whose list follows, or a reason."""
+        """Read a label above a list, or a reason."""
         if labels and confidence_text.is_label_alone(line, labels):
             self._announced, self._until_blank = "confidence", True
             return True
@@ -260,7 +260,7 @@ class _TextReader:
             stated.append(found.text)
 
     def _afforded(self, labels: list[re.Match[str]]) -> list[re.Match[str]]:
-        """Return the labels that may still be looked at, and count the others."""
+        """Return the labels within the limit, and count the others as omitted."""
         most = 0 if self.pieces.is_full else max(0, LABELS - self._looked)
         self._looked += len(labels)
         self.pieces.omitted += max(0, len(labels) - most)
@@ -281,7 +281,7 @@ class _TextReader:
         return found
 
     def _below(self, line: Line) -> None:
-        """Read a line without a label, as what was announced above it."""
+        """Read a line without a label as an item of the label above it."""
         if self._announced == "confidence":
             stated = read_below(line.text)
             if stated is not None:
@@ -302,7 +302,7 @@ class _TextReader:
     # -------------------------------------------------------------- tables
 
     def _table(self, raw: str, following: str) -> bool:
-        """Take a row of a table; tell whether it was one with columns that are read."""
+        """Take a row of a table; return whether it was one with columns that are read."""
         if is_rule(following):
             self._heads = [read_line(cell).text for cell in cells_of(raw)]
             self._columns = [_announces(plain_line(head)) for head in self._heads]
@@ -335,7 +335,7 @@ class _TextReader:
 
 
 def _announces(line: Line) -> Announced:
-    """Tell what a heading, a bold beginning or a column's head announces."""
+    """Return what a heading, a bold beginning or a column head announces."""
     if has_any(line.lowered, confidence_text.STEMS) and confidence_text.labels_of(line):
         return "confidence"
     if has_any(line.lowered, citation_text.STEMS) and citation_text.label_of(line):
@@ -344,13 +344,13 @@ def _announces(line: Line) -> Announced:
 
 
 def _without_settings(raw: str) -> str:
-    """Return a line without code that sets something: it shows what to write, and states nothing."""
+    """Return a line without inline code that assigns a value: it is an example, not a statement."""
     left = _SETTING.sub("", raw)
     return left if any(map(str.isalpha, left)) else raw
 
 
 def _is_prose(text: str) -> bool:
-    """Tell sentences from names: below a heading, one line may hold either."""
+    """Return whether a line below a heading is a sentence rather than a name."""
     return len(text) > _LONGEST_NAMES or text.rstrip().endswith((".", "!", "?", ":"))
 
 
