@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from adk_prism.errors import Gone, LogError
+from adk_prism.errors import Gone, LogError, NotFound
+from adk_prism.runlog import memory
 from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import AgentEvent, RunId
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.retention import MAX_TOMBSTONES
 from adk_prism.testing.runlog_steps import END, RUN, collect, cursors, event, refused, start
 
 
@@ -41,13 +41,16 @@ async def test_a_run_that_fills_the_memory_is_refused_more() -> None:
     await log.close()
 
 
-async def test_tombstones_are_bounded() -> None:
-    """The names of removed runs are forgotten one day."""
+async def test_tombstones_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names of removed runs are forgotten one day, the oldest first."""
+    monkeypatch.setattr(memory, "MAX_TOMBSTONES", 2)
     log = MemoryLog(Retention(max_bytes=0))
     await log.open()
-    log._tombstones.update((RunId(f"old-{number}"), None) for number in range(MAX_TOMBSTONES))
-    await log.append(RUN, [start(), END])
-    assert list(await log.trim(Retention(max_bytes=0), now=0)) == [RUN]
-    assert len(log._tombstones) == MAX_TOMBSTONES
-    assert RUN in log._tombstones
+    for name in ("first", "second", "third"):
+        run = RunId(name)
+        await log.append(run, [start(run), END])
+        await log.trim(Retention(max_bytes=0), now=0)
+    for name, expected in (("first", NotFound), ("second", Gone), ("third", Gone)):
+        with pytest.raises(expected):
+            await log.summary(RunId(name))
     await log.close()
