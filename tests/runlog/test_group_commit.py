@@ -112,9 +112,9 @@ async def test_a_loop_that_has_time_holds_nothing_back(
     log: SqliteLog, attempts: list[tuple[int, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Right after a group, the next one is written as soon as the loop has nothing else to do."""
+    pause(monkeypatch, FOREVER)
     monkeypatch.setattr(group_commit, "IDLE_SPACING", 0.0)
     monkeypatch.setattr(group_commit, "LOOP_SHARE", 0)
-    monkeypatch.setattr(group_commit, "BUSY_SPACING", FOREVER)
     await log.append(RUN, [start()])
     async with asyncio.timeout(PATIENCE):
         for number in range(1, 5):
@@ -128,9 +128,9 @@ async def test_a_busy_loop_writes_in_groups(
     log: SqliteLog, attempts: list[tuple[int, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While every turn of the loop has work to do, groups keep their distance."""
+    pause(monkeypatch, FOREVER)
     monkeypatch.setattr(group_commit, "IDLE_SPACING", 0.0)
     monkeypatch.setattr(group_commit, "LOOP_SHARE", 0)
-    monkeypatch.setattr(group_commit, "BUSY_SPACING", FOREVER)
     await log.append(RUN, [start()])
     await eventually(log.commit(RUN))
     for number in range(100):

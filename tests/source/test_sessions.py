@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from tests.source.scripted import Scripted, call
 from adk_prism.errors import Conflict, Forbidden, NotFound
 from adk_prism.runlog.entry import Origin, RunStarted
 from adk_prism.source.redaction import state_json
+from adk_prism.source.session_cache import cached_sessions
 from adk_prism.source.sessions import Sessions
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning")
@@ -296,3 +298,22 @@ async def test_on_an_unknown_service_an_added_key_stays_as_none() -> None:
 def test_the_recorded_state_has_no_temporary_keys() -> None:
     """`temp:` lives inside one run and is nobody else's business."""
     assert set(state_json({"a": 1, "temp:b": 2, "app:c": 3})) == {"a", "app:c"}
+
+
+async def test_a_long_list_of_sessions_leaves_the_event_loop_free() -> None:
+    """Others get their turns while ADK makes an object for each session, and may change sessions."""
+    service = cached_sessions(InMemorySessionService())
+    sessions = Sessions(service)
+    for number in range(2000):
+        await service.create_session(
+            app_name="app", user_id="user", session_id=f"s{number}", state={"key": number}
+        )
+    listing = asyncio.create_task(sessions.list("app", ""))
+    turns = 0
+    while not listing.done():
+        turns += 1
+        origin = Origin(app="app", user="user", session=f"s{turns % 2000}")
+        await sessions.append_state(origin, {f"key{turns}": turns})
+        await asyncio.sleep(0)
+    assert len(listing.result()) == 2000
+    assert turns > 5, "the loop stood still"

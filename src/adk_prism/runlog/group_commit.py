@@ -25,13 +25,14 @@ MAX_PENDING_BYTES = 16 * 1024 * 1024
 """What may wait to be written before an append waits too. A burst of 25,000 ordinary events fits; a disk
 writes it in a fraction of a second."""
 
-IDLE_SPACING, BUSY_SPACING = 0.003, 0.02
-"""Seconds from one group to the next: while the loop has time, and at most while it has none. Neither can be
-seen in a growing text."""
+IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.02, 0.05
+"""Seconds from one group to the next. The first while the loop has time. The second while it has none: CPU
+seconds of the loop's thread, so that other busy processes do not make groups smaller. The third at most. None
+of them can be seen in a growing text."""
 
-LOOP_SHARE, LONGEST_SPACING = 20, 0.05
+LOOP_SHARE = 20
 """Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a
-twentieth of the loop's time, up to 50 ms."""
+twentieth of the loop's time."""
 
 IDLE_TURN = 0.0001
 """Seconds. A turn of the event loop that took less had nothing else to do: an empty one takes a third of
@@ -60,6 +61,8 @@ class GroupCommit:
         """When the loop's last turn was seen."""
         self._written = -math.inf
         """When the last group was written."""
+        self._cpu = 0.0
+        """CPU time of the loop's thread at that moment."""
         self._spacing = IDLE_SPACING
         self._changed = Notifier()
         self.dead = False
@@ -114,8 +117,12 @@ class GroupCommit:
         """Write if the last turn of the loop was empty, or enough time has passed; else look again."""
         # The loop's own clock may stand still within a turn.
         now = time.perf_counter()
-        is_idle = now - self._looked < IDLE_TURN
-        if is_idle or now - self._written >= max(BUSY_SPACING, self._spacing):
+        is_due = (
+            now - self._looked < IDLE_TURN
+            or now - self._written >= LONGEST_SPACING
+            or time.thread_time() - self._cpu >= BUSY_SPACING
+        )
+        if is_due:
             self._write()
         else:
             self._looked = now
@@ -159,7 +166,7 @@ class GroupCommit:
 
     def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
         self._weight -= _weight(group)
-        self._written = time.perf_counter()
+        self._written, self._cpu = time.perf_counter(), time.thread_time()
         self._settled(group, results)
         if self._pending and self._next_look is None:
             self._schedule()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from google.adk.events.event import Event
@@ -19,6 +19,7 @@ from google.adk.sessions.base_session_service import (
     GetSessionConfig,
     ListSessionsResponse,
 )
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.sessions.session import Session
 
 from adk_prism.errors import NoSessions
@@ -42,6 +43,9 @@ _MADE_MEANWHILE = frozenset(("23505", "42P06", "42P07", "42701", "42710"))
 
 _PAUSES = (0.1, 0.3, 1.0, 2.0)
 """Seconds between two attempts: making the tables takes some tenths of one."""
+
+_ATTEMPTS = 3
+"""How often a list of sessions in memory is made in a thread."""
 
 _AWAY = "there is no connection to the database"
 _UNUSABLE = "the database cannot be used"
@@ -107,7 +111,9 @@ class SessionStore(BaseSessionService):
     ) -> ListSessionsResponse:
         with _told():
             if sqlite_file(self.inner) is not None:
-                return await asyncio.to_thread(_listed_elsewhere, self.inner, app_name, user_id)
+                return await asyncio.to_thread(_list_in_thread, self.inner, app_name, user_id)
+            if type(self.inner) is InMemorySessionService:
+                return await _list_memory(self.inner, app_name, user_id)
             return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
@@ -131,11 +137,28 @@ class SessionStore(BaseSessionService):
             await close()
 
 
-def _listed_elsewhere(
+def _list_in_thread(
     service: BaseSessionService, app_name: str, user_id: str | None
 ) -> ListSessionsResponse:
-    """List sessions on a loop of this thread: ADK makes an object of each row, without a pause between."""
+    """List sessions on an event loop of this thread: ADK makes an object for each session, without a pause.
+
+    A list of 50,000 would block the server's loop for seconds.
+    """
     return asyncio.run(service.list_sessions(app_name=app_name, user_id=user_id))
+
+
+async def _list_memory(
+    service: InMemorySessionService, app_name: str, user_id: str | None
+) -> ListSessionsResponse:
+    """List sessions in a thread while others change them.
+
+    ADK copies each session. If one changes while it is copied, Python raises `RuntimeError`, and the list is
+    made again; after some attempts on the event loop, where nothing changes meanwhile.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(RuntimeError):
+            return await asyncio.to_thread(_list_in_thread, service, app_name, user_id)
+    return await service.list_sessions(app_name=app_name, user_id=user_id)
 
 
 @contextmanager
