@@ -28,10 +28,10 @@ CLEAN_ENV := env $(addprefix -u ,$(HIDDEN))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help serve test test-all check format bench lock dist cluster clean
+.PHONY: help serve test test-all test-versions check format bench lock dist cluster clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  ARGS="..." is passed on to serve, test, test-all and bench; PYTHON=python3.12 picks the interpreter.'
 
@@ -46,6 +46,11 @@ test: $(TESTED)  ## run the tests that every change needs, within five minutes
 
 test-all: $(TESTED) $(BROWSER)/.unpacked  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
+
+PYTHONS ?=
+
+test-versions: $(TESTED)  ## contracts, laws and the tour on the oldest and newest Python and google-adk
+	$(CLEAN_ENV) $(BIN)/python -m tests.versions --pythons "$(PYTHONS)" -- -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.installed-test $(WEB)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check
