@@ -1,9 +1,9 @@
-"""The reason for a denial, where the model can see it.
+"""Give the model the reason for a denied tool call.
 
-ADK 2.13 answers a denied call with a fixed text (`tools/_confirmation_utils.py`); what the person
-wrote stays in the confirmation's payload, which only the tool could read, and it does not run. This
-plugin answers in the tool's place, with ADK's text and the reason after it. It acts only for tools
-that ADK itself gates (`require_confirmation`): a tool that asks on its own reads its own payload.
+ADK answers a denied call with a fixed text (`tools/_confirmation_utils.py`). What the person wrote stays
+in the confirmation's payload, which only the tool could read, and it does not run. This plugin answers
+instead of the tool, with ADK's text followed by the reason. It acts only for tools that ADK itself gates
+(`require_confirmation`): a tool that asks by itself reads its own payload.
 """
 
 from __future__ import annotations

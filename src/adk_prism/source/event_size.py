@@ -1,6 +1,6 @@
-"""How much memory an event takes, roughly: what it is made of, and the texts and bytes in it.
+"""The approximate memory size of an event: its objects, and the texts and bytes in it.
 
-Exact would cost as much as reading the event; what grows without a limit is counted.
+An exact number would cost as much as reading the event; what can grow without limit is counted.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Events as others write them, to ADK's own spelling: the border of recordings and captures.
+"""Events as other tools write them, normalised to ADK's own JSON: for recordings and captures.
 
-Decides which spellings are understood: snake_case or camelCase keys, `function_calls` and
-`function_responses` lists (or single objects) beside or instead of `parts`, content as a plain
-string, null fields, a missing or written-out timestamp, the error object that ADK's `/run_sse`
-sends after a failed run. Follows google-adk 2.13.0's wire form (`Event`, `EventActions`, `Content`).
+Accepts snake_case or camelCase keys, `function_calls` and `function_responses` lists (or single objects)
+beside or instead of `parts`, content as a plain string, null fields, a missing timestamp or one in ISO
+format, and the error object that ADK's `/run_sse` sends after a failed run. Follows the wire form of
+google-adk 2.13 (`Event`, `EventActions`, `Content`).
 
-Only ADK's own keys at ADK's own places are renamed. What belongs to users (arguments, results,
-state, metadata) is not even decoded: it stays the bytes it was.
+Only ADK's own keys at ADK's own places are renamed. What belongs to users (arguments, results, state,
+metadata) is not even decoded: its bytes stay as they are.
 """
 
 from __future__ import annotations

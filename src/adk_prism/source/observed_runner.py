@@ -1,6 +1,6 @@
-"""A Runner's events as records; watched, if wanted, so that what happens between them is seen.
+"""A Runner's events as records, with or without observation of what happens between them.
 
-Events are serialised on receipt: ADK goes on to change the objects it has yielded.
+Events are serialised on receipt, because ADK continues to change the objects that it has yielded.
 
 Each step of an observed Runner runs with `run_observer.SCOPE` set. It is set for one step, not for the
 whole run: an older agent runs in the task that asks for its events, and that task may drive other runs

@@ -1,10 +1,10 @@
-"""The ADK plugin that sees agents and tools start and end, and the runs that tools hide.
+"""The ADK plugin that observes agents, tools, and runs inside tools.
 
-google-adk 2.13 calls a plugin for agents and tools, and not for other nodes: those, and the ends of all
-nodes of the newer runtime, are heard from its node runner (`adk.log_listener`). What either means is
-decided in `tracker`; here is only who is called, and that no run fails for being watched.
+google-adk calls plugins for agents and tools, and not for other nodes: their starts, and the ends of all
+nodes of the newer runtime, come from the log of its node runner (`adk.log_listener`). `nodes.tracker`
+decides what either means; this module only dispatches, and no run fails for being observed.
 
-The plugin has to be the first: ADK asks no other once one has answered for an agent or a tool.
+The plugin must be the first: ADK asks no other once one has answered for an agent or a tool.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""What happens inside one run, as records: node starts and ends, and events that tools hide.
+"""Observes one run and writes records: starts and ends of nodes, and events of runs inside tools.
 
-Decides the order. Everything is put in one queue at the moment it happens, and an event is yielded
-only when the queue is empty: so the log has starts, ends and events in the order of their causes.
-Callbacks wait until what they put is written. What cannot wait, a line of ADK's node runner or the last
-words of a task that is being cancelled, is written in the next turn of the loop; and if that is late,
-because a function blocks the loop, with the time at which it happened.
+Decides the order. Everything enters one queue when it happens, and an event is yielded only when the queue
+is empty, so the log has starts, ends and events in causal order. Callbacks wait until their records are
+written. What cannot wait (a log line of ADK's node runner, a task that is being cancelled) is written in
+the next turn of the event loop; if a blocking function delays that, with the time at which it happened.
 
-Decides the state: a start or an end carries how ADK's own session state, at that moment, differs from
-what the log so far adds up to (`facts.state`). So what a node wrote and no event has told yet is
-there, and a log grows with changes only.
+Decides the state. A start or an end carries the difference between ADK's session state at that moment and
+the state that the log adds up to (`facts.state`). So it includes what a node wrote and no event has
+carried yet, and the log only grows with changes.
 
-A run never fails for being watched: whatever goes wrong here is the operator's to know. The one thing
-that must reach the recorder is that it could not write: then the run is asked to stop, and whoever
-drives it is given the error.
+Observing never fails a run: errors here are reported to the operator. The exception is a log that cannot
+be written: then the run is asked to stop, and its driver gets the error.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from adk_prism.source.redaction import Serialiser, safe_code, state_json
 from adk_prism.source.unconfirmed_calls import InDoubt
 
 _ADK_KEYS = "_adk"
-"""State that ADK keeps for itself, and does not pass on to an agent behind a tool."""
+"""State that ADK keeps for itself, and does not pass on to an agent inside a tool."""
 
 _HAS_DELTA = b'"stateDelta":{"'
 
@@ -60,7 +58,7 @@ _read_delta = msgspec.json.Decoder(_Changed).decode
 
 
 class Scope(NamedTuple):
-    """Where in a run something happens."""
+    """The current place in a run."""
 
     observer: RunObserver
     run: ObservedRun | None = None
@@ -68,12 +66,12 @@ class Scope(NamedTuple):
 
 
 SCOPE: ContextVar[Scope | None] = ContextVar("adk_prism_scope", default=None)
-"""Set while a run is driven. ADK's tasks take it over when they are made, each with the place it had
-then: that is how one plugin serves many runs, and how a hidden run is found to belong to its tool."""
+"""Set while a run is driven. Tasks that ADK creates inherit it: so one plugin serves many runs, and a run
+inside a tool is assigned to that tool."""
 
 
 class RunObserver:
-    """Sees one run."""
+    """Observes one run."""
 
     def __init__(
         self,
@@ -95,7 +93,7 @@ class RunObserver:
         self._report = report
         self._stop = stop
         self._queue: deque[tuple[float, Node | Record]] = deque()
-        """What is to be written, and when it happened."""
+        """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
         self._starts = 0
@@ -103,14 +101,14 @@ class RunObserver:
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
         self._failing: list[Node] = []
-        """Nodes whose error is known, and whose end waits until the events before it are out."""
+        """Failed nodes whose end waits until the events before it are out."""
         self._runs: dict[str, ObservedRun] = {}
         """By invocation."""
         self._loop = asyncio.get_running_loop()
         self._has_told = False
         self.is_closed = False
         self.error: Exception | None = None
-        """Why nothing can be written any more."""
+        """Why the log cannot be written any more."""
 
     @property
     def is_deaf(self) -> bool:
@@ -129,11 +127,11 @@ class RunObserver:
     # ------------------------------------------------------------------ runs and their events
 
     def enter(self, run: ObservedRun, invocation: str) -> None:
-        """Note that a Runner begins to run."""
+        """Register the run of a Runner."""
         self._runs[invocation] = run
 
     def hear(self, invocation: str, event: Event) -> None:
-        """Take an event of a run that a tool hides; those of the run itself are yielded."""
+        """Record an event of a run inside a tool; those of the run itself are yielded."""
         run = self._runs.get(invocation)
         if run is None or run.owner is None:
             return
@@ -143,7 +141,7 @@ class RunObserver:
         self.settle(event)
 
     def expect(self, event: Event) -> None:
-        """Take what a whole event says of nodes, before it is yielded."""
+        """Apply what a complete event says about nodes, before it is yielded."""
         run = self._runs.get(event.invocation_id)
         if run is None:
             return
@@ -161,7 +159,7 @@ class RunObserver:
             node.waits = True
 
     def fold(self, event: bytes) -> None:
-        """Take an event's change of state, in the moment in which it is yielded."""
+        """Apply an event's state change when the event is yielded."""
         if _HAS_DELTA in event:
             self._fold.change(_read_delta(event).actions.state_delta)
 
@@ -176,7 +174,7 @@ class RunObserver:
     # ------------------------------------------------------------------ nodes
 
     def begin(self, node: Node, state: Mapping[str, Any]) -> None:
-        """Record a start. What is found out of the node before it is written is in it."""
+        """Queue a start. It includes what is learned about the node until it is written."""
         self._starts += 1
         node.id = f"{self._nodes}{self._starts}"
         node.found = self._differ(node.run, state)

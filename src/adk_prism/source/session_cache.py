@@ -1,17 +1,17 @@
-"""Long sessions at hand: what ADK's services load again for every turn is loaded once.
+"""A cache of the events of long sessions, which ADK's services would load again for every turn.
 
-ADK reads a session's whole history at the start of a turn, and once more for each resume or rewind: with
-5,000 events that is half a second and more. Here the events of long sessions are kept after they were
-read, and a turn reads only what was appended since. State is read anew each time: other sessions write
-`user:` and `app:` keys too.
+ADK reads a session's whole history at the start of a turn, and again for each resume or rewind: with
+5,000 events that takes half a second and more. This service caches the events of long sessions, and a turn
+reads only what was appended since. State is read anew each time, because other sessions write `user:` and
+`app:` keys too.
 
-What is kept is what the service itself gave, never what was handed to `append_event`, so a session from
-memory equals one from storage, event for event. It counts while the service's revision of the session is the
-one that the appends of this process led to, and the newest events are those that were appended. After
-anybody else's write it counts if the newest events follow those that are kept, and are as many as there
-should be; otherwise the session is read in full again.
+The cache holds what the service returned, never what was passed to `append_event`, so a session from the
+cache equals one from storage, event for event. It is valid while the service's revision of the session is
+the one that the appends of this process led to, and the newest events are those that were appended. After
+another process has written, it is valid if the newest events follow the cached ones and the event count
+matches; otherwise the session is read in full.
 
-A run that asks for it (`AfterPrefix`) is given the last events alone, with a mark for those before.
+A run that asks for it (`AfterPrefix`) gets the last events only, with a placeholder for those before.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from adk_prism.source.prefix.session_prefix import Prefix, cut_off
 from adk_prism.source.session_store import SessionStore
 
 SHORTEST = 50
-"""Events below which a session is simply read: asking what is new would cost as much."""
+"""Events below which a session is not cached: a query for new events would cost as much."""
 
 MOST_BYTES = 256 * 1024**2
-"""What all sessions that are kept may take together, roughly: some 48,000 short events."""
+"""Bytes of all cached sessions together, roughly: some 48,000 short events."""
 
 MOST_SESSIONS = 1000
-"""Sessions that are kept: each is at least `SHORTEST` events, and is looked through when room is made."""
+"""Cached sessions: each has at least `SHORTEST` events, and all are summed up on eviction."""
 
 OVERLAP = 0.5
-"""Seconds before the last event that is kept from which on events are read again, to see that they follow.
-A database may keep times less exactly than events do."""
+"""Seconds before the last cached event from which on events are read again, to check that they follow. A
+database may store times less exactly than events do."""
 
 _KNOWN = {
     f"google.adk.sessions.{module}"
@@ -88,14 +88,14 @@ class _CachedSession:
 
 
 def cached_sessions(service: BaseSessionService) -> BaseSessionService:
-    """Return the service, with long sessions kept at hand where that is known to be safe."""
+    """Return the service with a cache of long sessions, if its storage is known."""
     kind = type(service)
     is_known = f"{kind.__module__}.{kind.__qualname__}" in _KNOWN
     return SessionCache(SessionStore(service)) if is_known else service
 
 
 def storage_of(service: BaseSessionService) -> BaseSessionService:
-    """Return the service that stores."""
+    """Return the storage service behind a cache."""
     while isinstance(service, SessionCache | SessionStore):
         service = service.inner
     return service

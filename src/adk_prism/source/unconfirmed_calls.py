@@ -1,8 +1,7 @@
-"""Calls in doubt: made by a process that died, and perhaps run, perhaps not, before it did.
+"""Calls in doubt: a process died while they ran, so nobody knows whether they took effect.
 
-ADK runs a call without an answer again when an invocation is resumed: at least once, never exactly once. What
-that means depends on the tool, so a tool can say what is to be done, and one that can be repeated safely says
-that:
+When an invocation is resumed, ADK runs a call without an answer again: at least once, not exactly once.
+What is right depends on the tool, so a tool can declare a policy, or that it can be repeated safely:
 
     @in_doubt("ask")
     def send_letter(text: str) -> dict: ...
@@ -11,9 +10,8 @@ that:
     def transfer(amount: int, tool_context: ToolContext) -> dict:
         return bank.transfer(amount, key=idempotency_key(tool_context))
 
-Its key is the same each time the call is run, and no other call has it. What the operator says of a tool by
-its name (`--in-doubt-tool`) comes first, then what the tool says, then what the operator says of all
-(`--in-doubt`).
+The key is the same each time the call runs, and no other call has it. The operator's policy for a tool by
+name (`--in-doubt-tool`) comes first, then the tool's own, then the operator's for all (`--in-doubt`).
 """
 
 from __future__ import annotations

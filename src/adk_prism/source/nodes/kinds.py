@@ -1,8 +1,8 @@
-"""What kind of node a name stands for: read from the app, for starts that only name their node.
+"""The kind of a node, read from the app, for starts that only have a name.
 
-Follows google-adk 2.13. A name is looked up together with the node that it runs in, for two workflows
-may each have a `join`. Nodes that an app makes while it runs are in no list: they are `node`, until
-they turn out to be an agent or a tool.
+A name is looked up together with the node that it runs in, because two workflows may each have a `join`.
+Nodes that an app creates while it runs are not in the table: their kind is `node` until they turn out to
+be an agent or a tool.
 """
 
 from __future__ import annotations

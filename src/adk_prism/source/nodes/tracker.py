@@ -1,14 +1,14 @@
-"""What ADK's callbacks and signals mean for the nodes of the run that they come from.
+"""What ADK's callbacks and log lines mean for the nodes of a run.
 
-Follows google-adk 2.13. What it does not say is decided here:
-- `after_agent` is not called for an agent that hands over, delegates a task, waits inside a tool, or
-  was answered for by a callback. Where the node runner runs the agent, its word is the end, which
-  also comes after the agent's own callbacks. Older agents end when the one around them goes on;
-- an agent's error is told before its last pieces are out, so its end waits for the error's event;
+What google-adk does not say is decided here:
+- `after_agent` is not called for an agent that hands over, delegates a task, waits inside a tool, or was
+  answered by a callback. Where the node runner runs the agent, its log line is the end, which also comes
+  after the agent's own callbacks. Older agents end when their parent continues;
+- an agent's error is reported before its last events are out, so its end waits for the error's event;
 - an agent that delegated a task is entered again for the answer: it is the same node all along;
 - a tool that asked a person, or left its answer to the client, *waits*; one that a person refused is
-  *cancelled*; one that answered with an error has failed, though the run goes on;
-- an `AgentTool` that answers nothing has delegated a task: it is open until the task's answer comes.
+  *cancelled*; one that answered with an error has failed, though the run continues;
+- an `AgentTool` that returns nothing has delegated a task: it is open until the task's answer comes.
 
 Each function handles one callback at the current place in the run (`run_observer.SCOPE`) and moves that
 place: into a node that starts, out of a node that ends.

@@ -1,15 +1,15 @@
-"""The nodes of one run while it runs: which run in which, and how each will end as far as is known.
+"""The nodes of one run while it runs: their parents, and how each will end as far as is known.
 
 Knows no ADK callback and writes no record (`run_observer` does). Decides:
-- **identity**: a node of ADK's newer runtime is its path, and among several that run at once under
-  one path (a specialist that is called twice in a turn) its branch. A start in the place of an open
-  node of that path is another attempt at it, after the first one failed;
-- **parents**: the tool whose call runs the node, else the node in whose task it runs, else the node
-  whose path is the beginning of its own. The last holds for a transfer: the agent that handed over
-  has ended by then, and its successor still stands below it;
-- **ends**: what is open inside a node ends with it. A node that waits, or has failed, hands that on to
-  the node around it, for ADK's runtime does so too and says nothing of it. A tool does not fail with
-  its agent, nor an agent with its tool: each of them is told of its own failure.
+- **identity**: a node of ADK's newer runtime is identified by its path, and by its branch if several run
+  under one path at once (a specialist that is called twice in a turn). A start in the place of an open
+  node of that path is another attempt, after the first one failed;
+- **parents**: the tool whose call runs the node, else the node in whose task it runs, else the node whose
+  path is the beginning of its own. The last applies to a transfer: the agent that handed over has ended,
+  and its successor is still below it;
+- **ends**: open nodes inside a node end with it. A node that waits or fails passes that on to its parent,
+  as ADK's runtime does without saying so. A tool does not fail with its agent, nor an agent with its tool:
+  ADK reports each failure by itself.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from adk_prism.source.nodes.kinds import Kinds
 
 
 class Counter(Protocol):
-    """Something in which nodes start."""
+    """Counts the nodes that start in it."""
 
     starts: dict[str, int]
     """How often, by name."""
 
 
 class Node:
-    """One node that was seen to start."""
+    """One node that has started."""
 
     def __init__(self, run: ObservedRun, name: str, kind: NodeKind, parent: Node | None) -> None:
         self.id = ""
-        """Its number in the run; given when it begins."""
+        """Its number in the run; set when its start is recorded."""
         self.name = name
         self.kind: NodeKind = kind
         self.run = run
@@ -46,16 +46,16 @@ class Node:
         self.branch = ""
         self.call = ""
         self.outer: Node | None = None
-        """In whose place its task speaks again when it has ended."""
+        """The node that is current in its task again when it has ended."""
         self.found = Difference({}, [])
-        """Where the state before it differed from the log."""
+        """How the state before it differed from the log."""
         self.is_open = True
         self.is_noted = False
-        """Its start is in the log, so nothing of it can be added any more."""
+        """Its start is in the log and can no longer change."""
         self.is_signalled = False
-        """ADK's node runner says when it ends; otherwise the plugin's callbacks do."""
+        """ADK's node runner logs its end; otherwise the plugin's callbacks report it."""
         self.waits = False
-        """Something in it awaits a person or the client."""
+        """Something in it waits for a person or the client."""
         self.failure: str | None = None
         """The code of the error that it is ending with."""
         self.inside: dict[int, Node] = {}
@@ -68,13 +68,13 @@ class Node:
 
     @property
     def status(self) -> NodeStatus:
-        """How it ends if it ends now, by itself."""
+        """How it ends if it ends now."""
         if self.failure is not None:
             return "failed"
         return "waiting" if self.waits else "finished"
 
     def end(self, status: NodeStatus, error: str) -> None:
-        """Note the end, and what it means for the node around it."""
+        """Record the end, and what it means for the parent."""
         self.is_open = False
         around = self.parent
         if around is None:
@@ -86,18 +86,18 @@ class Node:
             around.failure = error
 
     def _takes_down(self) -> bool:
-        """Tell whether its failure is its surroundings'; a tool of an agent is answered for."""
+        """Tell whether its parent fails with it; a failed tool is answered by its agent."""
         return self.is_signalled or self.kind != "tool"
 
     def enclosing(self) -> Iterator[Node]:
-        """Yield the node and those around it, innermost first."""
+        """Yield the node and its ancestors, innermost first."""
         node: Node | None = self
         while node is not None:
             yield node
             node = node.parent
 
     def started(self) -> NodeStarted:
-        """Return the record of the start; from now on the node is as it is."""
+        """Return the record of the start, which can no longer change."""
         self.is_noted = True
         return NodeStarted(
             node=self.id,
@@ -120,7 +120,7 @@ class ObservedRun:
         self._root = root
         self._kinds: Kinds | None = None
         self.session = session
-        """ADK's own, whose state is written to while nodes run."""
+        """ADK's own object, whose state changes while nodes run."""
         self.owner = owner
         """The node that hides the run, mostly a tool; None for the run itself."""
         self.tools: dict[str, Node] = {}
@@ -156,7 +156,7 @@ class ObservedRun:
         return node
 
     def retry(self, failed: Node) -> None:
-        """Note that a node that failed is tried again: nothing of it is left to the node around it."""
+        """Clear the parent's failure: the failed node is tried again."""
         if failed.parent is not None:
             failed.parent.failure = None
 

@@ -1,9 +1,9 @@
-"""What an agent is shown of a prefix: contents that are kept from one request to the next.
+"""The contents of a prefix as one agent sees them, reused from one request to the next.
 
-ADK copies every content and part for every request, since whoever gets a request may change it. For
-thousands of them that is most of what a turn costs. Here a view hands out the same ones again, and looks
-first whether they are as they were made; one that was changed is made again. What lies deeper (arguments,
-answers, data) is shared with the session's events, as in ADK.
+ADK copies every content and part for every request, because whoever gets a request may change it. With
+thousands of them that is most of the cost of a turn. This class returns the same objects again, after it
+has checked that they are unchanged; changed ones are restored. What lies deeper (arguments, answers, data)
+is shared with the session's events, as in ADK.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What stands for a prefix: in a run's session one event, in a model's request one content.
+"""The placeholder of a prefix: one event in a run's session, one content in a model's request.
 
-A run that is given the events after a cut finds a *mark* before them. ADK takes it for something that was
-said, so it gets to every request that shows the history, at the place where the prefix belongs, and to no
-other; there it is replaced by the prefix's contents. Whether a request was built from the short list, and
-with which prefix, is so a matter of the request alone, whatever happens to the session meanwhile.
+A run that gets only the events after a cut finds a placeholder before them. ADK treats it as a message, so
+it reaches every request that shows the history, at the right position, and no other request. There it is
+replaced by the contents of the prefix. So the request alone says whether it was built from the short list
+and with which prefix, whatever happens to the session meanwhile.
 """
 
 from __future__ import annotations

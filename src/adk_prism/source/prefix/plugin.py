@@ -1,17 +1,16 @@
-"""Long sessions at flat cost, for an app that asks for it: as a plugin of it.
+"""Long sessions at flat cost, for an app that asks for it with a plugin.
 
     from adk_prism import cached_prefix
 
     app = App(name="support", root_agent=agent, plugins=[cached_prefix()])
 
-A run that begins with a message is then given the last events of its session, and the contents of those
-before (`prefix`) are put back into each request on its way to the model, which gets what ADK would have
-sent, content for content. The plugin that the app declares has no hook: under any other server it does
-nothing.
+A run that begins with a message then gets the last events of its session. The contents of those before
+(`session_prefix`) are put back into each request on its way to the model, which gets exactly what ADK
+would have sent. The plugin that the app declares has no hook: under any other server it does nothing.
 
-Follows google-adk 2.13. What the model is shown of the prefix is built by ADK's own processor. Where a
-short list could make a difference, the run goes on with all events (`_fits`, and `after_prefix` for a
-whole app); where somebody else looks at a request, it is made whole before they do.
+ADK's own processor builds the contents of the prefix. Where a short list could make a difference, the run
+gets all events (`_fits`, and `after_prefix` for a whole app); where a callback or plugin reads requests,
+they are complete before it is called.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""A session's beginning that no later event reaches into, so that a run can do without it.
+"""The prefix of a session: events that no later event refers to, so that a run can work without them.
 
-google-adk 2.13 builds a model's request from all of a session's events, for every request anew. Where
-nothing ties the events before a cut to those after it, the request is the contents of the one followed by
-the contents of the other; those of the *prefix* can be kept, and a run is given the events after it alone.
+google-adk builds every model request from all of a session's events. If nothing connects the events
+before a cut to those after it, the request is the contents of the former followed by the contents of the
+latter. The contents of the *prefix* can be cached, and a run gets only the events after it.
 
-A cut stands before a message of the user, and is closed: no invocation, call or rewind has events on both
-sides. The prefix is one lane: no branch, no isolation scope. A session with a summary of older events is not
-cut. An event that ties itself to the prefix during a run brings the whole list back (`tied`).
+A cut is before a message of the user, and no invocation, call or rewind has events on both sides. The
+prefix has one lane: no branch, no isolation scope. A session with a summary of older events is not cut. If
+an event of a run refers to the prefix (`tied`), the run gets all events back.
 """
 
 from __future__ import annotations
