@@ -1,7 +1,7 @@
-"""A file's bytes to the JSON values in it, whatever form the file has.
+"""Read the JSON values of a file, whatever form the file has.
 
-Decides the form from its first line: JSON lines, an SSE body, or whole documents (an array, a
-session, pretty-printed values). Knows nothing of what the values say, and holds one at a time.
+The first line decides the form: JSON lines, an SSE body, or whole documents (an array, a session,
+pretty-printed values). Knows nothing about the meaning of the values, and holds one at a time.
 """
 
 from __future__ import annotations

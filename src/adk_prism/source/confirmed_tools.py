@@ -1,9 +1,9 @@
-"""Tools that fail on what a person gave with an approval.
+"""Tools that fail on the payload of an approval.
 
-A payload is checked by its shape before the approval counts (`facts/calls/answer_schema`); the tool may still
-find it wrong. ADK (google-adk 2.13) would end the run over the exception, and the approval would be used up
-for nothing. This plugin answers in the tool's place: the model is told that it failed, the operator why. It
-acts only in runs that took such a payload from a person; on ADK's own routes the exception is ADK's.
+A payload is validated before the approval counts (`facts/calls/answer_schema`); the tool may still reject
+it. ADK would end the run with the exception, and the approval would be used up. This plugin answers
+instead of the tool: the model learns that it failed, the operator why. It acts only in runs that took such
+a payload from a person; on ADK's own routes the exception is ADK's.
 """
 
 from __future__ import annotations

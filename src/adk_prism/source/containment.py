@@ -1,15 +1,15 @@
 """What agent code raises ends its run, never the process.
 
-asyncio lets `SystemExit` and `KeyboardInterrupt` of a task out of the event loop, and google-adk 2.13 runs
-tools, agents and workflow nodes in tasks of its own. So a task factory looks after every task that is created
-while a run is recorded (`CONTAINED` is set in its context), those that a tool leaves behind included: what is
-no `Exception` leaves the task as `Escaped`, an ordinary exception whose class has the same name.
+asyncio lets `SystemExit` and `KeyboardInterrupt` of a task leave the event loop, and google-adk runs
+tools, agents and workflow nodes in tasks of its own. So a task factory wraps every task that is created
+while a run is recorded (`CONTAINED` is set in its context), including those that a tool leaves behind: a
+`BaseException` leaves the task as `Escaped`, an ordinary exception whose class has the same name.
 
-A cancellation leaves a task as one only if another task or the loop asked for it. One that was raised out of
-nothing, or that a task asked of itself, is a failure too: ADK takes the cancellation of an agent's task for
-the end of the run.
+A cancellation leaves a task only if another task or the loop requested it. One that code raised, or that a
+task requested of itself, is a failure too: ADK treats the cancellation of an agent's task as the end of the
+run.
 
-Not contained: ADK's own control flow (`NodeInterruptedError`), and whatever no `except` sees (`os._exit`, a
+Not contained: ADK's own control flow (`NodeInterruptedError`), and what no `except` catches (`os._exit`, a
 signal, a crash of the interpreter).
 """
 

@@ -1,7 +1,7 @@
-"""What a source is: anything that yields the records of one run, its `RunStarted` first.
+"""A source: anything that yields the records of one run, `RunStarted` first.
 
-A source ends by exhaustion or by raising; it need not yield `RunEnded`: whoever records it writes
-how the run ended (`pipeline.record`). A recording does yield its own `RunEnded`.
+A source ends by exhaustion or by raising. It need not yield `RunEnded`: the recorder writes how the run
+ended (`pipeline.record`). A recording does yield its own `RunEnded`.
 """
 
 from __future__ import annotations

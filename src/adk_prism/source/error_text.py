@@ -1,8 +1,8 @@
-"""What an exception says, for whoever may read it: a developer on their own machine.
+"""The text of an exception without its stack, for a developer on their own machine.
 
-Decides how an exception is written without its stack. A pydantic error is written as the fields and what is
-wrong with each: without the input, which may hold a secret, and without the link to pydantic's site. Python's
-class name goes first, since some exceptions say nothing without it (`KeyError: 'city'`).
+A pydantic error is written as a list of fields and what is wrong with each: without the input, which may
+contain a secret, and without the link to pydantic's site. Python's class name comes first, because some
+exceptions say nothing without it (`KeyError: 'city'`).
 """
 
 from __future__ import annotations

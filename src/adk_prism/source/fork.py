@@ -1,17 +1,17 @@
-"""A session's past up to a moment, and a new session that begins with it.
+"""The history of a session up to a moment, and a new session that begins with it.
 
-google-adk 2.13 knows no fork; what a copy must be so that a Runner goes on in it as in the original
-(all of it tried on ADK's in-memory, SQLite and database services):
-- **ids stay**: of events, invocations and calls, and the times. Rewind, approvals and resuming depend
-  on them, and the services keep events per session;
-- **shared state is left alone**: an appended event writes its `user:` and `app:` changes for every
-  session, so the copies are without them. The fork sees the values of today;
+ADK has no fork. A copy in which a Runner continues as in the original (tested on ADK's in-memory, SQLite
+and database services) follows these rules:
+- **ids and times stay**, of events, invocations and calls. Rewinds, approvals and resuming depend on them,
+  and the services store events per session;
+- **shared state is not copied**: an appended event writes its `user:` and `app:` changes for every session,
+  so the copies leave them out. The fork sees the current values;
 - **initial state is an event**, the first one, so that a rewind in the fork keeps it;
-- **only what counts**: turns that a rewind had taken back by then are left out;
-- **in the order of the log**: a persistent service reloads events by their times, which parallel agents
-  mix up; the last writer of a key is the one that wrote last.
+- **rewound turns are left out**;
+- **order of the log**: a persistent service reloads events by their times, which parallel agents mix up;
+  the last writer of a key is the one that wrote last.
 
-The session that is copied is only read.
+The original session is only read.
 """
 
 from __future__ import annotations

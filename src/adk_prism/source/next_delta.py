@@ -1,9 +1,9 @@
-"""The JSON of the next delta of a streamed text, by the pattern of the one before.
+"""The JSON of the next delta of a streamed text, from the pattern of the one before.
 
-Nearly every event of a run is such a delta, and it differs from the last one in its text, its id and its
-time. To see that nothing else differs costs a third of what pydantic takes to write the event. A pattern
-is learned only from an event whose other values are plain, so that equal values are written alike; text
-holds no keys, so there is nothing to redact in it.
+Nearly every event of a run is such a delta, and differs from the last one in its text, id and time only. To
+check that nothing else differs costs a third of what pydantic takes to serialise the event. A pattern is
+taken only from an event whose other values are plain, so that equal values are written alike; text has no
+keys, so there is nothing to redact in it.
 """
 
 from __future__ import annotations

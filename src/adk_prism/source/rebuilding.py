@@ -1,9 +1,9 @@
-"""A session's events from the logs of its runs, where the session itself is gone or never was here.
+"""Rebuild a session's events from the logs of its runs, where the session is gone or never was here.
 
-The log has every event that an agent made, and the state before each run, but not the user's events:
-they are made anew from the message or the answers in `RunStarted`, and the changes of state between two
-runs from the difference. What was redacted stays redacted. Answers to calls that the logs do not have
-(the recording of a continuation alone) are left out: no model could be shown them.
+The log has every event of an agent, and the state before each run, but not the user's events. Those are
+created from the message or the answers in `RunStarted`, and state changes between two runs from the
+difference. What was redacted stays redacted. Answers to calls that the logs do not contain (the recording
+of a continuation alone) are left out, because no model could be shown them.
 """
 
 from __future__ import annotations

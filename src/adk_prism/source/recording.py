@@ -1,13 +1,13 @@
-"""Files of runs: read in every form in which ADK events are kept, written as JSON lines.
+"""Files of runs: read in every form in which ADK events are stored, written as JSON lines.
 
-A **recording** is our own file: one entry a line, `{"cursor":1,"time":…,"type":"RunStarted",…}`
-first, an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It comes back as it was.
-A **capture** holds bare ADK events (`capture`, `spelling`): it is one run; its `RunStarted` is made
-up and says so, its run id is a hash of its first event, and events of the user are kept as they
-are. Its end is told by whoever passes `end`. A recording without an end was cut: it is *incomplete*.
+A **recording** is our own format: one entry per line, `{"cursor":1,"time":…,"type":"RunStarted",…}` first,
+an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is read back unchanged. A
+**capture** contains plain ADK events (`capture`, `key_case`) and is one run: its `RunStarted` is generated
+and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
+its end as `end`. A recording without an end was cut: its outcome is *incomplete*.
 
-Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay
-starts at once.
+Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay starts
+at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A rewind as a run: what it took back, and the state that is left, are in the log like everything else.
+"""A rewind as a run: what it took back, and the resulting state, are in the log like everything else.
 
-The rewind is done before the first record, so that one that cannot be leaves no trace. Its events
-follow: ADK's own, which carries the state's way back, and the one that mends what ADK's forgets.
+The rewind happens before the first record, so that one that fails leaves no trace. Its events follow:
+ADK's own, which restores the state, and ours, which fixes what ADK's leaves out.
 """
 
 from __future__ import annotations

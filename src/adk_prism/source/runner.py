@@ -9,7 +9,7 @@ on with and taken back:
 - results of client-run tools that come together with approvals are stored first: ADK hides the
   message that holds an approval from the model, results and all.
 
-Events are serialised on receipt: ADK goes on to change the objects it has yielded.
+Events are serialised on receipt, because ADK continues to change the objects that it has yielded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A session store that is away, full or closed to us: told in one way, whichever database it is.
+"""A session store that is unavailable, full or refuses access: one error for all databases.
 
-ADK's services let their driver's errors through. Which of them say that the store cannot be used, and what
-it is that is wrong, is decided here, so that a request is answered with 503 and a run ends with a code. What
-a driver says itself may name hosts, users and statements: it goes to the operator only, as the cause.
+ADK's services raise their driver's errors. This module decides which of them mean that the store cannot be
+used, and why, so that a request is answered with 503 and a run ends with a code. The driver's own text may
+name hosts, users and statements: it goes to the operator only, as the cause.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from events only): initial state is an event, never an argument of `create_sessi
 the state is put back as it was before the rewound run. Not restored, as in ADK: `user:` and `app:`
 state, `user:` artifacts; the name of an artifact that the rewound part added stays listed, empty.
 
-Nothing here locks: whoever runs agents keeps writers of one session apart (`StaleSessionError`).
+Nothing here locks: the caller keeps writers of one session apart (`StaleSessionError`).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Sessions:
             raise Conflict("The session was changed by someone else; try again.") from None
 
     async def delete(self, origin: Origin) -> None:
-        """Remove the session; one that is not there is no error."""
+        """Remove the session, if it exists."""
         await self._service.delete_session(
             app_name=origin.app, user_id=origin.user, session_id=origin.session
         )

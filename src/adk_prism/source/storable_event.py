@@ -1,8 +1,8 @@
-"""An event as every session service can store it: what a model or a tool says may hold anything.
+"""Make an event storable by every session service: models and tools may return anything.
 
-PostgreSQL refuses U+0000, and no service takes half of a surrogate pair or a number that is none: the run
-would fail, on one database and not on the other. Such characters are replaced, as in what clients send, and
-such numbers are null, as in the log; all else stays as it is.
+PostgreSQL refuses U+0000, and no service takes a lone surrogate or a number that is not finite: the run
+would fail on one database and not on another. Such characters are replaced, as in what clients send, and
+such numbers become null, as in the log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a session has of an invocation: for whoever goes on with a run whose process died.
+"""Events of an invocation that the session has and the log has not: to take over the run of a dead process.
 
-ADK stores an event before it yields it, and the user's message before anything else (google-adk 2.13): the
-session can hold what the log never got. Where the log has it, the log counts.
+ADK stores an event before it yields it, and the user's message before anything else, so the session can
+contain events that the log never got. Where both have an event, the log counts.
 """
 
 from __future__ import annotations
