@@ -73,6 +73,11 @@ def serve_limited(port: int) -> None:
     serve_prism(port, "--tokens", "tokens.json", "--limit-rate", str(LIMIT_RATE))
 
 
+def serve_bypass(port: int) -> None:
+    """Serve with adk-prism and its audio bypass."""
+    serve_prism(port, "--live-shortcut", "auto")
+
+
 def serve_adk(port: int) -> None:
     """Serve with ADK's own server, as `adk api_server` does."""
     import uvicorn
@@ -143,6 +148,7 @@ KINDS: dict[str, Callable[[int], None]] = {
     "prism": serve_prism,
     "known": serve_known,
     "limited": serve_limited,
+    "bypass": serve_bypass,
     "adk": serve_adk,
     "ag-ui": serve_ag_ui,
     "bare": run_bare,

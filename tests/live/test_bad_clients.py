@@ -161,8 +161,10 @@ async def test_sound_that_the_model_does_not_take_is_bounded(
         for _ in range(400):
             await client.connection.send(b"\0\0" * 320)
         error = await client.error()
-        assert error["code"] == "conflict"
-        assert error["errorText"] == "The model is too slow: audio was dropped."
+        assert (error["code"], error["errorText"]) == (
+            "conflict",
+            "The model is too slow: audio was dropped.",
+        )
         taken.set()
         await client.say("hello")
         await client.until_chunk("finish")

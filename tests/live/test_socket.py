@@ -336,7 +336,7 @@ async def test_nothing_but_mistakes(server: Served) -> None:
     async with server.live() as client:
         for _ in range(60):
             await client.connection.send("{")
-        assert await client.closed() == (1008, "nothing but mistakes")
+        assert await client.closed() == (1008, "only invalid messages")
 
 
 async def test_a_flood_of_pings(server: Served) -> None:

@@ -1,7 +1,7 @@
-"""Raw sound, 16 bits and one channel: tones, and what can be told of a sound without understanding it.
+"""Raw audio, 16 bits and one channel: tones, and measurements of loudness, duration and pitch.
 
-A model that plays a script has no ears. It hears how loud something is, how long it lasts and about how
-high it is, which is enough to notice that somebody speaks, and to give the same sound back.
+A scripted model does not understand speech. These measurements are enough to notice that somebody speaks,
+and to describe it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from array import array
 from functools import cache
 
 SPOKEN_RATE = 24_000
-"""Samples a second of what a live model says, as Gemini's."""
+"""Samples a second of the model's audio, like Gemini's."""
 HEARD_RATE = 16_000
-"""Of what it is told, where the media type does not say."""
+"""Samples a second of the user's audio, where the media type does not say."""
 BYTES = 2
 
 LOUD = 500
-"""Mean amplitude from which a piece counts as sound: a quiet room is below 100 of 32,767."""
+"""Mean amplitude from which a chunk counts as loud: a quiet room is below 100 of 32,767."""
 
 _AMPLITUDE = 8_000
 
 
 @cache
 def tone(pitch: int, milliseconds: int, rate: int = SPOKEN_RATE) -> bytes:
-    """Return a sine tone, least significant byte first."""
+    """Return a sine tone, little-endian."""
     count = rate * milliseconds // 1000
     samples = array(
         "h",
@@ -41,7 +41,7 @@ def _little(samples: array[int]) -> array[int]:
 
 
 class AudioMeter:
-    """One stretch of sound: how long it was, and how high."""
+    """Measures duration and pitch of one utterance."""
 
     def __init__(self, rate: int = HEARD_RATE) -> None:
         self._rate = rate
@@ -50,7 +50,7 @@ class AudioMeter:
         self._last = 0
 
     def take(self, pcm: bytes) -> bool:
-        """Take a piece; tell whether it is loud."""
+        """Take a chunk; tell whether it is loud."""
         samples = _little(array("h", pcm[: len(pcm) // BYTES * BYTES]))
         self._samples += len(samples)
         for sample in samples:
@@ -61,16 +61,16 @@ class AudioMeter:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """Its duration."""
         return self._samples / self._rate
 
     @property
     def pitch(self) -> int:
-        """How high it was, to ten hertz: half the times the wave crossed zero in a second."""
+        """Its pitch to ten hertz: half the zero crossings in a second."""
         return round(self._crossings / 2 / self.seconds / 10) * 10 if self._samples else 0
 
 
 def is_loud(pcm: bytes) -> bool:
-    """Tell whether a piece of sound is more than a room's own noise."""
+    """Tell whether a chunk is louder than the noise of a room."""
     samples = _little(array("h", pcm[: len(pcm) // BYTES * BYTES]))
     return bool(samples) and sum(map(abs, samples)) / len(samples) >= LOUD

@@ -1,13 +1,13 @@
-"""A live connection to the offline model: it plays the same scripts aloud.
+"""A live connection of the scripted model: it speaks the same scripts.
 
-What is written in a script is spoken: a tone for each word, and the words as a transcript; asked for text,
-it writes. What it hears it cannot understand, so an utterance becomes a prompt that says how long and how
-high the sound was (`voice: 1.2 seconds of sound near 440 Hz`), which a script may answer like any other.
+Text of a script becomes audio, a tone for each word, and a transcript; with the text modality it stays
+text. The model does not understand speech: an utterance becomes a prompt that says how long it was and at
+what pitch (`voice: 1.2 seconds of sound near 440 Hz`), which a script may answer like any other.
 
-It behaves as Gemini's live connection does (google-adk 2.13, `models/gemini_llm_connection.py`): pieces
-and then the whole, transcripts that are told as finished, `turnComplete` after each turn. It is
-interrupted by speech, by the start of an activity, and by content of any kind. After a call it waits for
-the answers to all calls of the turn before it goes on.
+It behaves as Gemini's live connection does (google-adk 2.13, `models/gemini_llm_connection.py`): pieces and
+then the whole, transcripts that are marked as finished, `turnComplete` after each turn. Speech, the start
+of an activity and content of any kind interrupt it. After a call it waits for the responses to all calls of
+the turn.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, T
 from adk_prism.models.voice_activity import VoiceActivityDetector
 
 WORD = 80
-"""Milliseconds of sound for each word."""
+"""Milliseconds of audio for each word."""
 PITCHES = (262, 294, 330, 392, 440)
-"""Of the words in turn, so that speech is not one long note."""
+"""Used in turn for the words."""
 
 Script = Callable[[LlmRequest], Turn]
 Count = Callable[[LlmRequest, Turn], Usage]
@@ -55,13 +55,13 @@ class ScriptedConnection(BaseLlmConnection):
     # ------------------------------------------------------------------ from the client
 
     async def send_history(self, history: list[types.Content]) -> None:
-        """Take what was said before; answer it if the user had the last word."""
+        """Take the history; answer it if its last message is the user's."""
         self._contents = list(history)
         if history and history[-1].role == "user":
             self._answer()
 
     async def send_content(self, content: types.Content) -> None:
-        """Take a message, or answers to calls."""
+        """Take a message, or function responses."""
         await self._send_content(content)
 
     async def _send_content(self, content: types.Content, *, partial: bool = False) -> None:
@@ -79,21 +79,21 @@ class ScriptedConnection(BaseLlmConnection):
             self._answer()
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
-        """Take sound, or word of where it begins and ends."""
+        """Take audio, or a signal of where speech starts and ends."""
         match blob:
             case types.Blob():
-                heard = self._voice_activity.hear(blob.data or b"", blob.mime_type or "")
+                activity = self._voice_activity.hear(blob.data or b"", blob.mime_type or "")
             case types.ActivityStart():
                 self._interrupt()
-                heard = self._voice_activity.begin() if self._is_manual else "nothing"
+                activity = self._voice_activity.begin() if self._is_manual else "nothing"
             case types.ActivityEnd() | types.LiveClientRealtimeInput():
-                heard = self._voice_activity.finish()
+                activity = self._voice_activity.finish()
             case _:
                 assert_never(blob)
-        if heard == "began":
+        if activity == "began":
             self._interrupt()
             self._put(_activity(types.VoiceActivityType.ACTIVITY_START))
-        elif heard == "ended":
+        elif activity == "ended":
             self._put(_activity(types.VoiceActivityType.ACTIVITY_END))
             self._transcribe(self._voice_activity.words())
 
@@ -110,11 +110,11 @@ class ScriptedConnection(BaseLlmConnection):
     # ------------------------------------------------------------------ to the client
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        """Give what the model says until its turn is complete; nothing once it is closed."""
+        """Yield responses until the turn is complete; none once it is closed."""
         while True:
             item = await self._out.get()
             if item is None:
-                self._out.put_nowait(None)  # whoever asks again gets the same answer
+                self._out.put_nowait(None)  # for the next call of receive
                 return
             if isinstance(item, Exception):
                 raise item
@@ -123,7 +123,7 @@ class ScriptedConnection(BaseLlmConnection):
                 return
 
     async def close(self) -> None:
-        """Fall silent for good."""
+        """End the connection."""
         self._stop()
         self._out.put_nowait(None)
 
@@ -135,7 +135,7 @@ class ScriptedConnection(BaseLlmConnection):
 
     @property
     def _is_manual(self) -> bool:
-        """Whether the client finds out by itself when somebody speaks."""
+        """Whether the client signals when somebody speaks."""
         config = self._config.realtime_input_config
         detection = config.automatic_activity_detection if config is not None else None
         return detection is not None and bool(detection.disabled)
@@ -153,7 +153,7 @@ class ScriptedConnection(BaseLlmConnection):
             self._playing = None
 
     def _interrupt(self) -> None:
-        """Stop in mid-sentence, if one is being said."""
+        """Stop speaking, as an interrupted model does."""
         if self._is_playing:
             self._stop()
             self._put(LlmResponse(interrupted=True))
@@ -168,7 +168,7 @@ class ScriptedConnection(BaseLlmConnection):
             turn = await self._play_turn()
             while turn is not None and any(isinstance(step, Call) for step in turn.steps):
                 turn = await self._play_turn()
-        except Exception as error:  # the connection breaks, and whoever reads it is told why
+        except Exception as error:  # raised in `receive`
             self._out.put_nowait(error)
             return
         if turn is not None:
@@ -176,7 +176,7 @@ class ScriptedConnection(BaseLlmConnection):
             self._put(LlmResponse(turn_complete=True, grounding_metadata=turn.grounding))
 
     async def _play_turn(self) -> Turn | None:
-        """Play one turn of the script and return it; None if it is left to wait for answers."""
+        """Play one turn of the script and return it; None if calls of it are unanswered."""
         request = self._request.model_copy(update={"contents": list(self._contents)})
         turn = self._script(request)
         called: set[str] = set()
@@ -212,10 +212,10 @@ class ScriptedConnection(BaseLlmConnection):
 
 
 class _Voice:
-    """Speaks steps aloud, and writes down what it says."""
+    """Turns steps into audio, and into transcripts of it."""
 
-    def __init__(self, is_written_down: bool) -> None:
-        self._is_written_down = is_written_down
+    def __init__(self, is_transcribed: bool) -> None:
+        self._is_transcribed = is_transcribed
         self._said: list[str] = []
         self._words = 0
 
@@ -225,14 +225,14 @@ class _Voice:
             return
         for word in words_of(step.text):
             self._words += 1
-            if self._is_written_down:
+            if self._is_transcribed:
                 self._said.append(word)
                 told = types.Transcription(text=word, finished=False)
                 yield LlmResponse(output_transcription=told, partial=True)
             yield sound(tone(PITCHES[self._words % len(PITCHES)], WORD))
 
     def whole(self) -> Iterator[Beat]:
-        """Yield all that was said since the last time, once."""
+        """Yield the whole transcript since the last time."""
         if self._said:
             told = types.Transcription(text="".join(self._said), finished=True)
             self._said.clear()
@@ -240,7 +240,7 @@ class _Voice:
 
 
 def sound(pcm: bytes) -> LlmResponse:
-    """Return a piece of sound as Gemini gives it."""
+    """Return a chunk of audio as Gemini sends it."""
     blob = types.Blob(mime_type=f"audio/pcm;rate={SPOKEN_RATE}", data=pcm)
     return LlmResponse(content=types.Content(role="model", parts=[types.Part(inline_data=blob)]))
 
@@ -263,7 +263,7 @@ def _written(step: Step) -> Iterator[Beat]:
 
 
 def _texts(text: str, thought: bool | None) -> Iterator[LlmResponse]:
-    """Yield a text in pieces, and then whole: of that, Gemini says that it was not interrupted."""
+    """Yield a text in pieces, and then whole with `interrupted=False`, as Gemini does."""
 
     def content(piece: str) -> types.Content:
         return types.Content(role="model", parts=[types.Part(text=piece, thought=thought)])

@@ -23,7 +23,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """Reasoning, shown apart from the answer; the signature rides on its last chunk."""
+    """Reasoning, separate from the answer; the signature is on its last chunk."""
 
     text: str
     signature: bytes | None = None
@@ -45,21 +45,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Any other part, whole: a file, code, the result of code, a tool that the provider ran."""
+    """Any other part: a file, code, the result of code, a tool that the provider ran."""
 
     part: types.Part
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Silence from the model."""
+    """A pause."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The model's call breaks here; what was said before has been streamed already."""
+    """The model call fails here; what came before has been streamed already."""
 
     error: Exception
 

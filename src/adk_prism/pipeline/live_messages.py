@@ -11,11 +11,11 @@ from adk_prism.pipeline.chats import Chats
 from adk_prism.runlog.entry import RunId
 
 MAX_ENTRIES_READ = 256
-"""Entries that are read for the first words: whoever says nothing for so long has only listened."""
+"""Entries that are read to find the first text."""
 
 
 async def first_user_text(chats: Chats, run: RunId) -> str:
-    """Return the first thing that was said to a live run; empty where there is none."""
+    """Return the first text or transcript of the user in a live run; empty if there is none."""
     reader = Reader()
     async with aclosing(chats.entries(run)) as entries:
         async for entry in entries:

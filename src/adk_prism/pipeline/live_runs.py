@@ -1,8 +1,8 @@
-"""Live runs, and who is on the line: one client a session, who may drop and come back.
+"""Live runs and their clients: one client per session, which may disconnect and reconnect.
 
-A live run belongs to the server like any other. A client that leaves has some seconds to come back and
-finds the same run, which went on meanwhile; then the run is ended. One that joins while another is on the
-line takes its place or is refused, as the operator has set.
+A live run belongs to the server like any other. A client that disconnects has some seconds to reconnect to
+the same run, which continues meanwhile; then the run is ended. A client that joins while another is
+connected takes over or is refused, as the operator has set.
 """
 
 from __future__ import annotations
@@ -24,64 +24,65 @@ from adk_prism.source.live.source import Listener, LiveSource
 
 SecondClientPolicy = Literal["takeover", "refuse"]
 """What a second client of a session does to the first."""
-DisconnectReason = Literal["taken over", "going down"]
+DisconnectReason = Literal["taken over", "shutdown"]
 
-MAX_ABANDONED = 64
-"""Runs that wait for their client to come back; of more, the first to be left is ended at once."""
+MAX_WITHOUT_CLIENT = 64
+"""Runs that wait for their client to reconnect; beyond that, the one that has waited longest is ended."""
 
 DRAIN_SHARE = 0.9
-"""Of the time in which runs may end by themselves: in the rest a live run that was closed ends."""
+"""The share of the drain time in which live runs may end by themselves; the rest is for ending them."""
 
 OnDisconnect = Callable[[DisconnectReason], None]
-"""Tells a client that the line is no longer its own."""
+"""Tells a client that it is no longer connected to the run."""
 
 
 class LiveRun:
-    """A live run, and the client that talks to it."""
+    """A live run, and the client that is connected to it."""
 
-    def __init__(self, lines: LiveRuns, origin: Origin, run: RunId, source: LiveSource) -> None:
-        self._lines = lines
+    def __init__(self, runs: LiveRuns, origin: Origin, run: RunId, source: LiveSource) -> None:
+        self._runs = runs
         self.origin = origin
-        self.run = run
+        self.id = run
         self.source = source
-        self._leave: OnDisconnect | None = None
+        self._on_disconnect: OnDisconnect | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def is_taken(self) -> bool:
-        """Whether a client is on the line."""
-        return self._leave is not None
+    def has_client(self) -> bool:
+        """Whether a client is connected."""
+        return self._on_disconnect is not None
 
-    def take(self, leave: OnDisconnect, listener: Listener) -> None:
-        """Put a client on the line, in the place of whoever is there."""
-        if self._leave is not None:
-            self._leave("taken over")
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._leave, self.source.listener = leave, listener
+    def connect(self, on_disconnect: OnDisconnect, listener: Listener) -> None:
+        """Connect a client; one that is connected is disconnected."""
+        if self._on_disconnect is not None:
+            self._on_disconnect("taken over")
+        self._stop_timer()
+        self._on_disconnect, self.source.listener = on_disconnect, listener
 
-    def drop(self, leave: OnDisconnect) -> None:
-        """Take a client off the line, if it is still its own; it may come back within the grace."""
-        if self._leave != leave:
+    def disconnect(self, on_disconnect: OnDisconnect) -> None:
+        """Disconnect a client, unless another one is connected; it may reconnect within the grace period."""
+        if self._on_disconnect != on_disconnect:
             return
-        self._leave = self.source.listener = None
+        self._on_disconnect = self.source.listener = None
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._lines.grace, self.end)
-        self._lines.left(self)
+        self._timer = loop.call_later(self._runs.grace, self.end)
+        self._runs.wait_for_client(self)
 
     def end(self) -> None:
         """End the run; repeating it changes nothing."""
+        self._stop_timer()
+        self.source.close()
+
+    def shut_down(self) -> None:
+        """End the run because the server shuts down."""
+        if self._on_disconnect is not None:
+            self._on_disconnect("shutdown")
+        self.end()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.source.close()
-
-    def go_down(self) -> None:
-        """End the run because the server ends."""
-        if self._leave is not None:
-            self._leave("going down")
-        self.end()
 
 
 class LiveRuns:
@@ -106,38 +107,36 @@ class LiveRuns:
         self.grace = grace
         self._second = second
         self._busy = busy
-        self._lines: dict[Origin, LiveRun] = {}
-        self._left: dict[RunId, LiveRun] = {}
+        self._running: dict[Origin, LiveRun] = {}
+        self._without_client: dict[RunId, LiveRun] = {}
         self._joining = SessionLocks()
         self._watching: set[asyncio.Task[None]] = set()
 
     def is_running(self, origin: Origin) -> bool:
-        """Tell whether a run of the session goes on."""
-        line = self._lines.get(origin)
-        return line is not None and not line.source.is_over
+        """Tell whether a session has a live run."""
+        run = self._running.get(origin)
+        return run is not None and not run.source.is_over
 
     async def join(
-        self, origin: Origin, options: LiveOptions, leave: OnDisconnect, listener: Listener
+        self, origin: Origin, options: LiveOptions, on_disconnect: OnDisconnect, listener: Listener
     ) -> LiveRun:
-        """Put a client on its session's line; a run is started if there is none.
+        """Connect a client to the live run of its session, which is started if there is none.
 
-        Raise `Conflict` where another client is on it and the operator lets it stay, `Draining` while
-        going down, and whatever kept the run from beginning.
+        Raise `Conflict` where another client is connected and may stay, `Draining` during shutdown, and
+        whatever kept the run from starting.
         """
         async with self._joining.held(origin):
-            line = self._lines.get(origin)
-            if line is not None and line.source.is_over:
-                await self._runs.wait(line.run)
-                line = None
-            if line is None:
-                line = await self._start(origin, options)
-            elif line.is_taken and self._second == "refuse":
-                raise Conflict(
-                    "Another client is using voice in this session; it must disconnect first."
-                )
-            self._left.pop(line.run, None)
-            line.take(leave, listener)
-            return line
+            run = self._running.get(origin)
+            if run is not None and run.source.is_over:
+                await self._runs.wait(run.id)
+                run = None
+            if run is None:
+                run = await self._start(origin, options)
+            elif run.has_client and self._second == "refuse":
+                raise Conflict("Another client is connected to this session; disconnect it first.")
+            self._without_client.pop(run.id, None)
+            run.connect(on_disconnect, listener)
+            return run
 
     async def _start(self, origin: Origin, options: LiveOptions) -> LiveRun:
         await self._apps.sessions(origin.app).ensure(origin)
@@ -149,32 +148,32 @@ class LiveRuns:
             sources.append(LiveSource(runner, call, agents=agents, report=self._report))
             return sources[0]
 
-        run = await self._runs.start(origin, self._busy, make)
-        line = self._lines[origin] = LiveRun(self, origin, run, sources[0])
-        watching = asyncio.create_task(self._watch(line), name=f"watch {run}")
+        run_id = await self._runs.start(origin, self._busy, make)
+        run = self._running[origin] = LiveRun(self, origin, run_id, sources[0])
+        watching = asyncio.create_task(self._watch(run), name=f"watch {run_id}")
         self._watching.add(watching)
         watching.add_done_callback(self._watching.discard)
-        return line
+        return run
 
-    async def _watch(self, line: LiveRun) -> None:
-        """Forget a run that is over."""
-        await self._runs.wait(line.run)
-        line.end()
-        self._left.pop(line.run, None)
-        if self._lines.get(line.origin) is line:
-            del self._lines[line.origin]
+    async def _watch(self, run: LiveRun) -> None:
+        """Forget a run that has ended."""
+        await self._runs.wait(run.id)
+        run.end()
+        self._without_client.pop(run.id, None)
+        if self._running.get(run.origin) is run:
+            del self._running[run.origin]
 
-    def left(self, line: LiveRun) -> None:
-        """Note that a run waits for its client to come back."""
-        if line.source.is_over:
+    def wait_for_client(self, run: LiveRun) -> None:
+        """Note that a run waits for its client to reconnect."""
+        if run.source.is_over:
             return
-        self._left[line.run] = line
-        if len(self._left) > MAX_ABANDONED:
-            self._left.pop(next(iter(self._left))).end()
+        self._without_client[run.id] = run
+        if len(self._without_client) > MAX_WITHOUT_CLIENT:
+            self._without_client.pop(next(iter(self._without_client))).end()
 
     async def drain(self, patience: float) -> None:
-        """Let clients talk on for some seconds, then send them away and end their runs."""
+        """Let conversations continue for some seconds, then disconnect their clients and end the runs."""
         if patience and self._watching:
             await asyncio.wait(self._watching, timeout=patience * DRAIN_SHARE)
-        for line in list(self._lines.values()):
-            line.go_down()
+        for run in list(self._running.values()):
+            run.shut_down()

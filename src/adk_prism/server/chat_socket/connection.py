@@ -1,15 +1,16 @@
-"""One socket of the AI SDK's `WebSocketChatTransport`: many requests, of any number of chats.
+"""A connection of the AI SDK's `WebSocketChatTransport`: many requests, of any number of chats.
 
-Each request is a task of its own. It is a viewer: the run belongs to the server, and a socket that closes
-stops nothing. What fails is told to the one request that it concerns. When the server goes down the socket is
-closed with 1012, which the client takes for a lost connection, and comes back.
+Each request is a task of its own that shows a run. The run belongs to the server: closing the socket stops
+nothing. An error is sent to the request that it concerns. At shutdown the socket is closed with 1012, which
+the client takes for a lost connection, and reconnects.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from typing import Any
 
 from msgspec import json
 from starlette.websockets import WebSocket
@@ -28,107 +29,94 @@ from adk_prism.server.chat_socket.frames import Abort, ChatFrame, Resume, Send
 from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.identity.caller import caller_of, spoken_user
-from adk_prism.server.live.rate_limit import MessageRateLimit
-from adk_prism.server.live.send_queue import SendQueue
 from adk_prism.server.run_starter import Sent
+from adk_prism.server.websocket.connection import SHUTDOWN, TOO_MANY_MESSAGES, SocketConnection
+from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.error_text import message_of
 
 MAX_REQUESTS = 32
-"""Of one socket at a time: more chats than a person can look at."""
+"""Open requests of one socket: more chats than a person can look at."""
+
+INVALID_FRAME = Closing(1007, "not a frame of the chat transport")
 
 DONE = b"[DONE]"
-
-GOES_DOWN = (1012, "the server goes down")
-"""Code and reason of a close."""
 
 
 class _OpenRequest:
     """A request that is being answered."""
 
-    __slots__ = ("is_aborted", "shows", "task")
+    __slots__ = ("is_aborted", "is_streaming", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.shows = False
-        """It is past the start of a run, which must not be cut short."""
+        self.is_streaming = False
+        """The run has started: starting it must not be cut short."""
         self.is_aborted = False
 
 
-class ChatConnection:
-    """What is said on one socket."""
+class ChatConnection(SocketConnection):
+    """One client's connection."""
 
     def __init__(self, socket: WebSocket, context: Context, app: str, format: Format) -> None:
-        self._socket = socket
+        super().__init__(socket)
         self._context = context
         self._app = app
         self._format = format
-        self._out = SendQueue(socket)
-        self._pace = MessageRateLimit(asyncio.get_running_loop().time())
         self._requests: dict[str, _OpenRequest] = {}
-        self._goes_when_idle = False
-        self._going: asyncio.Task[None] | None = None
+        self._closes_when_idle = False
+        self._closing: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------ the connection
 
     def close(self) -> None:
-        """Close the socket because the server goes down; its client comes back."""
-        self._out.close(*GOES_DOWN)
+        """Close the socket because the server shuts down; the client reconnects."""
+        self._out.close(SHUTDOWN)
 
     def close_when_idle(self) -> None:
-        """Close it when the last request has been answered, and all of the answer is sent."""
-        self._goes_when_idle = True
-        self._go_if_idle()
+        """Close it when the last request has been answered and the answer is sent."""
+        self._closes_when_idle = True
+        self._close_if_idle()
 
-    def _go_if_idle(self) -> None:
-        if self._goes_when_idle and not self._requests and self._going is None:
-            self._going = asyncio.create_task(self._out.finish(*GOES_DOWN), name="chat close")
+    def _close_if_idle(self) -> None:
+        if self._closes_when_idle and not self._requests and self._closing is None:
+            closing = self._out.close_when_sent(SHUTDOWN)
+            self._closing = asyncio.create_task(closing, name="chat close")
 
     async def serve(self) -> None:
-        """Answer until either side closes; the runs go on."""
-        listening = asyncio.create_task(self._listen(), name="chat listen")
-        sending = asyncio.create_task(self._out.run(), name="chat send")
+        """Serve an accepted socket until either side closes it; the runs continue."""
         forget = self._context.sockets.hold(self)
         try:
-            await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            await self._out.wait_closed(sending)
+            await super().serve()
         finally:
             forget()
-            answering = [r.task for r in self._requests.values() if r.task is not None]
-            going = [] if self._going is None else [self._going]
-            tasks = {listening, sending, *answering, *going}
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-        if not listening.cancelled() and (error := listening.exception()) is not None:
-            raise error
 
-    async def _listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            message = await self._socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            if not self._pace.allows(loop.time()):
-                self._out.close(1008, "too many messages")
-                return
-            text = message.get("text") or message.get("bytes") or b""
-            try:
-                self._take(frames.read_frame(text))
-            except UsageError as error:
-                request = frames.request_of(text)
-                if not request:
-                    # The client would give all its requests up for an error that names none.
-                    self._out.close(1007, "not a frame of the chat transport")
-                    return
-                await self._out.put(frames.failed(request, error.detail))
+    def _tasks(self) -> Iterable[asyncio.Task[None]]:
+        tasks = [self._closing, *(request.task for request in self._requests.values())]
+        return [task for task in tasks if task is not None]
+
+    async def _receive(self, message: Any) -> Closing | None:
+        if self._is_too_fast():
+            return TOO_MANY_MESSAGES
+        text = message.get("text") or message.get("bytes") or b""
+        try:
+            self._take(frames.read_frame(text))
+        except UsageError as error:
+            request = frames.request_of(text)
+            if not request:
+                # The client would give up all its requests for an error that names none.
+                return INVALID_FRAME
+            await self._out.put(frames.failed(request, error.detail))
+        return None
 
     def _take(self, frame: ChatFrame) -> None:
         if isinstance(frame, Abort):
             self._abort(frame.request_id)
             return
         if frame.request_id in self._requests:
-            raise Unprocessable(f"Request {frame.request_id!r} is already being answered.")
+            raise Unprocessable(f"Request {frame.request_id!r} is open already; use another id.")
         if len(self._requests) >= MAX_REQUESTS:
             raise Unprocessable(
-                f"{MAX_REQUESTS} requests are open on this socket, the limit; wait for one to finish."
+                f"This socket has {MAX_REQUESTS} open requests; wait until one is answered."
             )
         request = self._requests[frame.request_id] = _OpenRequest()
         request.task = asyncio.create_task(self._answer(frame, request))
@@ -136,15 +124,15 @@ class ChatConnection:
 
     def _forget(self, name: str) -> None:
         self._requests.pop(name, None)
-        self._go_if_idle()
+        self._close_if_idle()
 
     def _abort(self, name: str) -> None:
-        """Let a request go. One whose run is yet to begin stops it as soon as it has."""
+        """Abort a request. If its run is still starting, the run is cancelled once it has started."""
         request = self._requests.get(name)
         if request is None or request.task is None:
-            return  # it is over
+            return  # it has been answered
         request.is_aborted = True
-        if request.shows:
+        if request.is_streaming:
             request.task.cancel()
 
     # ------------------------------------------------------------------ answering
@@ -158,7 +146,7 @@ class ChatConnection:
                 await self._resume(frame, request)
         except PrismError as error:
             await self._fail(name, error.detail)
-        except Exception as error:  # the edge: the client is told, and the operator why
+        except Exception as error:  # the edge: the client gets a reference, the operator the cause
             correlation = new_correlation()
             report = self._context.report
             report(
@@ -180,8 +168,8 @@ class ChatConnection:
         run = await self._start(frame)
         try:
             if not request.is_aborted:
-                request.shows = True
-                await self._show(frame.request_id, self._of_run(run))
+                request.is_streaming = True
+                await self._stream(frame.request_id, self._frames_of_run(run))
         finally:
             if request.is_aborted:
                 summary = await self._context.runs.cancel(run)
@@ -189,12 +177,12 @@ class ChatConnection:
                 await self._context.audit.note(deed)
 
     async def _resume(self, frame: Resume, request: _OpenRequest) -> None:
-        request.shows = True
-        place = await self._running(frame)
-        if place is None:
+        request.is_streaming = True
+        shown = await self._running(frame)
+        if shown is None:
             await self._out.put(frames.nothing_runs(frame.request_id))
         else:
-            await self._show(frame.request_id, self._of_turn(place))
+            await self._stream(frame.request_id, self._frames_of_turn(shown))
 
     async def _start(self, frame: Send) -> RunId:
         body = frame.chat_body()
@@ -213,27 +201,27 @@ class ChatConnection:
     async def _running(self, frame: Resume) -> Shown | None:
         user = (frame.body or {}).get("userId", "user")
         if not isinstance(user, str):
-            raise Unprocessable("`userId` must be a string.")
+            raise Unprocessable(f"`userId` must be a string, got {type(user).__name__}.")
         turns = await self._context.chats.turns(self._origin(user, frame.id))
         return running(turns)
 
-    def _of_run(self, run: RunId) -> AsyncGenerator[PositionedFrame, None]:
+    def _frames_of_run(self, run: RunId) -> AsyncGenerator[PositionedFrame, None]:
         return positioned_frames(self._context.log, run, self._format)
 
-    async def _of_turn(self, place: Shown) -> AsyncGenerator[PositionedFrame, None]:
-        place = told(place)
-        for index, run in enumerate(place.turn.runs):
-            part = self._format.of_part(scope_of(place, index))
-            showing = positioned_frames(self._context.log, run.summary.run, part)
-            async with aclosing(showing):
-                async for placed in showing:
-                    yield placed
+    async def _frames_of_turn(self, shown: Shown) -> AsyncGenerator[PositionedFrame, None]:
+        shown = told(shown)
+        for index, run in enumerate(shown.turn.runs):
+            part = self._format.of_part(scope_of(shown, index))
+            placed = positioned_frames(self._context.log, run.summary.run, part)
+            async with aclosing(placed):
+                async for frame in placed:
+                    yield frame
 
-    async def _show(self, name: str, showing: AsyncGenerator[PositionedFrame, None]) -> None:
+    async def _stream(self, name: str, placed: AsyncGenerator[PositionedFrame, None]) -> None:
         await self._out.put(frames.started(name))
         sequence = 0
-        async with aclosing(showing):
-            async for _, payload in showing:
+        async with aclosing(placed):
+            async for _, payload in placed:
                 if payload.data != DONE:
                     await self._out.put(frames.chunk(name, sequence, payload.data))
                     sequence += 1

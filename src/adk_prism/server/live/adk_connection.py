@@ -1,18 +1,18 @@
-"""One ADK client's conversation with a live agent: `WS /run_live`, over the same recorded runs as ours.
+"""An ADK client's live conversation: `WS /run_live`, with the same recorded runs as `WS /api/live/{app}`.
 
-Follows google-adk 2.13 `cli/api_server.py` (`run_agent_live`): the run begins with the connection; each
-message up is a `LiveRequest`, each one down an event. Differences, on purpose:
-- the run is recorded, and survives its client for the grace period; who comes back in time goes on with it;
-- a tool that needs an approval asks for it, and waits; ADK refuses it without asking;
-- a mistake is an event with `errorCode`, and ends nothing; ADK stops to listen without a word;
-- handles to resume the model's connection are not sent: they are the server's to use.
+Follows google-adk 2.13 `cli/api_server.py` (`run_agent_live`): the run starts with the connection; the client
+sends `LiveRequest`s and is sent events. Deliberate differences:
+- the run is recorded, and continues for the grace period after its client is gone; a client that reconnects
+  in time continues it;
+- a tool that needs an approval asks for it and waits; ADK refuses it without asking;
+- an invalid request is answered by an event with `errorCode`, and ends nothing; ADK stops reading silently;
+- session resumption handles are not sent: only the server uses them.
 
-Closed is with ADK's codes (1002 no such session, 1011 the run failed) and those of `talk`.
+Close codes are ADK's (1002 no such session, 1011 the run failed) and those of `connection`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
 from typing import Any
 
@@ -20,9 +20,9 @@ import msgspec
 from google.adk.agents.live_request_queue import LiveRequest
 from google.genai import types
 from msgspec import Raw
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
-from adk_prism.errors import Conflict, PrismError, Unprocessable, UsageError
+from adk_prism.errors import PrismError, Unprocessable
 from adk_prism.pipeline.live_runs import LiveRun
 from adk_prism.projection.contract import FrameReader
 from adk_prism.runlog.entry import (
@@ -36,21 +36,23 @@ from adk_prism.runlog.entry import (
 from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
-from adk_prism.server.live.connection import BUSY, MAX_ERRORS, ConnectRequest, LiveConnection
+from adk_prism.server.live.connection import ConnectRequest, LiveConnection
 from adk_prism.server.observability.request_tracking import called_by
+from adk_prism.server.websocket.connection import TOO_MANY_MESSAGES
+from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
 from adk_prism.source.request import CONFIRMATION
 
 MAX_REASON_BYTES = 120
-"""Bytes of a close frame's reason: the protocol has room for 123."""
+"""A close frame has room for 123."""
 
-NO_SESSION = (1002, "Session not found")
+NO_SESSION = Closing(1002, "Session not found")
 
 
 class AdkLiveConnection(LiveConnection):
-    """One socket's conversation, in ADK's frames."""
+    """One client's connection to a live run, with ADK's frames."""
 
     def __init__(self, socket: WebSocket, request: ConnectRequest, context: Context) -> None:
         super().__init__(socket, request, context.live, context.log, context.audit.note)
@@ -59,48 +61,37 @@ class AdkLiveConnection(LiveConnection):
 
     # ------------------------------------------------------------------ the connection
 
-    async def _listen(self) -> None:
+    async def _rejoin(self) -> None:
+        """Join at once: with ADK the run starts with the connection."""
         try:
             await self._join(self._request.session)
         except PrismError as error:
-            self._out.close(1008, error.detail.encode()[:MAX_REASON_BYTES].decode(errors="ignore"))
-            return
-        await super()._listen()
-
-    async def _rejoin(self) -> None:
-        """Do nothing: it is on the line already."""
+            reason = error.detail.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
+            self._out.close(Closing(1008, reason))
 
     async def _join(self, session: str) -> None:
         origin = self._origin(session)
         if not await self._context.apps.sessions(origin.app).exists(origin):
-            self._out.close(*NO_SESSION)
+            self._out.close(NO_SESSION)
             return
         is_new = not self._live.is_running(origin)
-        try:
-            line = await self._live.join(origin, self._request.options, self._leave, self._play)
-        except Conflict:
-            self._out.close(BUSY, "another client is on the line")
-            raise
-        self._line = line
-        # Who comes back goes on: ADK's events have no places to come back to.
-        after = BEGINNING if is_new else Position((await self._log.summary(line.run)).cursor)
-        self._sending_task = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
+        run = await self._connect(origin)
+        # A client that reconnects is sent what comes next: ADK's events have no positions.
+        after = BEGINNING if is_new else Position((await self._log.summary(run.id)).cursor)
+        self._start_stream(run, after)
 
-    # ------------------------------------------------------------------ what the run says
+    # ------------------------------------------------------------------ to the client
 
-    async def _tell_all(self, line: LiveRun, after: Position) -> None:
+    async def _send_frames(self, run: LiveRun, after: Position) -> None:
         reader = self._request.format.reader()
-        async with aclosing(self._log.read(line.run, follow=True)) as batches:
+        async with aclosing(self._log.read(run.id, follow=True)) as batches:
             async for batch in batches:
                 for entry in batch:
-                    for told in self._told(entry, reader):
+                    for event in self._events_of(entry, reader):
                         if entry.cursor > after.cursor:
-                            await self._out.put(told)
-        summary = await self._log.summary(line.run)
-        failed = summary.outcome == "failed"
-        await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
+                            await self._out.put(event)
 
-    def _told(self, entry: Entry, reader: FrameReader) -> list[str]:
+    def _events_of(self, entry: Entry, reader: FrameReader) -> list[str]:
         record = entry.record
         if isinstance(record, RunStarted):
             author = record.agents[0].name if record.agents else record.origin.app
@@ -108,100 +99,75 @@ class AdkLiveConnection(LiveConnection):
         if isinstance(record, ApprovalAsked):
             return [self._events.question(record)]
         events = [payload.data for payload in reader.feed(entry)]
-        return [event.decode() for event in events if self._events.shown(event)]
+        return [event.decode() for event in events if self._events.is_sent(event)]
 
-    def _play(self, sound: PcmChunk) -> None:
-        if self._sending_task is not None:
-            self._out.put_sound(self._events.sound(sound))
+    def _play(self, audio: PcmChunk) -> None:
+        if self._stream is not None:
+            self._out.put_audio(self._events.audio(audio))
 
-    async def _tell_error(self, error: PrismError) -> None:
+    async def _send_error(self, error: PrismError) -> None:
         await self._out.put(self._events.error(error))
 
-    # ------------------------------------------------------------------ what the client says
+    # ------------------------------------------------------------------ from the client
 
-    async def _take_message(self, message: Any) -> str:
-        """Take a message; return why the client is not listened to any more, if it is not."""
-        data = message.get("text")
-        try:
-            request = read_live_request(message["bytes"] if data is None else data)
-            is_heard = request.blob is not None  # which has its own bound: what waits for the model
-            if not is_heard and not self._pace.allows(self._now()):
-                return "too many messages"
-            if self._line is not None:
-                await self._do(self._line, request)
-        except UsageError as error:
-            self._mistakes += 1
-            await self._tell_error(error)
-        else:
-            self._mistakes = 0
-        return "" if self._mistakes < MAX_ERRORS else "nothing but mistakes"
+    async def _handle(self, message: Any) -> Closing | None:
+        text = message.get("text")
+        request = read_live_request(message["bytes"] if text is None else text)
+        # A blob is bounded by the queue of the model's connection.
+        if request.blob is None and self._is_too_fast():
+            return TOO_MANY_MESSAGES
+        if self._live_run is not None:
+            await self._do(self._live_run, request)
+        return None
 
-    async def _do(self, line: LiveRun, request: LiveRequest) -> None:
-        """Do what a request says: ADK takes the first of these, and the state in any case."""
+    async def _do(self, run: LiveRun, request: LiveRequest) -> None:
+        """Do what a request says: like ADK, the first of these, and the state in any case."""
         if request.close:
-            line.end()
+            run.end()
             return
         if request.state_delta:
-            await check_state(
-                self._context.apps,
-                self._context.settings.client_state,
-                line.origin.app,
-                request.state_delta,
-            )
-            await line.source.change_state(request.state_delta)
+            allowed = self._context.settings.client_state
+            await check_state(self._context.apps, allowed, run.origin.app, request.state_delta)
+            await run.source.change_state(request.state_delta)
         if request.activity_start is not None:
-            line.source.signal_activity(starts=True)
+            run.source.signal_activity(starts=True)
         elif request.activity_end is not None:
-            line.source.signal_activity(starts=False)
+            run.source.signal_activity(starts=False)
         elif request.audio_stream_end:
-            line.source.end_audio()
+            run.source.end_audio()
         elif request.blob is not None:
-            self._send_blob(line, request.blob)
+            blob = request.blob
+            self._send_to_model(run, *check_blob(blob.data or b"", blob.mime_type or ""))
         elif request.content is not None:
-            await self._send_content(line, request.content, request.partial)
+            await self._send_content(run, request.content, request.partial)
         elif not request.state_delta:
             raise Unprocessable("The request must contain content, a blob or a signal.")
 
-    def _send_blob(self, line: LiveRun, blob: types.Blob) -> None:
-        data, media_type = check_blob(blob.data or b"", blob.mime_type or "")
-        if not line.source.send_audio(data, media_type) and self._now() - self._dropped_at > 1:
-            self._dropped_at = self._now()
-            raise Conflict("The model is too slow: audio was dropped.")
-
-    async def _send_content(self, line: LiveRun, content: types.Content, partial: bool) -> None:
+    async def _send_content(self, run: LiveRun, content: types.Content, partial: bool) -> None:
         parts = content.parts or []
-        answers = [part.function_response for part in parts if part.function_response]
-        if not answers:
-            await line.source.say(content, partial=partial)
+        responses = [part.function_response for part in parts if part.function_response]
+        if not responses:
+            await run.source.say(content, partial=partial)
             return
-        if len(answers) != len(parts):
-            raise Unprocessable("A message must contain either text or function responses.")
-        for answer in answers:
-            await self._take_answer(line, answer)
+        if len(responses) != len(parts):
+            raise Unprocessable("A message must hold either text or function responses, not both.")
+        for response in responses:
+            await self._take_response(run, response)
 
-    async def _take_answer(self, line: LiveRun, answer: types.FunctionResponse) -> None:
-        given = answer.response or {}
-        if answer.name != CONFIRMATION:
-            line.source.give_result_by_adk_id(answer.id or "", ClientToolResult(_raw(given)))
+    async def _take_response(self, run: LiveRun, response: types.FunctionResponse) -> None:
+        given = response.response or {}
+        if response.name != CONFIRMATION:
+            run.source.give_result_by_adk_id(response.id or "", ClientToolResult(_raw(given)))
             return
         payload = given.get("payload")
         reason = payload.get(REASON) if isinstance(payload, dict) else None
         said = reason if isinstance(reason, str) else ""
         decision = ApprovalDecision(given.get("confirmed") is True, said, called_by())
-        await self._decide(line, answer.id or "", decision)
+        await self._decide(run, response.id or "", decision)
 
 
 def _raw(value: Any) -> Raw:
     try:
         return to_raw(value)
     except (TypeError, ValueError, msgspec.MsgspecError):
-        raise Unprocessable("A function response is not valid.") from None
-
-
-async def serve_adk_live(socket: WebSocket, request: ConnectRequest, context: Context) -> None:
-    """Accept a socket and serve it."""
-    await socket.accept()
-    try:
-        await AdkLiveConnection(socket, request, context).serve()
-    except WebSocketDisconnect:
-        return
+        raise Unprocessable("The function response cannot be written as JSON.") from None

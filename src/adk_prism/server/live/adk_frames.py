@@ -1,8 +1,9 @@
-"""What goes over `WS /run_live`: ADK's `LiveRequest`s up, ADK's events down.
+"""The frames of `WS /run_live`: the client sends ADK's `LiveRequest`s, and is sent ADK's events.
 
-Follows google-adk 2.13 `cli/api_server.py` and `live/live_request_queue.py`. Decides which events an ADK
-client is shown: not its own words, which ADK does not repeat; not the sound of the log, which it has heard
-piece by piece; and, beyond ADK, the question for an approval, in the form that ADK gives it elsewhere.
+Follows google-adk 2.13 `cli/api_server.py` and `live/live_request_queue.py`. Decides which events of the
+log an ADK client is sent: not its own text, which ADK does not repeat; not the audio of the log, which was
+sent chunk by chunk; and, beyond ADK, the request for an approval, in the form that ADK gives it in other
+runs.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from adk_prism.errors import PrismError, TooLarge, Unprocessable
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, is_absent
 from adk_prism.server.guards.strict_body import check_frame
 from adk_prism.server.live.frames import check_audio
+from adk_prism.server.websocket.frames import encode
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.request import CONFIRMATION
 
 MAX_IMAGE_BYTES = 1024 * 1024
-"""Bytes of one picture: a camera's frame, of which a client sends one or two a second."""
+"""Bytes of one camera frame, of which a client sends one or two a second."""
 
-_SOUND = re.compile(r"audio/pcm(;\s?rate=\d{4,6})?")
+_AUDIO = re.compile(r"audio/pcm(;\s?rate=\d{4,6})?")
 _OTHER = re.compile(r"(audio|image|video)/[\w.+-]{1,40}")
 
 _NO_ACTIONS: dict[str, dict[str, str]] = {
@@ -39,11 +41,11 @@ _NO_ACTIONS: dict[str, dict[str, str]] = {
 }
 
 
-# --------------------------------------------------------------------------- up
+# --------------------------------------------------------------------------- from the client
 
 
 def read_live_request(text: str | bytes) -> LiveRequest:
-    """Read a client's message. Raise `UsageError`."""
+    """Read a client's request. Raise `UsageError`."""
     check_frame(text)
     try:
         return LiveRequest.model_validate_json(text)
@@ -52,24 +54,26 @@ def read_live_request(text: str | bytes) -> LiveRequest:
         where = ".".join(map(str, first["loc"])) or "request"
         raise Unprocessable(f"{where[:80]}: {str(first['msg'])[:200]}") from None
     except (AttributeError, TypeError, LookupError, ArithmeticError):
-        # Validators of genai fail on input that they do not expect.
+        # Validators of google-genai fail on input that they do not expect.
         raise Unprocessable("The request must be an ADK LiveRequest.") from None
 
 
 def check_blob(data: bytes, media_type: str) -> tuple[bytes, str]:
-    """Return what is sent to the model as it is heard or seen. Raise `UsageError`."""
-    if _SOUND.fullmatch(media_type):
+    """Return a blob that can be sent to the model, and its type. Raise `UsageError`."""
+    if _AUDIO.fullmatch(media_type):
         return check_audio(data), media_type
     if _OTHER.fullmatch(media_type) is None:
-        raise Unprocessable(f"A blob of type {media_type[:60]!r} must be audio or an image.")
+        raise Unprocessable(
+            f"The blob's type must be audio, image or video, got {media_type[:60]!r}."
+        )
     if not data:
-        raise Unprocessable("A blob has no data.")
+        raise Unprocessable("The blob has no data.")
     if len(data) > MAX_IMAGE_BYTES:
-        raise TooLarge(f"A blob has {len(data)} bytes; at most {MAX_IMAGE_BYTES}.")
+        raise TooLarge(f"The blob has {len(data)} bytes; at most {MAX_IMAGE_BYTES} are allowed.")
     return data, media_type
 
 
-# --------------------------------------------------------------------------- down
+# --------------------------------------------------------------------------- to the client
 
 
 class _Blob(Struct, rename="camel"):
@@ -97,23 +101,22 @@ class _Event(Struct, rename="camel"):
     input_transcription: Raw = NOTHING
 
 
-_read = msgspec.json.Decoder(_Event).decode
-_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Event).decode
 
 
 class AdkEvents:
-    """Which events of a live run its client is sent, and those that are made for it."""
+    """Decides which events of a live run its client is sent, and makes those that the log does not have."""
 
     def __init__(self, invocation: str, author: str) -> None:
         self._invocation = invocation
         self._author = author
-        """Who speaks, as far as is known: the agent of the last event."""
+        """The agent of the last event."""
         self._calls: dict[str, _Call] = {}
         """Calls of the last events, by id: an approval is asked right after its call."""
 
-    def shown(self, event: bytes) -> bool:
+    def is_sent(self, event: bytes) -> bool:
         """Tell whether the client is sent an event of the log."""
-        read = _read(event)
+        read = _decode(event)
         if read.author == "user":
             return read.content is None and not is_absent(read.input_transcription)
         self._author = read.author or self._author
@@ -121,16 +124,16 @@ class AdkEvents:
         self._calls.update((p.function_call.id, p.function_call) for p in parts if p.function_call)
         while len(self._calls) > MAX_CALLS:
             del self._calls[next(iter(self._calls))]
-        return not parts or not all(map(_is_sound, parts))
+        return not parts or not all(map(_is_audio, parts))
 
-    def sound(self, piece: PcmChunk) -> str:
-        """Return a piece of the agent's sound as an event."""
-        data = base64.urlsafe_b64encode(piece.pcm).decode()  # as pydantic writes bytes
-        blob = {"inlineData": {"data": data, "mimeType": piece.media_type}}
-        return self._made({"content": {"role": "model", "parts": [blob]}})
+    def audio(self, chunk: PcmChunk) -> str:
+        """Return a chunk of the agent's audio as an event."""
+        data = base64.urlsafe_b64encode(chunk.pcm).decode()  # as pydantic writes bytes
+        blob = {"inlineData": {"data": data, "mimeType": chunk.media_type}}
+        return self._event({"content": {"role": "model", "parts": [blob]}})
 
     def question(self, asked: ApprovalAsked) -> str:
-        """Return the question for an approval, as ADK asks it in any other run."""
+        """Return the request for an approval, as ADK makes it in other runs."""
         call = self._calls.get(asked.call, _Call(id=asked.call, name=asked.name))
         args = {
             "originalFunctionCall": {"id": call.id, "name": call.name, "args": call.args},
@@ -138,27 +141,27 @@ class AdkEvents:
         }
         question = {"functionCall": {"id": asked.approval, "name": CONFIRMATION, "args": args}}
         content = {"role": "user", "parts": [question]}
-        return self._made({"content": content, "longRunningToolIds": [asked.approval]})
+        return self._event({"content": content, "longRunningToolIds": [asked.approval]})
 
     def error(self, error: PrismError) -> str:
-        """Return a mistake of the client as an event."""
-        return self._made({"errorCode": error.kind, "errorMessage": error.detail})
+        """Return the error of an invalid request as an event."""
+        return self._event({"errorCode": error.kind, "errorMessage": error.detail})
 
-    def _made(self, about: dict[str, Any]) -> str:
+    def _event(self, fields: dict[str, Any]) -> str:
         event = {
-            **about,
+            **fields,
             "invocationId": self._invocation,
             "author": self._author,
             "actions": _NO_ACTIONS,
             "id": str(uuid4()),
             "timestamp": time.time(),
         }
-        return _encode(event).decode()
+        return encode(event)
 
 
 MAX_CALLS = 256
 """Calls that are remembered: more than a model makes at once."""
 
 
-def _is_sound(part: _Part) -> bool:
+def _is_audio(part: _Part) -> bool:
     return part.inline_data is not None and part.inline_data.mime_type.startswith("audio/pcm")

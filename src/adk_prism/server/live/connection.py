@@ -1,30 +1,30 @@
-"""One client's conversation with a live agent, over one socket.
+"""A client's live conversation with an agent over one socket: `WS /api/live/{app}`.
 
-Up come the frames of `frames`; down go `{"type": "chunk", "position", "chunk"}` with the AI SDK's chunks,
-and beside them `session` (which run this is), `pong` and `error`. The agent's sound comes at once, by its
-own way, as `data-pcm` chunks or, if the client wants it so, as binary messages, each after an `audio`
-message where the format changes.
+The client sends the frames of `frames`. It is sent `{"type": "chunk", "position", "chunk"}` with the AI
+SDK's chunks, and besides them `session` (which run this is), `pong` and `error`. The agent's audio is sent
+at once, not from the log: as `data-pcm` chunks or, if the client asks for it, as binary messages, with an
+`audio` message wherever the format changes.
 
-The run begins with the first thing that is said to it. What a client does wrong is told in an `error` and
-ends nothing; closed is only with these codes:
+The run starts with the first message or audio. An invalid message is answered by `error` and ends nothing.
+The socket is closed with:
 
-    1000   the conversation is over           1012   the server goes down; come back
-    1008   too much, or nothing but mistakes  4001   another client took the line over
-    1011   the run failed                     4009   another client is on the line
+    1000   the conversation ended                1012   the server is shutting down; reconnect
+    1008   too many, or only invalid messages    4001   another client took over
+    1011   the run failed                        4009   another client is connected
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
 from contextlib import aclosing
 from functools import lru_cache
 from typing import Any, assert_never
 from uuid import uuid4
 
-import msgspec
 from msgspec import Struct
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from adk_prism.commands import Answer, ChangeState, Regenerate, RunAgent, Submit
 from adk_prism.errors import (
@@ -56,27 +56,35 @@ from adk_prism.server.live.frames import (
     check_audio,
     read_frame,
 )
-from adk_prism.server.live.rate_limit import MessageRateLimit
-from adk_prism.server.live.send_queue import SendQueue
 from adk_prism.server.observability.request_tracking import called_by
+from adk_prism.server.websocket.connection import SHUTDOWN, TOO_MANY_MESSAGES, SocketConnection
+from adk_prism.server.websocket.frames import encode
+from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
+from adk_prism.source.live.source import MICROPHONE_TYPE
 from adk_prism.source.request import read_content
 
 MAX_ERRORS = 50
-"""In a row: whoever makes as many does not listen to errors."""
+"""Invalid messages in a row: such a client does not read errors."""
 
-GONE: dict[DisconnectReason, tuple[int, str]] = {
-    "taken over": (4001, "another client took over"),
-    "going down": (1012, "the server goes down"),
+DROP_NOTICE_INTERVAL = 1.0
+"""Seconds between errors that say that audio was dropped."""
+
+ENDED = Closing(1000, "the conversation ended")
+FAILED = Closing(1011, "the run failed")
+LOG_FAILED = Closing(1011, "the run log failed")
+BUSY = Closing(4009, "another client is connected")
+ONLY_ERRORS = Closing(1008, "only invalid messages")
+DISCONNECTED: dict[DisconnectReason, Closing] = {
+    "taken over": Closing(4001, "another client took over"),
+    "shutdown": SHUTDOWN,
 }
-BUSY = 4009
 
-_encode = msgspec.json.Encoder().encode
 _PCM = b'"data-pcm"'
 _RATE = re.compile(r"rate=(\d{1,7})")
-_SPOKEN_RATE = 24_000
+_DEFAULT_RATE = 24_000
 
 
 class ConnectRequest(Struct, frozen=True, kw_only=True):
@@ -88,13 +96,13 @@ class ConnectRequest(Struct, frozen=True, kw_only=True):
     """Empty: the chat that the first message names, or a new one."""
     format: Format
     after: str = ""
-    """A position: what comes after it is told; without, all that the run has said."""
+    """The position after which the client is sent the run; empty: from the start."""
     binary: bool = False
     options: LiveOptions = LiveOptions()
 
 
-class LiveConnection:
-    """One socket's conversation."""
+class LiveConnection(SocketConnection):
+    """One client's connection to a live run, with AI SDK chunks."""
 
     def __init__(
         self,
@@ -104,290 +112,279 @@ class LiveConnection:
         log: RunLog,
         note: WriteAudit,
     ) -> None:
-        self._socket = socket
+        super().__init__(socket)
         self._note = note
         self._request = request
         self._live = live
         self._log = log
-        self._out = SendQueue(socket)
-        self._pace = MessageRateLimit(self._now())
-        self._line: LiveRun | None = None
-        self._sending_task: asyncio.Task[None] | None = None
+        self._live_run: LiveRun | None = None
+        self._stream: asyncio.Task[None] | None = None
+        """Sends the run."""
         self._position = BEGINNING
-        self._is_on = False
-        """The microphone is."""
-        self._mistakes = 0
-        self._format = ""
-        """Of the binary sound that was sent last."""
-        self._dropped_at = 0.0
+        self._is_microphone_on = False
+        self._errors = 0
+        self._audio_format = ""
+        """Of the last binary audio."""
+        self._drop_notice = 0.0
+        """When the client was last told that audio was dropped."""
 
     # ------------------------------------------------------------------ the connection
 
     async def serve(self) -> None:
-        """Talk until either side has had enough; then nothing of it is left."""
-        listening = asyncio.create_task(self._listen(), name="live listen")
-        sending = asyncio.create_task(self._out.run(), name="live send")
-        leave = self._leave
+        """Serve an accepted socket until either side closes it; the run continues for a while."""
         try:
-            await asyncio.wait({listening, sending}, return_when=asyncio.FIRST_COMPLETED)
-            await self._out.wait_closed(sending)
+            await super().serve()
         finally:
-            tasks = {listening, sending, *filter(None, [self._sending_task])}
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            if self._line is not None:
-                self._line.drop(leave)
-        errors = [task.exception() for task in tasks if not task.cancelled()]
-        for error in filter(None, errors):
-            raise error
+            if self._live_run is not None:
+                self._live_run.disconnect(self._leave)
 
-    async def _listen(self) -> None:
-        if self._request.session:
-            await self._rejoin()
-        while True:
-            message = await self._socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            if why := await self._take_message(message):
-                self._out.close(1008, why)
-                return
+    def _tasks(self) -> Iterable[asyncio.Task[None]]:
+        return () if self._stream is None else (self._stream,)
 
-    async def _take_message(self, message: Any) -> str:
-        """Take a message; return why the client is not listened to any more, if it is not."""
+    async def _receive_all(self) -> None:
+        await self._rejoin()
+        await super()._receive_all()
+
+    async def _receive(self, message: Any) -> Closing | None:
         try:
-            data = message.get("bytes")
-            if data is not None:
-                await self._hear(check_audio(data))
-            else:
-                frame = read_frame(message["text"])
-                if isinstance(
-                    frame, AudioChunk
-                ):  # which has its own bound: what waits for the model
-                    await self._hear(frame.sound())
-                elif self._pace.allows(self._now()):
-                    await self._take(frame)
-                else:
-                    return "too many messages"
+            closing = await self._handle(message)
         except UsageError as error:
-            self._mistakes += 1
-            await self._tell_error(error)
+            self._errors += 1
+            await self._send_error(error)
+            return None if self._errors < MAX_ERRORS else ONLY_ERRORS
+        self._errors = 0
+        return closing
+
+    async def _handle(self, message: Any) -> Closing | None:
+        """Handle a message; return why the connection is closed, if it is. Raise `UsageError`."""
+        data = message.get("bytes")
+        if data is not None:
+            await self._take_audio(check_audio(data))
+            return None
+        frame = read_frame(message["text"])
+        if isinstance(frame, AudioChunk):  # bounded by the queue of the model's connection
+            await self._take_audio(frame.audio())
+        elif self._is_too_fast():
+            return TOO_MANY_MESSAGES
         else:
-            self._mistakes = 0
-        return "" if self._mistakes < MAX_ERRORS else "nothing but mistakes"
+            await self._take(frame)
+        return None
 
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
+    async def _send_error(self, error: PrismError) -> None:
+        frame = {"type": "error", "code": error.kind, "errorText": error.detail}
+        await self._out.put(encode(frame))
 
-    async def _tell_error(self, error: PrismError) -> None:
-        told = {"type": "error", "code": error.kind, "errorText": error.detail}
-        await self._out.put(_encode(told).decode())
-
-    # ------------------------------------------------------------------ the line
+    # ------------------------------------------------------------------ the run
 
     async def _rejoin(self) -> None:
-        """Go on with the run of the session, if there is one."""
-        if self._live.is_running(self._origin(self._request.session)):
+        """Continue the run of the session, if there is one."""
+        session = self._request.session
+        if session and self._live.is_running(self._origin(session)):
             try:
-                await self._join(self._request.session)
+                await self._join(session)
             except UsageError as error:
-                await self._tell_error(error)
+                await self._send_error(error)
 
     def _origin(self, session: str) -> Origin:
         return Origin(app=self._request.app, user=self._request.user, session=session)
 
-    async def _on_line(self, chat: str = "") -> LiveRun:
-        """Return the line; the first time, join it."""
-        if self._line is None:
-            session = self._request.session or (check_session(chat) if chat else f"live-{uuid4()}")
-            await self._join(session)
-        assert self._line is not None
-        return self._line
+    async def _joined(self, chat: str = "") -> LiveRun:
+        """Return the run; join it the first time."""
+        if self._live_run is None:
+            await self._join(
+                self._request.session or (check_session(chat) if chat else f"live-{uuid4()}")
+            )
+        assert self._live_run is not None
+        return self._live_run
 
     async def _join(self, session: str) -> None:
-        origin = self._origin(session)
-        try:
-            line = await self._live.join(origin, self._request.options, self._leave, self._play)
-        except Conflict:
-            self._out.close(BUSY, "another client is on the line")
-            raise
-        self._line = line
-        after = await self._find(line)
-        told = {"type": "session", "run": line.run, "session": session, "after": str(after)}
-        await self._out.put(_encode(told).decode())
-        self._sending_task = asyncio.create_task(self._tell(line, after), name=f"tell {line.run}")
+        run = await self._connect(self._origin(session))
+        after = await self._find_position(run)
+        frame = {"type": "session", "run": run.id, "session": session, "after": str(after)}
+        await self._out.put(encode(frame))
+        self._start_stream(run, after)
 
-    async def _find(self, line: LiveRun) -> Position:
-        """Return the place to go on from: the beginning, if the client's was in another run."""
+    async def _connect(self, origin: Origin) -> LiveRun:
+        """Connect to the run of a session, which is started if there is none. Raise `Conflict`."""
+        options = self._request.options
+        try:
+            self._live_run = await self._live.join(origin, options, self._leave, self._play)
+        except Conflict:
+            self._out.close(BUSY)
+            raise
+        return self._live_run
+
+    async def _find_position(self, run: LiveRun) -> Position:
+        """Return the client's position; the beginning, if it was in another run."""
         if not self._request.after:
             return BEGINNING
         try:
-            after = parse_position(self._request.after, line.run)
-            await check_position(self._log, line.run, after)
+            after = parse_position(self._request.after, run.id)
+            await check_position(self._log, run.id, after)
         except BadPosition:
             return BEGINNING
         return after
 
-    def _leave(self, why: DisconnectReason) -> None:
-        self._out.close(*GONE[why])
+    def _leave(self, reason: DisconnectReason) -> None:
+        self._out.close(DISCONNECTED[reason])
 
-    async def _tell(self, line: LiveRun, after: Position) -> None:
-        """Send what the run says, until it is over."""
+    def _start_stream(self, run: LiveRun, after: Position) -> None:
+        self._stream = asyncio.create_task(self._send_run(run, after), name=f"send {run.id}")
+
+    async def _send_run(self, run: LiveRun, after: Position) -> None:
+        """Send the run from a position to its end, and close."""
         try:
-            await self._tell_all(line, after)
-        except LogError:  # the operator is told where the run is recorded
-            self._out.close(1011, "the run log failed")
+            await self._send_frames(run, after)
+            summary = await self._log.summary(run.id)
+        except LogError:  # reported to the operator where the run is recorded
+            self._out.close(LOG_FAILED)
+            return
+        await self._out.close_when_sent(FAILED if summary.outcome == "failed" else ENDED)
 
-    async def _tell_all(self, line: LiveRun, after: Position) -> None:
-        async with aclosing(
-            positioned_frames(self._log, line.run, self._request.format, after)
-        ) as frames:
+    async def _send_frames(self, run: LiveRun, after: Position) -> None:
+        placed = positioned_frames(self._log, run.id, self._request.format, after)
+        async with aclosing(placed) as frames:
             async for position, payload in frames:
                 self._position = position
-                # The client has heard the sound already, and the terminator is for streams that end.
+                # Audio has been sent already, and `[DONE]` is for streams over HTTP.
                 if payload.data != b"[DONE]" and _PCM not in payload.data[:24]:
                     await self._out.put(_chunk(position, payload.data))
-        summary = await self._log.summary(line.run)
-        failed = summary.outcome == "failed"
-        await self._out.finish(*((1011, "the run failed") if failed else (1000, "over")))
 
-    def _play(self, sound: PcmChunk) -> None:
-        """Send a piece of the agent's sound; not before the client knows what run it is of."""
-        if self._sending_task is None:
+    def _play(self, audio: PcmChunk) -> None:
+        """Send a chunk of the agent's audio; not before the client knows the run."""
+        if self._stream is None:
             return
-        form = _form(sound.media_type)
+        form = _format_of(audio.media_type)
         if self._request.binary:
-            if form != self._format:
-                self._format = form
-                self._out.put_sound(f'{{"type":"audio",{form}}}')
-            self._out.put_sound(sound.pcm)
+            if form != self._audio_format:
+                self._audio_format = form
+                self._out.put_audio(f'{{"type":"audio",{form}}}')
+            self._out.put_audio(audio.pcm)
             return
-        # Written by hand: fifty a second for each client, and only the sound differs.
-        self._out.put_sound(
+        # Formatted by hand: fifty a second for each client, and only the content differs.
+        content = encode(audio.pcm)
+        self._out.put_audio(
             f'{{"type":"chunk","position":"{self._position}","chunk":{{"type":"data-pcm",'
-            f'"data":{{"content":{_encode(sound.pcm).decode()},{form}}},"transient":true}}}}'
+            f'"data":{{"content":{content},{form}}},"transient":true}}}}'
         )
 
-    # ------------------------------------------------------------------ what the client says
+    # ------------------------------------------------------------------ from the client
 
     async def _take(self, frame: Command) -> None:
         match frame:
             case Message():
-                await self._say(frame)
+                await self._take_message(frame)
             case AudioControl():
-                await self._switch(frame)
+                await self._switch_microphone(frame)
             case Ping():
                 stamp = {} if frame.timestamp is None else {"timestamp": frame.timestamp}
-                await self._out.put(_encode({"type": "pong", **stamp}).decode())
+                await self._out.put(encode({"type": "pong", **stamp}))
             case ToolResult() | Approval() | Interrupt() | Close():
-                await self._answer(frame)
+                await self._take_answer(frame)
             case _:
                 assert_never(frame)
 
-    async def _say(self, frame: Message) -> None:
+    async def _take_message(self, frame: Message) -> None:
         asked = read_request(frame.body(frame.id or self._request.session or "live"))
         match asked.command:
             case Submit() as message:
                 content = read_content(message.content)
-                line = await self._on_line(frame.id)
-                await self._give(line, message)
+                run = await self._joined(frame.id)
+                await self._take_responses(run, message)
                 if content.parts:
-                    await line.source.say(content, message.message_id[:LONGEST_NAME])
+                    await run.source.say(content, message.message_id[:LONGEST_NAME])
             case Answer() as given:
-                await self._continue(await self._on_line(frame.id), given)
+                await self._continue(await self._joined(frame.id), given)
             case Regenerate() | RunAgent() | ChangeState():
-                raise Unprocessable("A spoken message cannot be regenerated; ask again.")
+                raise Unprocessable("A live answer cannot be regenerated; send the message again.")
 
-    async def _give(self, line: LiveRun, message: Submit) -> None:
+    async def _take_responses(self, run: LiveRun, message: Submit) -> None:
         """Take the answers that are parts of a user's message."""
         for request, response in message.responses.items():
-            line.source.give_result(request, ClientToolResult(response))
+            run.source.give_result(request, ClientToolResult(response))
         for given in message.confirmed:
             decision = ApprovalDecision(given.approved, given.reason, called_by(), given.payload)
-            await self._decide(line, given.approval, decision)
+            await self._decide(run, given.approval, decision)
 
-    async def _continue(self, line: LiveRun, given: Answer) -> None:
-        """Take the answers in an assistant's message; those that were given before are passed over."""
+    async def _continue(self, run: LiveRun, given: Answer) -> None:
+        """Take the answers in an assistant's message; those that were given before are ignored."""
         for answer in given.answers:
             try:
                 if answer.decision is not None:
                     said = answer.decision
-                    told = ApprovalDecision(said.approved, said.reason, called_by(), said.payload)
-                    await self._decide(line, said.approval, told)
+                    decision = ApprovalDecision(
+                        said.approved, said.reason, called_by(), said.payload
+                    )
+                    await self._decide(run, said.approval, decision)
                 elif answer.output is not None:
-                    line.source.give_result(answer.call, ClientToolResult(answer.output))
+                    run.source.give_result(answer.call, ClientToolResult(answer.output))
             except Conflict:
                 continue  # the message holds all its calls, also those of before
 
-    async def _decide(self, line: LiveRun, approval: str, decision: ApprovalDecision) -> None:
-        line.source.decide(approval, decision)
+    async def _decide(self, run: LiveRun, approval: str, decision: ApprovalDecision) -> None:
+        run.source.decide(approval, decision)
         action: Action = "approval given" if decision.approved else "approval denied"
         await self._note(
-            AuditedAction(action=action, origin=line.origin, run=line.run, about=approval)
+            AuditedAction(action=action, origin=run.origin, run=run.id, about=approval)
         )
 
-    async def _hear(self, pcm: bytes) -> None:
-        if not self._is_on:
+    async def _take_audio(self, pcm: bytes) -> None:
+        if not self._is_microphone_on:
             raise Unprocessable(
-                "The microphone is off; send audio_control with action start first."
+                'The microphone is off; send {"type": "audio_control", "action": "start"} first.'
             )
-        line = self._line or await self._on_line()
-        if not line.source.send_audio(pcm) and self._now() - self._dropped_at > 1:
-            self._dropped_at = self._now()
-            raise Conflict("The model is too slow: audio was dropped.")
+        self._send_to_model(self._live_run or await self._joined(), pcm)
 
-    async def _switch(self, frame: AudioControl) -> None:
-        line = await self._on_line()
-        self._is_on = frame.action == "start"
-        if self._is_on:
-            line.source.start_speech()
+    def _send_to_model(self, run: LiveRun, data: bytes, media_type: str = MICROPHONE_TYPE) -> None:
+        """Send audio or an image to the model. Raise `Conflict`, once in a while, if there is no room."""
+        now = self._now()
+        if (
+            run.source.send_audio(data, media_type)
+            or now - self._drop_notice < DROP_NOTICE_INTERVAL
+        ):
+            return
+        self._drop_notice = now
+        raise Conflict("The model is too slow: audio was dropped.")
+
+    async def _switch_microphone(self, frame: AudioControl) -> None:
+        run = await self._joined()
+        self._is_microphone_on = frame.action == "start"
+        if self._is_microphone_on:
+            run.source.start_speech()
         else:
-            line.source.end_speech()
+            run.source.end_speech()
 
-    async def _answer(self, frame: ToolResult | Approval | Interrupt | Close) -> None:
-        """Take what has a meaning only while the run goes on."""
-        line = self._line
-        if line is None:
+    async def _take_answer(self, frame: ToolResult | Approval | Interrupt | Close) -> None:
+        """Take what is about a run that has started."""
+        run = self._live_run
+        if run is None:
             if isinstance(frame, Close):
-                self._out.close(1000, "over")
+                self._out.close(ENDED)
                 return
-            raise Unprocessable("There is no run yet; send a message or audio first.")
+            raise Unprocessable("The run has not started; send a message or audio first.")
         match frame:
             case ToolResult():
                 result = ClientToolResult(frame.result, frame.error_text)
-                line.source.give_result(frame.tool_call_id, result)
+                run.source.give_result(frame.tool_call_id, result)
             case Approval():
-                decision = ApprovalDecision(
-                    frame.approved, frame.reason or "", called_by(), frame.given
-                )
-                await self._decide(line, frame.approval_id, decision)
+                reason = frame.reason or ""
+                decision = ApprovalDecision(frame.approved, reason, called_by(), frame.given)
+                await self._decide(run, frame.approval_id, decision)
             case Interrupt():
-                await line.source.interrupt(frame.reason[:60])
+                await run.source.interrupt(frame.reason[:60])
             case Close():
-                line.end()
+                run.end()
             case _:
                 assert_never(frame)
 
 
 @lru_cache(16)
-def _form(media_type: str) -> str:
-    """Return the form of raw sound as members of a JSON object."""
+def _format_of(media_type: str) -> str:
+    """Return the format of raw audio as members of a JSON object."""
     found = _RATE.search(media_type)
-    rate = int(found[1]) if found else _SPOKEN_RATE
+    rate = int(found[1]) if found else _DEFAULT_RATE
     return f'"sampleRate":{rate},"channels":1,"bitDepth":16'
 
 
 def _chunk(position: Position, chunk: bytes) -> str:
     return f'{{"type":"chunk","position":"{position}","chunk":{chunk.decode()}}}'
-
-
-async def serve_live(
-    socket: WebSocket, request: ConnectRequest, live: LiveRuns, log: RunLog, note: WriteAudit
-) -> None:
-    """Accept a socket and serve it."""
-    await socket.accept()
-    try:
-        await LiveConnection(socket, request, live, log, note).serve()
-    except WebSocketDisconnect:
-        return

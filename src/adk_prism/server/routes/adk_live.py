@@ -1,7 +1,7 @@
-"""`WS /run_live`: ADK's own live route. What is said on it is `server.live.adk_connection`'s to know.
+"""`WS /run_live`: ADK's own live route; its frames are in `server.live.adk_frames`.
 
-Follows google-adk 2.13 `cli/api_server.py`, its query parameters included. Video answers (an avatar) are
-refused; `app_name` may be left out where there is one app.
+Follows google-adk 2.13 `cli/api_server.py`, with its query parameters. Video answers (an avatar) are refused;
+`app_name` is optional where there is one app.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from adk_prism.projection.adk import SPEC
 from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
-from adk_prism.server.live.adk_connection import serve_adk_live
+from adk_prism.server.live.adk_connection import AdkLiveConnection
 from adk_prism.server.live.connection import ConnectRequest
 from adk_prism.source.live.options import LiveOptions
 
@@ -45,7 +45,7 @@ def routes(context: Context) -> APIRouter:
         app = check_app(app_name or _only_app(context))
         await context.apps.load(app)
         options = structs.replace(
-            _spoken(context.live.options, modalities or ["AUDIO"]),
+            _with_modality(context.live.options, modalities or ["AUDIO"]),
             proactive=proactive_audio,
             affective=enable_affective_dialog,
             explicit_activity=explicit_vad_signal,
@@ -59,7 +59,8 @@ def routes(context: Context) -> APIRouter:
             options=options,
             format=SPEC.format(complete=context.errors.completion(socket.scope)),
         )
-        await serve_adk_live(socket, request, context)
+        await socket.accept()
+        await AdkLiveConnection(socket, request, context).serve()
 
     return router
 
@@ -67,11 +68,11 @@ def routes(context: Context) -> APIRouter:
 def _only_app(context: Context) -> str:
     names = context.apps.names()
     if len(names) != 1:
-        raise Unprocessable("`app_name` is missing, and there is more than one app here.")
+        raise Unprocessable("`app_name` is required: this server has more than one app.")
     return names[0]
 
 
-def _spoken(options: LiveOptions, modalities: list[Modality]) -> LiveOptions:
+def _with_modality(options: LiveOptions, modalities: list[Modality]) -> LiveOptions:
     if "VIDEO" in modalities:
         raise Unprocessable("`modalities` VIDEO is not supported; use AUDIO or TEXT.")
     return structs.replace(options, modality="audio" if "AUDIO" in modalities else "text")

@@ -1,6 +1,6 @@
 """`WS /api/chat/{app}/socket`: chats over one socket, for the AI SDK's `WebSocketChatTransport`.
 
-A route of its own, beside the live one: its client gives up at any frame that is not the transport's.
+It is separate from the live route, because its client gives up at any frame that is not the transport's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName
 
 DIALECT = "7"
-"""Without another wish: the transport came with ai 7."""
+"""The default: the transport came with ai 7."""
 
 
 def routes(context: Context) -> APIRouter:
@@ -36,6 +36,6 @@ def routes(context: Context) -> APIRouter:
 
 
 def _subprotocol(socket: WebSocket) -> str | None:
-    """Return the first protocol that the client offers: one that offers any closes without an answer."""
+    """Return the first subprotocol that is offered: a client that offers one closes without an answer."""
     offered: list[str] = socket.scope.get("subprotocols") or []
     return offered[0] if offered else None

@@ -1,4 +1,4 @@
-"""`WS /api/live/{app}`: talk to an agent. What is said on it is `server.live.connection`'s to know."""
+"""`WS /api/live/{app}`: a live conversation with an agent; its frames are in `server.live`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName, check_session
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.live.connection import ConnectRequest, serve_live
+from adk_prism.server.live.connection import ConnectRequest, LiveConnection
 
 DIALECT = "7"
-"""Without another wish: a question and its answer are in one stream here, which a v6 client cannot hold."""
+"""The default: a question and its answer are in one stream here, which a v6 client does not support."""
 
 
 def routes(context: Context) -> APIRouter:
@@ -53,6 +53,7 @@ def routes(context: Context) -> APIRouter:
             binary=audio == "binary",
             options=options,
         )
-        await serve_live(socket, request, context.live, context.log, context.audit.note)
+        await socket.accept()
+        await LiveConnection(socket, request, context.live, context.log, context.audit.note).serve()
 
     return router

@@ -1,6 +1,6 @@
-"""What goes down one socket, in order, and never more than a client can take.
+"""The messages that wait to be sent on one socket, in order and bounded.
 
-Frames wait for room: they are in the log, and nothing is lost by being late. Sound that finds no room is
+Frames wait for room: they are in the log, so nothing is lost by being late. Audio that finds no room is
 dropped: it would be heard too late.
 """
 
@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
-from msgspec import Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from adk_prism.source.adk.live_eager_task import EagerTask, StartedWork
 
 CLOSE_TIMEOUT = 2.0
-"""Seconds that the last message may take."""
+"""Seconds that sending the close frame may take."""
 
 MAX_WAITING = 256
-"""Messages: some seconds of sound and words."""
+"""Messages: some seconds of audio and text."""
 
 
-class Closing(Struct, frozen=True):
-    """The last thing that is said."""
+class Closing(NamedTuple):
+    """Code and reason of a close frame."""
 
     code: int
     reason: str = ""
 
 
 class SendQueue:
-    """The messages that one client is sent."""
+    """The queue of one socket."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -39,17 +38,17 @@ class SendQueue:
         """The task that sends, while it waits."""
         self._closing: asyncio.Future[Closing] = asyncio.get_running_loop().create_future()
         self.dropped = 0
-        """Pieces of sound that found no room."""
+        """Audio messages that found no room."""
 
     async def put(self, message: str) -> None:
         """Send a message when there is room."""
         await self._waiting.put(message)
 
-    def put_sound(self, message: str | bytes) -> None:
-        """Send a piece of sound, if there is room."""
+    def put_audio(self, message: str | bytes) -> None:
+        """Send audio, if there is room."""
         left: str | bytes | StartedWork | None = message
         if self._idle is not None and self._waiting.empty():
-            left = self._idle.start(self._say(message))
+            left = self._idle.start(self._send(message))
         if left is None:
             return
         try:
@@ -57,24 +56,24 @@ class SendQueue:
         except asyncio.QueueFull:
             self.dropped += 1
 
-    def close(self, code: int, reason: str = "") -> None:
-        """Say nothing more but this, now; the first reason counts."""
+    def close(self, closing: Closing) -> None:
+        """Close the socket now, without what waits; the first reason counts."""
         if not self._closing.done():
-            self._closing.set_result(Closing(code, reason))
+            self._closing.set_result(closing)
 
-    async def wait_closed(self, sending: asyncio.Task[None]) -> None:
-        """Let the task that runs this say why it closes, if it does."""
-        if self._closing.done():
-            await asyncio.wait({sending}, timeout=CLOSE_TIMEOUT)
-
-    async def finish(self, code: int, reason: str = "") -> None:
-        """Close when all that waits has been sent."""
+    async def close_when_sent(self, closing: Closing) -> None:
+        """Close the socket when everything that waits has been sent."""
         await self._waiting.join()
-        self.close(code, reason)
+        self.close(closing)
+
+    async def wait_closed(self, running: asyncio.Task[None]) -> None:
+        """Let the task of `run` send the close frame, if there is one to send."""
+        if self._closing.done():
+            await asyncio.wait({running}, timeout=CLOSE_TIMEOUT)
 
     async def run(self) -> None:
-        """Send until the connection is closed, by either side."""
-        sending = asyncio.create_task(self._send())
+        """Send until the socket is closed, by either side."""
+        sending = asyncio.create_task(self._send_all())
         try:
             ends: set[asyncio.Future[Any]] = {sending, self._closing}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -82,25 +81,27 @@ class SendQueue:
             sending.cancel()
             await asyncio.wait({sending})
         if self._closing.done():
-            with suppress(WebSocketDisconnect, RuntimeError, OSError):  # it is closed already
-                closing = self._closing.result()
-                await self._socket.close(closing.code, closing.reason)
+            with suppress(WebSocketDisconnect, RuntimeError, OSError):  # closed already
+                await self._socket.close(*self._closing.result())
 
-    async def _send(self) -> None:
-        me = EagerTask()
+    async def _send_all(self) -> None:
+        this_task = EagerTask()
         try:
             while True:
-                self._idle = me
+                self._idle = this_task
                 message = await self._waiting.get()
                 self._idle = None
-                await (message.finish() if isinstance(message, StartedWork) else self._say(message))
+                if isinstance(message, StartedWork):
+                    await message.finish()
+                else:
+                    await self._send(message)
                 self._waiting.task_done()
         except (WebSocketDisconnect, RuntimeError, OSError):
             return  # the client is gone
         finally:
             self._idle = None
 
-    async def _say(self, message: str | bytes) -> None:
+    async def _send(self, message: str | bytes) -> None:
         if isinstance(message, bytes):
             await self._socket.send_bytes(message)
         else:

@@ -1,3 +1,0 @@
-"""An app that says as many words as it is asked for."""
-
-from . import agent as agent
