@@ -1,7 +1,7 @@
-"""The end of a task that is no longer wanted.
+"""Cancels a task and waits for its end.
 
-One cancellation may not be enough: `asyncio.wait_for` of Python 3.11, through which redis-py sends, takes one
-for granted that comes at the moment in which what it waits for is done.
+One cancellation may not be enough: `asyncio.wait_for` of Python 3.11, through which redis-py sends, swallows
+one that comes at the moment in which what it waits for is done.
 """
 
 from __future__ import annotations

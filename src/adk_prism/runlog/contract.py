@@ -91,10 +91,10 @@ class RunLog(Protocol):
         """Redact everything that is appended from now on, and call an observer."""
 
     async def open(self) -> None:
-        """Make ready; raise `LogError` for a store that cannot be used or is of a newer schema."""
+        """Get ready; raise `LogError` for a store that cannot be used or is of a newer schema."""
 
     async def close(self) -> None:
-        """Commit what was appended and let go; followers' iterations end."""
+        """Commit what was appended and disconnect; followers' iterations end."""
 
     async def append(
         self,
@@ -120,10 +120,10 @@ class RunLog(Protocol):
         """Wait until all that was appended to the run is committed; raise `LogError` if it cannot."""
 
     async def leave(self, run: RunId) -> None:
-        """Write a run no more: somebody else may. Never raises.
+        """Stop writing a run: another process may. Never raises.
 
-        What was appended and is not committed is dropped. Who follows the run goes on with what others
-        write; where nobody else can, nothing changes.
+        What was appended and is not committed is dropped. Followers continue with what other processes
+        write; where no other process can, nothing changes.
         """
 
     def read(
@@ -151,7 +151,7 @@ class RunLog(Protocol):
         """Count the ended runs, and those that ended before a time."""
 
     async def probe(self) -> None:
-        """Write something that nobody reads. Raise `LogError` where the store takes no entries now."""
+        """Write something that nobody reads. Raise `LogError` if the store accepts no entries now."""
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         """Remove every run of a session, ended or not; return which."""

@@ -1,7 +1,7 @@
-"""A place where one process puts something down for a short time, and any process takes it away, once.
+"""Values that one process stores for a short time, and that any process takes once (tickets).
 
-For what replicas have to share and no log should keep. There is one only where processes share a store;
-elsewhere whoever needs it keeps such things in its own memory.
+For what replicas share and no log should keep. There is one only where processes share a store; elsewhere
+such values are kept in memory.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Protocol
 
 
 class ExpiringStore(Protocol):
-    """Holds small things by name."""
+    """Small values by name, with a time to live."""
 
     async def open(self) -> None:
-        """Make ready."""
+        """Get ready."""
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Disconnect."""
 
     async def put(self, name: str, value: bytes, seconds: float) -> None:
-        """Put something down; after some seconds it is gone. Raise `LogError`."""
+        """Store a value for some seconds. Raise `LogError`."""
 
     async def take(self, name: str) -> bytes | None:
-        """Take something away, if it is there: of all who try, one gets it. Raise `LogError`."""
+        """Remove a value and return it; of several processes that try, one gets it. Raise `LogError`."""

@@ -1,4 +1,4 @@
-"""A run log from its URL: the one place that knows which backends there are.
+"""Makes a run log from its URL: the one place that knows which backends there are.
 
 `memory:`; `sqlite:///FILE`, relative to the working directory, and `sqlite:////FILE`, absolute, as
 SQLAlchemy writes them, with `?synchronous=full` for a disk flush at each commit; `redis://HOST`, and
@@ -39,9 +39,9 @@ _SYNCHRONOUS: dict[str, Synchronous] = {"normal": "normal", "full": "full"}
 
 
 def open_log(url: str, warn: Warn = lambda _: None) -> RunLog:
-    """Return the log that a URL names; it is not open yet. `warn` is told what is not as it should be.
+    """Return the log that a URL names; it is not open yet. `warn` reports a store that is not set up well.
 
-    Raise `UsageError` for a URL that names none, or one whose package is not installed.
+    Raise `UsageError` for a URL that cannot be used, or whose package is not installed.
     """
     scheme, colon, rest = url.partition(":")
     make = _BACKENDS.get(scheme.lower()) if colon else None

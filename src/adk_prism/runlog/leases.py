@@ -1,14 +1,14 @@
-"""Who works on what, among all the processes that share a run log.
+"""Leases: which process works on what, among those that share a run log.
 
-A run has one owner, a session one holder, an idempotency key one request. Each is a lease: a right that
-is renewed, and that lapses when its process dies. Ownership of a run has an epoch, which is in the run's
-log: whoever claims a run raises it, and from that moment the log takes nothing from the owner before.
+A run has one owner, a session one holder, an idempotency key one request. A lease is renewed while its
+process lives and expires when the process dies. A run's lease has an epoch, which is in the run's log:
+claiming a run raises it, and from then on the log refuses appends of the previous owner.
 
-A process can be stopped for longer than its leases last, and wake up without knowing. So a lease is *sure*
-only for the time that its last renewal has promised, by the clock of this process that nobody sets; who is
-about to do something asks for that first, and waits for a renewal where the time is over.
+A process can be stopped for longer than its leases last, and continue without knowing. So a lease is *sure*
+only until the time that its last renewal has promised, by the monotonic clock. Before an action, `sure` waits
+for a renewal if that time is over.
 
-`LocalLeases` is for logs that belong to one process: there nobody else can ask.
+`LocalLeases` is for logs that belong to one process.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.notifier import Notifier
 
 DEFAULT_TTL = 10.0
-"""Seconds that a lease outlives its last renewal: longer than a restart of Redis or a pause of a busy
-machine, and short enough for who waits for an answer."""
+"""Seconds from a lease's last renewal to its expiry: longer than a restart of Redis or a pause of a busy
+machine, and short enough for a client that waits for an answer."""
 
 Word = Literal["stop", "cancel", "left"]
-"""What processes tell each other: stop what holds this, cancel this run, this run has no owner now."""
+"""Messages between processes: stop the holder of this, cancel this run, this run has no owner now."""
 
 Hear = Callable[[str], None]
 
 
 class Lease:
-    """A right that somebody in this process has."""
+    """A lease of this process."""
 
     __slots__ = ("_changed", "_lost", "_until", "epoch", "is_of_a_run", "name", "on_lost", "token")
 
@@ -50,30 +50,30 @@ class Lease:
     ) -> None:
         self.name = name
         self.token = token
-        """Tells this lease from any other of the same name."""
+        """Distinguishes this lease from others of the same name."""
         self.epoch = epoch
-        """Of a run: with what its entries are appended."""
+        """Of a run: its entries are appended with it."""
         self.is_of_a_run = is_of_a_run
         self._until = until
         self._lost = False
         self._changed = Notifier()
         self.on_lost: Callable[[], None] | None = None
-        """Called once, when somebody else has taken it."""
+        """Called once, when another process has taken it."""
 
     @property
     def is_sure(self) -> bool:
-        """Whether nobody else can have it now."""
+        """Whether no other process can have it now."""
         return not self._lost and time.monotonic() < self._until
 
     async def sure(self) -> None:
-        """Wait until nobody else can have it. Raise `Fenced` if somebody has."""
+        """Wait until no other process can have it. Raise `Fenced` if one has."""
         while not self.is_sure:
             if self._lost:
                 raise Fenced(f"Another process has taken over {self.name[:60]!r}.")
             await self._changed.wait()
 
     def promise(self, until: float) -> None:
-        """Note a renewal, from any thread: it counts at once, and who waits is woken by `extend`."""
+        """Note a renewal, from any thread. It counts at once; `extend` wakes who waits for it."""
         self._until = until
 
     def extend(self, until: float) -> None:
@@ -83,7 +83,7 @@ class Lease:
             self._changed.notify()
 
     def lose(self) -> None:
-        """Note that somebody else has it; repeating it changes nothing."""
+        """Note that another process has it. Calling it again changes nothing."""
         if self._lost:
             return
         self._lost, self._until = True, -math.inf
@@ -97,7 +97,7 @@ OWNED: ContextVar[Lease | None] = ContextVar("adk_prism_owned", default=None)
 
 
 async def still_owned() -> None:
-    """Wait until nobody else can own the run that is being recorded. Raise `Fenced` if somebody does."""
+    """Wait until no other process can own the run that is being recorded. Raise `Fenced` if one does."""
     lease = OWNED.get()
     if lease is not None and not lease.is_sure:
         await lease.sure()
@@ -107,50 +107,50 @@ class Leases(Protocol):
     """The leases of one process."""
 
     is_shared: bool
-    """Whether other processes may want the same."""
+    """Whether other processes may want the same leases."""
 
     async def open(self) -> None:
-        """Make ready. Raise `LogError` where they are kept in a store that cannot be used."""
+        """Get ready. Raise `LogError` if the store of the leases cannot be used."""
 
     async def close(self) -> None:
-        """Give everything back."""
+        """Release everything."""
 
     async def has_others(self) -> bool:
-        """Take no more work here; tell whether another process that does shares the log.
+        """Announce that this process accepts no more work; return whether another one does.
 
-        False where that is not known. Never raises.
+        False if that is not known. Never raises.
         """
 
     async def begin(self, run: RunId) -> Lease:
-        """Own a run that is about to start. Raise `Conflict` if somebody does, `LogError`."""
+        """Take the lease of a run that is about to start. Raise `Conflict` if it is taken, `LogError`."""
 
     async def claim(self, summary: RunSummary) -> Lease | None:
-        """Own a run whose owner is gone, with a new epoch. None while it has one, or has ended."""
+        """Take a run whose owner is gone, with a new epoch. None if it has an owner, or has ended."""
 
     async def hold(self, name: str) -> Lease | None:
-        """Hold something by its name. None while somebody does. Raise `LogError`."""
+        """Take the lease of a name. None while it is taken. Raise `LogError`."""
 
     async def is_held(self, name: str) -> bool:
-        """Tell whether anybody holds something."""
+        """Return whether the lease of a name is taken."""
 
     async def release(self, lease: Lease) -> None:
-        """Give a lease back, so that nobody has to wait until it lapses. Never raises."""
+        """Release a lease, so that nobody has to wait until it expires. Never raises."""
 
     async def freed(self, name: str, seconds: float) -> None:
-        """Wait until something may be free, at most so long."""
+        """Wait until the lease of a name may be free, at most so long."""
 
     async def ownerless(self, log: RunLog) -> Sequence[RunId]:
-        """Return the runs of the log that have not ended, and that nobody owns."""
+        """Return the runs of the log that have not ended and have no owner."""
 
     def listen(self, word: Word, hear: Hear) -> None:
-        """Have a function called with every name that the word is said of."""
+        """Call a function with the name in every message of this kind."""
 
     async def say(self, word: Word, name: str) -> None:
-        """Tell every process, this one too. May be lost; who needs an effect says it again."""
+        """Send a message to every process, this one too. It may be lost: repeat it until it has an effect."""
 
 
 class LocalLeases:
-    """Leases where there is no other process: they are always given, and never lapse."""
+    """Leases where there is no other process: they are always granted, and never expire."""
 
     is_shared = False
 

@@ -1,7 +1,7 @@
-"""A run log in memory: for tests, one-off uses and demonstrations. It ends with the process.
+"""A run log in memory: for tests, single runs and demonstrations. It ends with the process.
 
-Everything is committed at once, so nothing can fail but for lack of room: the log trims itself to
-its size when a run starts, and refuses more than `max_bytes` of runs that have not ended.
+Everything is committed at once, so only a full log can fail: it trims itself to its size when a run starts,
+and refuses more than `max_bytes` of runs that have not ended.
 """
 
 from __future__ import annotations

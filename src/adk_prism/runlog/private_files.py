@@ -1,4 +1,4 @@
-"""Files for this user alone: what a server keeps are other people's conversations.
+"""Files that only this user can read: a server stores other people's conversations.
 
 Folders are 0700 and files 0600, whatever the umask is. SQLite gives its journals the mode of their database.
 What is there with a wider mode, from an earlier version or another umask, is tightened; what belongs to

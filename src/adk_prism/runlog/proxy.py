@@ -1,4 +1,4 @@
-"""A run log that hands everything on to another: for what has to see one thing go by."""
+"""A run log that forwards everything to another: the base of logs that change a few methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adk_prism.runlog.entry import Entry, Origin, Record, RunId
 
 
 class LogProxy:
-    """Is a `RunLog`; a subclass changes what it is for."""
+    """Is a `RunLog`; a subclass overrides what it changes."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
@@ -46,11 +46,11 @@ class LogProxy:
         return await self._log.append(run, records, epoch=epoch, times=times)
 
     async def commit(self, run: RunId) -> None:
-        """Wait until the log has it."""
+        """Wait for the log."""
         await self._log.commit(run)
 
     async def leave(self, run: RunId) -> None:
-        """Write it no more."""
+        """Stop writing a run."""
         await self._log.leave(run)
 
     def read(

@@ -1,7 +1,7 @@
-"""Which ended runs are no longer kept: the one decision that every backend makes alike.
+"""Which ended runs are removed: the same decision for every backend.
 
-Knows no storage. A run goes whole or not at all, and only once it has ended. Of the runs that went,
-a backend remembers the names of the latest, so that it can say *gone* and not *never heard of it*.
+Knows no storage. A run is removed completely or not at all, and only after its end. A backend remembers the
+ids of the runs removed last, so that it can answer *gone* and not *not found*.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from adk_prism.runlog.contract import Retention
 from adk_prism.runlog.entry import Origin, RunId
 
 MAX_TOMBSTONES = 100_000
-"""Names of removed runs that are remembered, some MB in all. A client that asks after that many
-later removals is told that there is no such run, which is as true."""
+"""Ids of removed runs that are remembered, some MB in all. After that many later removals the answer is
+*not found*, which is true as well."""
 
 
 class EndedRun(Struct, frozen=True, gc=False):

@@ -1,8 +1,8 @@
-"""A run's growing end: what may be appended to it next, and who waits for that.
+"""The state of a run that is written: what may be appended to it next.
 
-The rules of `append` are the same in every backend, so they stand here once: what comes first, what
-comes last, which owner may write. Knows no storage. A head has two ends: `taken` counts what the
-log has accepted, `committed` what is safe and may be shown; they differ where writing takes time.
+The rules of `append` are the same in every backend, so they are here once: what comes first, what comes
+last, which owner may write. Knows no storage. `taken` counts what the log has accepted, `committed` what is
+stored and may be shown; they differ while a write is under way.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Packed = tuple[str, bytes]
 
 
 class RunState:
-    """What is kept in memory of one run."""
+    """One run in memory."""
 
     # Slots: `append` touches most of these for every event of a run.
     __slots__ = (
@@ -64,7 +64,7 @@ class RunState:
     )
 
     def __init__(self, summary: RunSummary, number: int = 0) -> None:
-        """Go on from a run's summary: of a start (`summary_of`), or of a run that was stored."""
+        """Continue from a run's summary: of a start (`summary_of`), or of a stored run."""
         self._base = summary
         self.run = summary.run
         self.number = number
@@ -88,7 +88,7 @@ class RunState:
     def admit(self, records: Sequence[Record], epoch: int) -> None:
         """Raise what the contract of `append` says for records that may not come now.
 
-        Leaves the head as it was, but for a higher epoch: from then on a lower one is refused.
+        Leaves the state as it was, except for a higher epoch: from then on a lower one is refused.
         """
         if epoch < self.epoch:
             raise fenced(self.run, self.epoch, epoch)
@@ -124,7 +124,7 @@ class RunState:
         now: float,
         times: Sequence[float] | None = None,
     ) -> list[Entry]:
-        """Give admitted records their places, and their times where they happened before."""
+        """Give admitted records their cursors, and their times where those are given."""
         cursor = self.taken
         if not cursor:
             self.started = now
@@ -140,7 +140,7 @@ class RunState:
         return entries
 
     def commit(self, last: Entry, size: int) -> None:
-        """Note that all up to `last` is safe, `size` bytes from the beginning. Notifies nobody."""
+        """Note that everything up to `last` is stored, `size` bytes in all. Notifies nobody."""
         self.committed = last.cursor
         self.bytes = size
         if isinstance(last.record, RunEnded):
@@ -155,7 +155,7 @@ class RunState:
         self.taken_end = self.outcome is not None
 
     def check_position(self, after: int) -> None:
-        """Raise `BadPosition` for a cursor that nobody can have seen."""
+        """Raise `BadPosition` for a cursor that is not committed."""
         if not 0 <= after <= self.committed:
             raise bad_position(self.run, after, self.committed)
 
@@ -177,7 +177,7 @@ class RunState:
 
 
 def summary_of(start: RunStarted) -> RunSummary:
-    """Return the summary of a run that is about to start: nothing of it is there yet."""
+    """Return the summary of a run that is about to start."""
     return RunSummary(
         run=RunId(start.run),
         origin=start.origin,
@@ -192,7 +192,7 @@ def summary_of(start: RunStarted) -> RunSummary:
 
 
 def is_from(origin: Origin, wanted: Origin) -> bool:
-    """Tell whether an origin is the wanted one, in which an empty string matches any."""
+    """Return whether an origin is the wanted one, in which an empty string matches any."""
     return (
         wanted.app in ("", origin.app)
         and wanted.user in ("", origin.user)
@@ -224,7 +224,7 @@ def pack_all(records: Sequence[Record]) -> list[Packed]:
         ) from error
 
 
-# --------------------------------------------------------------------------- one wording for all
+# --------------------------------------------------------------------------- errors
 
 
 def unknown(run: RunId) -> NotFound:

@@ -1,7 +1,7 @@
-"""What one name has open and has used, counted for all processes that share a store.
+"""Counters of open connections, rates and bytes for each caller, shared by all processes of a store.
 
-The store measures the time, and forgets what nobody renews: a process that dies takes its share along after
-`SECONDS`. There is a count only where processes share a store; elsewhere each counts for itself.
+The store measures the time and forgets what nobody renews: what a dead process had open is forgotten after
+`SECONDS`. There are such counters only where processes share a store; elsewhere each process counts alone.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 SECONDS = 30.0
-"""How long something counts as open that is not renewed."""
+"""How long something counts as open without a renewal."""
 
 Exceeded = Literal["", "open", "rate", "bytes"]
 
 
 class UsageLimits(Struct, frozen=True):
-    """The most of each; 0 is no limit."""
+    """The limits; 0 is no limit."""
 
     open: int = 0
     rate: float = 0.0
@@ -30,15 +30,15 @@ class UsageLimits(Struct, frozen=True):
 
 
 class LimitCheck(Struct, frozen=True):
-    """Whether something is let in."""
+    """Whether something is within the limits."""
 
     exceeded: Exceeded = ""
     seconds: float = 0.0
-    """After which there is room again, where that is known."""
+    """Until it would be, if that is known."""
 
 
 class Member(Struct, frozen=True):
-    """One thing that is open: whose, which, and of what kind. Each kind is counted by itself."""
+    """Something open: its caller, its id and its kind. Each kind is counted separately."""
 
     name: str
     member: str
@@ -49,19 +49,19 @@ class UsageCounters(Protocol):
     """Counters that processes share. Every method raises `LogError` if the store is not reachable."""
 
     async def open(self) -> None:
-        """Make ready; nothing is asked of the store."""
+        """Get ready; nothing is sent to the store."""
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Disconnect."""
 
     async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
-        """Count something that opens, if it is allowed; else nothing is counted."""
+        """Count something that opens, if it is within the limits; otherwise count nothing."""
 
     async def renew(self, members: Iterable[Member]) -> None:
         """Keep things counted as open."""
 
     async def leave(self, member: Member) -> None:
-        """Count something as open no more."""
+        """Stop counting something as open."""
 
     async def use(self, used: Sequence[tuple[str, int, float]]) -> Sequence[float]:
-        """Take bytes from names with so many a second; return how long each should wait."""
+        """Count bytes of callers (name, bytes, bytes per second); return how long each should wait."""

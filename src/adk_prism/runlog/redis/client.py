@@ -1,10 +1,10 @@
-"""Connections to Redis: one kind to ask with, which gives up, and one to listen with, which waits.
+"""Connections to Redis: one kind for commands, with a timeout, and one for pub/sub, which waits.
 
-A Redis that takes a connection and does not answer is as far away as one that is not there; without a limit
-nobody would ever know. Options in the URL come before what is set here.
+A Redis that accepts a connection and does not answer is as bad as one that is down: without a timeout nobody
+would notice. Options in the URL override what is set here.
 
-Of a Redis Cluster any node is asked for, and the client finds the others. What is published at one node is
-heard at all, so who listens needs one only.
+For a Redis Cluster, the URL names any node, and the client finds the others. A message published at one node
+reaches all, so pub/sub needs one node only.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ CLUSTER = "+cluster"
 """In the scheme of a URL: it names a node of a cluster."""
 
 ANSWER = 10.0
-"""Seconds for an answer: far more than any of our scripts takes, and less than a writer's patience."""
+"""Seconds for an answer: far more than any of our scripts takes, and less than a writer retries."""
 
 _OPTIONS: dict[str, Any] = {"socket_connect_timeout": 5, "health_check_interval": 15}
-"""Seconds for a connection, and of silence after which one is tried before it is used."""
+"""Seconds to connect, and of silence after which a connection is checked before it is used."""
 
 STORE_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
-"""All that redis-py raises for a store that does not do as it is asked."""
+"""What redis-py raises for a store that cannot do what it was asked."""
 
 
 def asking(url: str, answer: float = ANSWER) -> Redis:
-    """Return a client whose questions are answered within some seconds, or fail."""
+    """Return a client for commands; they fail without an answer after some seconds."""
     options: dict[str, Any] = {"socket_timeout": answer, **_OPTIONS}
     if is_cluster(url):
         # Not the same class; what we ask of either is the same.
@@ -39,7 +39,7 @@ def asking(url: str, answer: float = ANSWER) -> Redis:
 
 
 def asking_in_thread(url: str, answer: float = ANSWER) -> synchronous.Redis:
-    """Return the same for a thread, which waits for its answers itself."""
+    """Return the same, blocking, for a thread."""
     options: dict[str, Any] = {"socket_timeout": answer, **_OPTIONS}
     if is_cluster(url):
         return cast(synchronous.Redis, synchronous.RedisCluster.from_url(_plain(url), **options))
@@ -48,13 +48,13 @@ def asking_in_thread(url: str, answer: float = ANSWER) -> synchronous.Redis:
 
 
 def listening(url: str) -> Redis:
-    """Return a client that waits for as long as nothing is said."""
+    """Return a client for pub/sub, without a timeout."""
     client: Redis = Redis.from_url(_plain(url), **_OPTIONS)
     return client
 
 
 def is_cluster(url: str) -> bool:
-    """Tell whether a URL names a node of a cluster."""
+    """Return whether a URL names a node of a cluster."""
     return url.partition(":")[0].endswith(CLUSTER)
 
 

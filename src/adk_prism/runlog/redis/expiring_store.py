@@ -18,21 +18,21 @@ class RedisExpiringStore:
         self._keys = Keys(prefix)
 
     async def open(self) -> None:
-        """Do nothing: a connection is made with the first thing."""
+        """Do nothing: the first operation connects."""
 
     async def close(self) -> None:
-        """Let go of Redis."""
+        """Disconnect."""
         await self._redis.aclose()
 
     async def put(self, name: str, value: bytes, seconds: float) -> None:
-        """Put something down."""
+        """Store a value."""
         try:
             await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
         except STORE_ERRORS as error:
             raise LogError(f"Shared data cannot be written to Redis: {describe(error)}.") from error
 
     async def take(self, name: str) -> bytes | None:
-        """Take something away."""
+        """Remove a value and return it."""
         try:
             found = await self._redis.getdel(self._keys.expiring(name))
         except STORE_ERRORS as error:

@@ -1,8 +1,8 @@
-"""Names of what a run log keeps in Redis.
+"""Names of the keys and channels of a run log in Redis.
 
-All keys of one run share a hash tag, so they live in one slot of a cluster and a script may touch them
-together. Indexes are in slots of their own: they are hints, the heads are the truth. Two installations
-on one Redis need two prefixes.
+All keys of one run share a hash tag, so they are in one slot of a cluster and a script may use them
+together. Indexes are in other slots and may be stale: what counts is the run's hash. Two installations on one
+Redis need two prefixes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class RunKeys(NamedTuple):
     """The keys of one run, in the order in which scripts take them."""
 
     head: str
-    """What `RunSummary` says, as a hash."""
+    """A hash with the fields of `RunSummary`."""
     entries: str
     """The stream; an entry's id is its cursor."""
     tombstone: str
-    """There while it is remembered that the run was removed."""
+    """Exists for a while after the run was removed."""
 
 
 class Keys(NamedTuple):
@@ -33,7 +33,7 @@ class Keys(NamedTuple):
 
     @property
     def schema(self) -> str:
-        """Version of all this."""
+        """Version of the schema."""
         return f"{self.prefix}:schema"
 
     @property
@@ -48,11 +48,11 @@ class Keys(NamedTuple):
 
     @property
     def unended(self) -> str:
-        """Runs that may go on, by number."""
+        """Runs without an end, by number."""
         return f"{self.prefix}:unended"
 
     def session(self, origin: Origin) -> str:
-        """Runs of a session, by number. Names may hold anything, so they are digested."""
+        """Runs of a session, by number. Names may contain anything, so they are hashed."""
         name = "\0".join((origin.app, origin.user, origin.session))
         return f"{self.prefix}:session:{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
@@ -62,42 +62,42 @@ class Keys(NamedTuple):
         return RunKeys(f"{tag}:head", f"{tag}:entries", f"{tag}:gone")
 
     def lease(self, run: RunId) -> str:
-        """Who owns a run; in the slot of its other keys."""
+        """The lease of a run; in the slot of its other keys."""
         return f"{self.prefix}:{{{run}}}:lease"
 
     def hold(self, name: str) -> str:
-        """Who holds something else: a session, an idempotency key."""
+        """The lease of something else: a session, an idempotency key."""
         return f"{self.prefix}:hold:{{{hashlib.sha256(name.encode()).hexdigest()[:32]}}}"
 
     def expiring(self, name: str) -> str:
-        """Something that waits to be taken."""
+        """A value of the expiring store."""
         return f"{self.prefix}:shelf:{name}"
 
     @property
     def probe(self) -> str:
-        """Written to find out whether Redis takes anything."""
+        """Written to find out whether Redis accepts writes."""
         return f"{self.prefix}:probe"
 
     @property
     def look(self) -> str:
-        """There while somebody has just looked for runs without an owner, and found none."""
+        """Exists shortly after a process looked for runs without an owner and found none."""
         return f"{self.prefix}:look"
 
     @property
     def words(self) -> str:
-        """The channel on which processes talk to each other."""
+        """The channel for messages between processes."""
         return f"{self.prefix}:words"
 
     @property
     def serving(self) -> str:
-        """A channel to which every process listens that takes new work; nothing is said on it."""
+        """A channel to which every process subscribes that accepts new work; nothing is published on it."""
         return f"{self.prefix}:serving"
 
     def channel(self, run: RunId) -> str:
-        """The channel that tells that a run has grown, or is gone."""
+        """The channel on which changes of a run are published."""
         return f"{self.prefix}:bell:{run}"
 
     @property
     def silence(self) -> str:
-        """A channel that is never used: whoever listens to it has a connection to listen with."""
+        """A channel that is never used: subscribing to it opens the connection."""
         return f"{self.prefix}:silence"

@@ -1,4 +1,4 @@
-"""Keeps the leases of a process, from a thread with a connection of its own.
+"""Renews the leases of a process, in a thread with a connection of its own.
 
 A synchronous function of an agent can hold the event loop for longer than a lease lasts, and its process is
 not dead: so leases are not renewed on the loop. They are renewed for as long as somebody holds them (a run's

@@ -1,10 +1,10 @@
-"""Leases in Redis: for any number of processes that share a run log there.
+"""Leases in Redis, for any number of processes that share a run log there.
 
-A lease is a key that expires; Redis measures its time, so no clock of a machine matters. A thread of the
-process renews all of its leases (`lease_renewal`), also while the event loop is blocked.
+A lease is a key that expires; Redis measures the time, so the clocks of the machines do not matter. A thread
+of the process renews all of its leases (`lease_renewal`), also while the event loop is blocked.
 
-Processes talk on one channel. A word can be lost with a connection, so whoever waits for something also
-looks by itself, and whoever asks for something asks again.
+Processes send messages on one channel. A message can be lost with a connection, so a process that waits also
+looks by itself, and one that asks for something asks again.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from adk_prism.runlog.redis.scripts import CLAIM, RELEASE, Script
 from adk_prism.runlog.redis.writer import describe
 
 _LOOKED = 200
-"""Milliseconds for which a look that found nothing is one for all: what looking costs does not grow with
-the number of processes, and a lost run is found hardly later."""
+"""Milliseconds for which no process looks again after one has found nothing: the cost of looking does not
+grow with the number of processes, and a lost run is found hardly later."""
 
 _COUNTED = 1.0
-"""Seconds in which Redis tells who listens; later nobody is known to."""
+"""Seconds for Redis to count the subscribers; later their number is unknown."""
 
 _FREE = "free"
 
@@ -57,12 +57,12 @@ class RedisLeases:
         self._leases: dict[str, Lease] = {}
         """By token."""
         self._waiting: dict[str, Notifier] = {}
-        """Of those who wait for something, by its name."""
+        """Wakes tasks that wait for a lease, by its name."""
         self._hears: dict[str, list[Hear]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._channel: Any = None
         self._confirmed = asyncio.Event()
-        """Set when Redis has confirmed that this process takes no new work."""
+        """Set when Redis has confirmed that this process accepts no new work."""
         self._url = url
         self._renewal: Renewal | None = None
         self._giving: set[asyncio.Task[None]] = set()
@@ -82,7 +82,7 @@ class RedisLeases:
         self._renewal.start()
         self._tasks = [
             asyncio.create_task(self._turn(self._renewal), name="adk-prism loop turns"),
-            asyncio.create_task(self._listen(channel), name="adk-prism words"),
+            asyncio.create_task(self._listen(channel), name="adk-prism lease messages"),
         ]
 
     async def close(self) -> None:
@@ -143,12 +143,14 @@ class RedisLeases:
         return await self._ask(self._ownerless)
 
     async def _ownerless(self) -> list[RunId]:
-        """Look at every run that goes on, unless another process has just done so for nothing."""
+        """Look at every unended run, unless another process has just done so and found nothing."""
         if not await self._redis.set(self._keys.look, self._process, px=_LOOKED, nx=True):
             return []
         found = await self._look()
         if found:
-            await self._redis.delete(self._keys.look)  # There may be more than one process takes.
+            await self._redis.delete(
+                self._keys.look
+            )  # There may be more of them than one process takes.
         return found
 
     async def _look(self) -> list[RunId]:
@@ -178,7 +180,7 @@ class RedisLeases:
     async def _give_back(self, lease: Lease) -> None:
         word = msgspec.json.encode([_FREE, lease.name])
         arguments = [lease.token, self._keys.words, word]
-        with suppress(*STORE_ERRORS):  # Then it lapses.
+        with suppress(*STORE_ERRORS):  # Then it expires.
             await self._release.call(self._redis, (self._key(lease),), arguments)
 
     def _new(self, name: str, *, is_of_a_run: bool = False) -> Lease:

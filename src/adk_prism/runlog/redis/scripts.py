@@ -1,7 +1,7 @@
-"""What must happen at once in Redis: the scripts of a run log and its leases, and how they are called.
+"""Lua scripts of a run log and its leases: what must be atomic in Redis, and how it is called.
 
-A script either makes all its changes or none: it looks first, and a Redis that is full refuses the first
-change of a script, never a later one. Scripts touch the keys of one run only.
+A script makes all its changes or none: it checks first, and a Redis that is full refuses the first write of a
+script, never a later one. A script uses the keys of one run only.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ redis.call('HSET', KEYS[1], 'cursor', cursor - 1, 'epoch', ARGV[1], 'batch', ARG
 redis.call('PUBLISH', ARGV[4], cursor - 1)
 return {'ok'}
 """
-"""Adds entries to a run, if it may still grow, the writer owns it and nobody wrote in between. A batch
-that is there already is *ok*: its writer lost the first answer."""
+"""Adds entries to a run, if it has not ended, the writer owns it and nobody wrote in between. A batch that
+was added before is *ok*: its writer lost the first answer."""
 
 REMOVE = """
 -- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
@@ -49,7 +49,7 @@ redis.call('SET', KEYS[3], '1', 'EX', ARGV[1])
 redis.call('PUBLISH', ARGV[2], 'gone')
 return 1
 """
-"""Removes a run, and remembers that it was there; also one whose start is still on its way."""
+"""Removes a run and leaves a tombstone; also for a run whose start is still on its way."""
 
 
 CLAIM = """
@@ -60,7 +60,7 @@ if not was[1] or was[2] ~= '' then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return redis.call('HINCRBY', KEYS[2], 'epoch', 1)
 """
-"""Takes a run that nobody owns: with its new epoch, what the owner before may still send is refused."""
+"""Takes a run that nobody owns. With the new epoch, appends of the previous owner are refused."""
 
 RENEW = """
 -- KEYS lease, head of its run or the lease again; ARGV token, milliseconds, epoch or nothing
@@ -77,7 +77,7 @@ end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-"""Keeps a lease. One that has lapsed is taken again, if nobody had it in between."""
+"""Renews a lease. One that has expired is taken again, if nobody had it in between."""
 
 RELEASE = """
 -- KEYS lease; ARGV token, channel, word
@@ -85,18 +85,18 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
-"""Gives a lease back, and tells who may wait for it."""
+"""Releases a lease, and publishes that to whoever waits for it."""
 
 
 class Script:
-    """A script that Redis keeps, and is given again when it has forgotten it (a restart)."""
+    """A script that is cached in Redis, and loaded again when Redis has lost it (a restart)."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._digest = ""
 
     async def ready(self, redis: Redis) -> None:
-        """Give the script to Redis."""
+        """Load the script into Redis."""
         self._digest = await redis.script_load(self._text)
 
     def queue(self, pipeline: Any, keys: tuple[str, ...], arguments: list[Any]) -> None:

@@ -1,8 +1,8 @@
-"""Followers of runs that another process writes: one tailer for a run, however many follow it.
+"""Follows runs that another process writes: one task for each run, however many readers follow it.
 
-Redis rings when a run has grown (one connection of a process listens for all its runs); the tailer then
-reads what is new and hands it to everybody through the run's tail. A ring can be lost with a connection,
-so tailers also look by themselves from time to time.
+Redis publishes a message when a run has grown (one connection of a process receives them for all its runs);
+the task then reads what is new and gives it to all readers through the run's recent entries. A message can be
+lost with a connection, so the tasks also look from time to time.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from adk_prism.runlog.redis.keys import Keys
 from adk_prism.runlog.run_state import trimmed
 
 LOOK = 1.0
-"""Seconds after which a tailer looks without a ring."""
+"""Seconds after which a run is read without a message."""
 
 _RETRY = 0.2
-"""Seconds until a lost connection is tried again."""
+"""Seconds until a lost connection is opened again."""
 
 _LOST = (*STORE_ERRORS, RuntimeError)
-"""What tells that the connection to listen with is lost. Who subscribes at the very moment in which it is
-would read from it too: asyncio refuses a second reader, with the last of these."""
+"""Errors of a lost pub/sub connection. Subscribing at the moment in which it is lost would read from it too:
+asyncio refuses a second reader with a RuntimeError."""
 
 
 class RunSubscription:
-    """A run that others write, and those who follow it here."""
+    """A run that another process writes, and its followers here."""
 
     def __init__(self, live: BufferedRun) -> None:
         self.live = live
         self.followers = 0
         self.signal = Notifier()
-        """Rung from outside: there may be something new."""
+        """Notified when there may be something new."""
         self.error: PrismError | None = None
-        """Why the tailer stopped."""
+        """Why the task stopped."""
         self.task: asyncio.Task[None] | None = None
 
     def check(self) -> None:
-        """Raise what keeps the run from going on."""
+        """Raise what keeps the run from continuing."""
         if self.error is not None:
             raise self.error
         if self.live.removed:
@@ -54,31 +54,31 @@ class RunSubscription:
 
 
 Advance = Callable[[BufferedRun], Awaitable[bool]]
-"""Reads what is new of a run; tells whether it may go on."""
+"""Reads what is new of a run; returns whether more may come."""
 
 
 class RunSubscriptions:
-    """The tailers of a process."""
+    """The followed runs of a process."""
 
     def __init__(self, redis: Redis, keys: Keys, advance: Advance) -> None:
         self._keys = keys
         self._advance = advance
         self._watched: dict[RunId, RunSubscription] = {}
         self._tailers: set[asyncio.Task[None]] = set()
-        """Also those that nobody follows any more, and that still say goodbye to Redis."""
+        """Also those that nobody follows any more, and that still unsubscribe."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
         self._is_heard = False
-        """Whether there is a connection to listen with. While there is none, only the listener makes one."""
+        """Whether there is a connection. While there is none, only the listener opens one."""
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Begin to listen."""
+        """Connect and begin to listen."""
         await self._channels.subscribe(self._keys.silence)
         self._is_heard = True
         self._listener = asyncio.create_task(self._listen(), name="adk-prism bells")
 
     async def close(self) -> None:
-        """Stop everything; followers are woken by the log."""
+        """Stop everything, and wake all followers."""
         tasks = [*self._tailers, *([self._listener] if self._listener is not None else [])]
         await asyncio.gather(*map(cancel_task, tasks))
         with suppress(*_LOST):
@@ -88,14 +88,14 @@ class RunSubscriptions:
 
     @asynccontextmanager
     async def follow(self, live: BufferedRun) -> AsyncIterator[RunSubscription]:
-        """Keep a run's head growing as long as somebody follows; `live` is where it stands now."""
+        """Keep a run up to date while the block runs; `live` is its state now."""
         watched = self._watched.get(live.run)
         if watched is None:
             watched = self._watched[live.run] = RunSubscription(live)
             watched.task = asyncio.create_task(self._tail(watched), name=f"tail {live.run[:40]}")
             self._tailers.add(watched.task)
             watched.task.add_done_callback(self._tailers.discard)
-        watched.followers += 1  # The tailer begins in the next turn of the loop.
+        watched.followers += 1  # The task begins in the next turn of the loop.
         try:
             yield watched
         finally:
@@ -106,7 +106,7 @@ class RunSubscriptions:
                     watched.task.cancel()
 
     async def _tail(self, watched: RunSubscription) -> None:
-        """Read on until the run is over, or nobody follows."""
+        """Read until the run is over, or nobody follows it."""
         live, channel = watched.live, self._keys.channel(watched.live.run)
         try:
             await self._tell(self._channels.subscribe, channel)
@@ -131,7 +131,7 @@ class RunSubscriptions:
         try:
             return await self._advance(watched.live)
         except STORE_ERRORS:
-            return True  # Redis is away: the next look may find it.
+            return True  # Redis is down: try again at the next look.
 
     async def _listen(self) -> None:
         prefix = self._keys.channel(RunId(""))
@@ -151,7 +151,7 @@ class RunSubscriptions:
                     watched.signal.notify()
 
     async def _subscribe_anew(self) -> None:
-        """Listen again to all that is followed now, and to nothing else."""
+        """Subscribe again to all runs that are followed now, and to nothing else."""
         wanted = {self._keys.silence, *map(self._keys.channel, self._watched)}
         await self._channels.subscribe(*wanted)
         known = {name.decode() for name in self._channels.channels}

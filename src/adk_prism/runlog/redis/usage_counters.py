@@ -1,6 +1,7 @@
-"""Usage counters in Redis. Each question is one script, so that of two who ask at once one is the first.
+"""Usage counters in Redis. Each operation is one script, so that two callers at once are counted one after
+the other.
 
-The keys of one name share a hash tag. All of them expire: nothing is left of a caller who is gone.
+The keys of one caller share a hash tag. All of them expire.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from adk_prism.runlog.redis.writer import describe
 from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageLimits
 
 _ANSWER = 1.0
-"""Seconds for an answer: who asks is kept from its work."""
+"""Seconds for an answer: a request waits for it."""
 
 _BUCKET = """
 local time = redis.call('TIME')
@@ -96,14 +97,14 @@ class RedisUsageCounters:
         self._enter, self._renew, self._use = Script(ENTER), Script(RENEW), Script(USE)
 
     async def open(self) -> None:
-        """Do nothing: a connection is made with the first question."""
+        """Do nothing: the first operation connects."""
 
     async def close(self) -> None:
-        """Let go of Redis."""
+        """Disconnect."""
         await self._redis.aclose()
 
     async def enter(self, wanted: Member, allowed: UsageLimits) -> LimitCheck:
-        """Count something that opens, if it is allowed."""
+        """Count something that opens, if it is within the limits."""
         keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
         bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
         arguments = [wanted.member, int(SECONDS * 1000), *bounds]
@@ -118,11 +119,11 @@ class RedisUsageCounters:
             await _asked(self._renew.call(self._redis, (key,), arguments))
 
     async def leave(self, member: Member) -> None:
-        """Count something as open no more."""
+        """Stop counting something as open."""
         await _asked(self._redis.zrem(self._key(member.name, member.kind), member.member))
 
     async def use(self, used: Sequence[tuple[str, int, float]]) -> Sequence[float]:
-        """Take bytes."""
+        """Count bytes."""
         waits: list[float] = []
         for name, amount, rate in used:
             keys = (self._key(name, "bytes"),)

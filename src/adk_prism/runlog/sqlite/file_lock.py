@@ -1,8 +1,8 @@
-"""One process per file: an exclusive advisory lock that ends with its holder, however that ends.
+"""An exclusive advisory lock on a file. It ends with its process, however that ends.
 
 The lock is on a file beside the one it protects, so that opening and closing the protected file (as
-SQLite does, with POSIX locks of its own) cannot let go of it. The file stays behind: removing it
-would let two processes lock two files of one name.
+SQLite does, with POSIX locks of its own) cannot release it. The lock file stays: removing it would
+let two processes lock two files of one name.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ else:
 
 
 class FileLock:
-    """Held from its making to `release`, or to the end of the process."""
+    """Held from its creation to `release`, or to the end of the process."""
 
     def __init__(self, path: str) -> None:
-        """Take the lock. Raise `LogError` if another holds it."""
+        """Take the lock. Raise `LogError` if another process holds it."""
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _try_lock(self._descriptor)
@@ -41,5 +41,5 @@ class FileLock:
             ) from error
 
     def release(self) -> None:
-        """Let go. The file stays."""
+        """Release the lock. The file stays."""
         os.close(self._descriptor)
