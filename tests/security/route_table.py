@@ -16,7 +16,7 @@ from starlette.routing import Route, WebSocketRoute
 from tests.security.people import SECRET, Belongings, said
 from tests.server.staged import APP
 
-from adk_prism.server.app import ROUTERS
+from adk_prism.server.app import routers
 
 Json = dict[str, Any]
 
@@ -212,11 +212,12 @@ def of_app(app: FastAPI) -> Iterator[str]:
     """Name every route of an application as the table does."""
     extra = [route for route in app.routes if isinstance(route, Route | APIRoute | WebSocketRoute)]
     others = len(app.routes) - len(extra)
-    assert others == len(ROUTERS), "routes came in by another way than ROUTERS"
+    made = routers(app.state.context)
+    assert others == len(made), "routes came in by another way than routers()"
     for route in extra:
         yield from _names(route)
-    for make in ROUTERS:
-        for route in make(app.state.context).routes:
+    for router in made:
+        for route in router.routes:
             yield from _names(route)
 
 

@@ -1,16 +1,14 @@
-"""The whole application: its routes, and the order in which a request meets what stands before them.
+"""The FastAPI application: its routers, and the middleware in the order in which a request passes it.
 
-    Observe       what the operator sees of it
-    Trace         its span, where spans are collected
-    Guard         who may call at all (Host, Origin, CORS)
-    ProblemEdge   whatever is raised inside becomes a problem answer
-    Identify      who calls
-    Limit         how much one caller may have
-    StartOnce     a mounted application starts with its first request
-    BodyLimit     how much may be sent
-    routes        what there is
-
-`ROUTERS` is the list of routes modules; each is a function from the context to a router.
+ResumeAddress       corrects the URL with which a chat client resumes
+TrackRequests       request id, access log, metrics
+Trace               an OpenTelemetry span, where spans are collected
+Guard               Host, Origin, CORS
+ProblemEdge         turns exceptions into problem answers
+IdentifyMiddleware  who calls
+LimitMiddleware     how much one caller may have
+StartOnce           starts a mounted application with its first request
+BodyLimit           how large a request body may be
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -74,34 +72,39 @@ from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
 
-Routes = Callable[[Context], APIRouter]
 
-ROUTERS: Sequence[Routes] = (
-    index_page.routes,
-    web_page.routes,
-    catalogue.routes,
-    adk_meta.routes,
-    ready.routes,
-    adk_sessions.routes,
-    adk_artifacts.routes,
-    run.routes,
-    chat.routes,
-    chat_socket.routes,
-    live.routes,
-    adk_live.routes,
-    runs.routes,
-    views.routes,
-    film.routes,
-    forks.routes,
-    recordings.routes,
-    studio.routes,
-    protocols.routes,
-    tickets.routes,
-    me.routes,
-    share_links.routes,
-    lambda context: metrics.routes(context.metrics),
-    audit.routes,
-)
+def routers(context: Context) -> list[APIRouter]:
+    """Return the routers of a server, each made of the parts that it uses."""
+    settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
+    chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
+    return [
+        index_page.routes(settings, apps, context.identity),
+        web_page.routes(),
+        catalogue.routes(apps, log, chats, errors),
+        adk_meta.routes(apps, lifecycle),
+        ready.routes(log, apps, lifecycle),
+        adk_sessions.routes(
+            apps, context.locks, log, context.rewinds, context.client_state, audit_log, lifecycle
+        ),
+        adk_artifacts.routes(apps, audit_log),
+        run.routes(context),
+        chat.routes(context),
+        chat_socket.routes(context),
+        live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
+        adk_live.routes(context),
+        runs.routes(context),
+        views.routes(context.films),
+        film.routes(context.films, context.entry_details, chats, apps, lifecycle),
+        forks.routes(context),
+        recordings.routes(context),
+        studio.routes(context),
+        protocols.routes(context),
+        tickets.routes(context.tickets),
+        me.routes(),
+        share_links.routes(context.links, log, audit_log, settings),
+        metrics.routes(context.metrics),
+        audit.routes(audit_log),
+    ]
 
 
 def create_app(
@@ -172,8 +175,8 @@ def assemble(context: Context) -> FastAPI:
     app.state.context = context
     for fault in installed_protocols().faults:
         context.report(Diagnostic(kind="protocol left out", detail=fault))
-    for routes in ROUTERS:
-        app.include_router(routes(context))
+    for router in routers(context):
+        app.include_router(router)
     add_problems(app, context.report, context.errors)
     # The last one added is met first.
     settings = context.settings

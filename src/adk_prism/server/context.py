@@ -1,7 +1,7 @@
-"""What the routes work with: one object per server, made once, handed to every router.
+"""The parts of one server: made once by `wiring`, passed on to the routes by `app`.
 
 There are no module-level services; `create_app` twice in one process gives two servers that share
-nothing. A routes module is a function `routes(context) -> APIRouter`.
+nothing. A routes module is a function `routes(…) -> APIRouter` of the parts that it uses.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import RunLog
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.idempotency import Idempotency
@@ -53,6 +54,7 @@ class Context:
     canceller: Canceller
     broadcaster: Broadcaster
     chats: Chats
+    client_state: ClientState
     conversations: Conversations
     live: LiveRuns
     rewinds: Rewinds

@@ -17,8 +17,10 @@ from fastapi.responses import HTMLResponse
 
 from adk_prism.server import web_page
 from adk_prism.server.base_url import base_url
-from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Anyone, caller_of
+from adk_prism.server.identity.identity import Identity
+from adk_prism.server.settings import Settings
+from adk_prism.source.apps import Apps
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
@@ -38,7 +40,7 @@ HEADERS = {
 }
 
 
-def routes(context: Context) -> APIRouter:
+def routes(settings: Settings, apps: Apps, identity: Identity) -> APIRouter:
     """Return the router of the pages that a person reads."""
     router = APIRouter(include_in_schema=False)
 
@@ -47,8 +49,8 @@ def routes(context: Context) -> APIRouter:
         """Show what runs here."""
         if web_page.built():
             return web_page.document(request)
-        base, names = base_url(request, context.settings), context.apps.names()
-        if context.identity.required and isinstance(caller_of(request), Anyone):
+        base, names = base_url(request, settings), apps.names()
+        if identity.required and isinstance(caller_of(request), Anyone):
             names = []  # Its own are for those who are known.
         body = [_heading(), *_apps(names), *_call(names, base)]
         return _page("adk-prism", [*body, *_operations(request.app.openapi())])

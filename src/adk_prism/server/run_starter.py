@@ -16,7 +16,7 @@ from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.projection.contract import ProtocolSpec
 from adk_prism.runlog.entry import Origin, RunId
-from adk_prism.server.client_state import check_state
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.client_tools import tools_of_request
 from adk_prism.server.files.resent_files import ResentFiles
 from adk_prism.server.guards.name_rules import check_session, check_user
@@ -52,12 +52,14 @@ class RunStarter:
         conversations: Conversations,
         idempotency: Idempotency,
         files: ResentFiles,
+        client_state: ClientState,
         settings: Settings,
     ) -> None:
         self._lifecycle = lifecycle
         self._apps = apps
         self._conversations = conversations
         self._idempotency = idempotency
+        self._client_state = client_state
         self._files = files
         self._settings = settings
 
@@ -71,7 +73,7 @@ class RunStarter:
         self._lifecycle.check_open()
         await self._apps.load(app)
         origin = self._origin(spec, app, asked, sent.caller)
-        await check_state(self._apps, self._settings.client_state, app, asked.state_delta)
+        await self._client_state.check(app, asked.state_delta)
         if _is_adk(asked) and not await self._apps.sessions(app).exists(origin):
             raise NotFound("Session not found.")
         tools, warnings = tools_of_request(self._apps, app, asked)

@@ -16,7 +16,6 @@ from pathlib import Path
 from fastapi import APIRouter, Request, Response
 
 from adk_prism.errors import NotFound
-from adk_prism.server.context import Context
 
 BUILT = Path(__file__).parent.parent / "web" / "dist"
 
@@ -50,8 +49,8 @@ _KEPT = 256
 """Files kept in memory: several times those of one build, so that a rebuilt page is kept too."""
 
 
-def routes(_: Context) -> APIRouter:
-    """Return the router of the page's files; its document is served by `home.py`."""
+def routes() -> APIRouter:
+    """Return the router of the page's files; its document is served by `index_page.py`."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/assets/{name}")

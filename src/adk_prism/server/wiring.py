@@ -38,7 +38,7 @@ from adk_prism.runlog.from_url import (
     open_usage_counters,
 )
 from adk_prism.runlog.leases import Leases
-from adk_prism.server.client_state import refused_keys
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.drain import Drain
@@ -87,9 +87,8 @@ def make_context(
     kept = _kept(settings, apps, lifecycle, observability, limits, log)
     chats, deciding = Chats(kept.readable), SessionLocks(kept.leases, "deciding")
     talk = Conversations(apps, kept.runs, kept.locks, chats, report, deciding, note)
-    histories = ForkHistories(
-        kept.readable, chats, partial(refused_keys, apps, settings.client_state)
-    )
+    client_state = ClientState(apps, settings.client_state)
+    histories = ForkHistories(kept.readable, chats, client_state.refused_keys)
     idempotency = Idempotency(kept.log, SessionLocks(kept.leases, "key"))
     files = RunFiles(kept.readable, chats, apps, settings)
     starter = RunStarter(
@@ -98,6 +97,7 @@ def make_context(
         conversations=talk,
         idempotency=idempotency,
         files=ResentFiles(kept.readable, files, settings.body_limit),
+        client_state=client_state,
         settings=settings,
     )
     context = Context(
@@ -110,6 +110,7 @@ def make_context(
         canceller=Canceller(kept.log, kept.runs, kept.locks, report),
         broadcaster=Broadcaster(kept.readable, settings.keep_alive),
         chats=chats,
+        client_state=client_state,
         conversations=talk,
         live=_live_runs(settings, apps, kept.runs, report),
         rewinds=Rewinds(apps, kept.runs, chats, report),
@@ -210,7 +211,7 @@ def _hold(context: Context, leases: Leases) -> None:
     lifecycle.hold(lambda: measuring(metrics.loop_lag, metrics.loop_blocked, context.report, limit))
     viewers = (context.broadcaster, context.films, context.sockets)
     lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
-    add_gauges(metrics, context)
+    add_gauges(metrics, context.runs, context.broadcaster, context.observability.calls, lifecycle)
 
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:

@@ -33,7 +33,6 @@ from adk_prism.runlog.entry import (
     RunStarted,
     to_raw,
 )
-from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
 from adk_prism.server.live.connection import ConnectRequest, LiveConnection
@@ -126,8 +125,7 @@ class AdkLiveConnection(LiveConnection):
             run.end()
             return
         if request.state_delta:
-            allowed = self._context.settings.client_state
-            await check_state(self._context.apps, allowed, run.origin.app, request.state_delta)
+            await self._context.client_state.check(run.origin.app, request.state_delta)
             await run.source.change_state(request.state_delta)
         if request.activity_start is not None:
             run.source.signal_activity(starts=True)

@@ -24,11 +24,12 @@ from adk_prism.errors import NotFound, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.adk_models import SaveArtifact, UpdateMemory
-from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import USER_SCOPE, AppName, ArtifactName
 from adk_prism.server.guards.session_path import PathOrigin
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.source.apps import Apps
 
 _ALL = "/apps/{app_name}/users/{user_id}/sessions/{session_id}/artifacts"
 _ONE = _ALL + "/{artifact_name:path}"
@@ -37,10 +38,10 @@ _VERSION = re.compile(r"-?[0-9]{1,15}")
 _HIGHEST_VERSION = 10**15
 
 
-def routes(context: Context) -> APIRouter:
+def routes(apps: Apps, audit: AuditLog) -> APIRouter:
     """Return the router of artifacts and memory."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: artifacts and memory"])
-    artifacts = _ArtifactRoutes(context)
+    artifacts = _ArtifactRoutes(apps, audit)
     no_nulls: dict[str, Any] = {"response_model_exclude_none": True}
     # A name may hold slashes, so the routes that would take anything come last.
     router.get(_ONE + "/versions/{version_id}/metadata", **no_nulls)(artifacts.get_metadata)
@@ -83,8 +84,9 @@ PathVersion = Annotated[int | None, Depends(_version)]
 
 
 class _ArtifactRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, apps: Apps, audit: AuditLog) -> None:
+        self._apps = apps
+        self._audit = audit
 
     async def get_metadata(self, place: PathPlace, version: PathVersion) -> ArtifactVersion:
         """Return what is known of one version, or of the `latest`."""
@@ -140,17 +142,17 @@ class _ArtifactRoutes:
         with _refusals():
             await self._service(place.origin).delete_artifact(**place.keys())
         deed = AuditedAction(action="artifact deleted", origin=place.origin, about=place.name)
-        await self._context.audit.note(deed)
+        await self._audit.note(deed)
 
     async def add_to_memory(
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory
     ) -> None:
         """Let the memory service remember a session."""
-        memory = self._context.apps.memory_service(app_name)
+        memory = self._apps.memory_service(app_name)
         if memory is None:
             raise UsageError("Memory service is not configured.")
         origin = Origin(app=app_name, user=user_id, session=request.session_id)
-        await memory.add_session_to_memory(await self._context.apps.sessions(app_name).get(origin))
+        await memory.add_session_to_memory(await self._apps.sessions(app_name).get(origin))
 
     async def _load(self, place: Place, version: int | None) -> types.Part:
         with _refusals():
@@ -161,7 +163,7 @@ class _ArtifactRoutes:
         return found
 
     def _service(self, origin: Origin) -> BaseArtifactService:
-        service = self._context.apps.artifact_service(origin.app)
+        service = self._apps.artifact_service(origin.app)
         if service is None:
             raise UsageError("Artifact service is not configured.")
         return service

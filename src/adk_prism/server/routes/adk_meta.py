@@ -17,20 +17,21 @@ from google.adk.utils.agent_info import get_agents_dict
 from adk_prism.errors import AppFailed, UsageError
 from adk_prism.server.adk.adk_models import AppInfo, AppList, Health, Version
 from adk_prism.server.adk.app_info import describe_app, root_of
-from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.source.apps import Apps
 from adk_prism.version import VERSION
 
 
-def routes(context: Context) -> APIRouter:
+def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
     """Return the router of health, version and apps."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: server"])
 
     @router.get("/health", responses={503: {"model": Health}})
     async def health(response: Response) -> Health:
         """Tell whether the server takes new work; 503 while it goes down."""
-        if context.draining:
+        if lifecycle.draining:
             response.status_code = 503
             return Health(status="draining")
         return Health(status="ok")
@@ -50,21 +51,21 @@ def routes(context: Context) -> APIRouter:
 
         Those that fail are left out of the details.
         """
-        names = await asyncio.to_thread(context.apps.names)
+        names = await asyncio.to_thread(apps.names)
         if not detailed:
             return names
         return AppList(apps=[info for name in names if (info := await _info(name))])
 
     async def _info(name: str) -> AppInfo | None:
         try:
-            return describe_app(name, await context.apps.load(name))
+            return describe_app(name, await apps.load(name))
         except AppFailed:  # Reported when it was loaded.
             return None
 
     @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
     async def app_info(app_name: AppName) -> AppInfo:
         """Return an app's agents with their instructions and tools."""
-        runner = await context.apps.load(app_name)
+        runner = await apps.load(app_name)
         root = root_of(runner)
         if not isinstance(root, LlmAgent):
             raise UsageError("Root agent is not an LlmAgent")

@@ -21,16 +21,21 @@ from google.adk.sessions.session import Session
 
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.session_locks import SessionLocks
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Origin
 from adk_prism.server.adk.adk_models import CreateSession, RewindSession, UpdateSession
 from adk_prism.server.adk.seeded_events import check_events
-from adk_prism.server.client_state import check_state
-from adk_prism.server.context import Context
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.session_path import PathOrigin
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import session_json
 from adk_prism.source.sessions import without_seed
 from adk_prism.source.untrusted import as_client_event
@@ -42,10 +47,18 @@ _EVALUATION = ("adk-eval-session-", "___eval___session___")
 """How the ids of ADK's evaluation sessions begin; ADK's list leaves them out."""
 
 
-def routes(context: Context) -> APIRouter:
+def routes(
+    apps: Apps,
+    locks: SessionLocks,
+    log: RunLog,
+    rewinds: Rewinds,
+    client_state: ClientState,
+    audit: AuditLog,
+    lifecycle: Lifecycle,
+) -> APIRouter:
     """Return the router of sessions."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: sessions"])
-    sessions = _SessionRoutes(context)
+    sessions = _SessionRoutes(apps, locks, log, rewinds, client_state, audit, lifecycle)
     router.get(_USER, response_model=list[Session])(sessions.list_sessions)
     router.post(_USER, response_model=Session)(sessions.create_session)
     router.get(_SESSION, response_model=Session)(sessions.get_session)
@@ -57,12 +70,27 @@ def routes(context: Context) -> APIRouter:
 
 
 class _SessionRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        apps: Apps,
+        locks: SessionLocks,
+        log: RunLog,
+        rewinds: Rewinds,
+        client_state: ClientState,
+        audit: AuditLog,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._apps = apps
+        self._locks = locks
+        self._log = log
+        self._rewinds = rewinds
+        self._client_state = client_state
+        self._audit = audit
+        self._lifecycle = lifecycle
 
     async def list_sessions(self, app_name: AppName, user_id: PathUser) -> Response:
         """Return a user's sessions, without their events."""
-        sessions = await self._context.apps.sessions(app_name).list(app_name, user_id)
+        sessions = await self._apps.sessions(app_name).list(app_name, user_id)
         return _json(await asyncio.to_thread(_list_json, sessions))
 
     async def create_session(
@@ -76,7 +104,7 @@ class _SessionRoutes:
         check_events(events)
         origin = Origin(app=app_name, user=user_id, session=request.session_id or "")
         session = await self._create(origin, request.state)
-        service = self._context.apps.session_service(app_name)
+        service = self._apps.session_service(app_name)
         for event in events:
             await service.append_event(session=session, event=as_client_event(event))
         return _json(_session_json(session))
@@ -89,43 +117,39 @@ class _SessionRoutes:
 
     async def get_session(self, origin: PathOrigin) -> Response:
         """Return a session with its events."""
-        return _json(_session_json(await self._context.apps.sessions(origin.app).get(origin)))
+        return _json(_session_json(await self._apps.sessions(origin.app).get(origin)))
 
     async def update_session(self, origin: PathOrigin, request: UpdateSession) -> Response:
         """Change a session's state without running the agent; a run that goes on ends first."""
-        await check_state(
-            self._context.apps, self._context.settings.client_state, origin.app, request.state_delta
-        )
-        sessions = self._context.apps.sessions(origin.app)
+        await self._client_state.check(origin.app, request.state_delta)
+        sessions = self._apps.sessions(origin.app)
         await sessions.state(origin)  # Not found: said now, not after a wait.
-        async with self._context.locks.held(origin):
+        async with self._locks.held(origin):
             await sessions.append_state(origin, request.state_delta)
             return _json(_session_json(await sessions.get(origin)))
 
     async def delete_session(self, origin: PathOrigin) -> None:
         """Stop the session's run; delete the session and its runs. Nothing there: nothing to do."""
-        sessions = self._context.apps.sessions(origin.app)
-        await self._context.locks.stop(origin)
-        async with self._context.locks.held(origin):
+        sessions = self._apps.sessions(origin.app)
+        await self._locks.stop(origin)
+        async with self._locks.held(origin):
             await sessions.delete(origin)
-            await self._context.log.delete_session(origin)
-        await self._context.audit.note(AuditedAction(action="session deleted", origin=origin))
+            await self._log.delete_session(origin)
+        await self._audit.note(AuditedAction(action="session deleted", origin=origin))
 
     async def rewind_session(self, origin: PathOrigin, request: RewindSession) -> Response:
         """Take back an invocation and all after it: messages, state, artifacts. A run ends first."""
-        self._context.lifecycle.check_open()
-        run = await self._context.rewinds.rewind(origin, request.invocation_id)
+        self._lifecycle.check_open()
+        run = await self._rewinds.rewind(origin, request.invocation_id)
         about = request.invocation_id
         deed = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
-        await self._context.audit.note(deed)
-        session = await self._context.apps.sessions(origin.app).get(origin)
+        await self._audit.note(deed)
+        session = await self._apps.sessions(origin.app).get(origin)
         return _json(_session_json(session), {RUN_HEADER: run})
 
     async def _create(self, origin: Origin, state: dict[str, Any] | None) -> Session:
-        await check_state(
-            self._context.apps, self._context.settings.client_state, origin.app, state or {}
-        )
-        return await self._context.apps.sessions(origin.app).create(origin, state)
+        await self._client_state.check(origin.app, state or {})
+        return await self._apps.sessions(origin.app).create(origin, state)
 
 
 def _list_json(sessions: Sequence[Session]) -> bytes:

@@ -25,17 +25,19 @@ from google.adk.workflow import BaseNode
 
 from adk_prism.errors import AppFailed, Gone, NotFound
 from adk_prism.models import ScriptedModel
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
-from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
 from adk_prism.server.adk.app_info import folder_of, root_of
-from adk_prism.server.context import Context
+from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.adk.live_support import supports_live
 from adk_prism.source.app_folder import Found
+from adk_prism.source.apps import Apps
 from adk_prism.source.bundled_apps import is_bundled
 
 MOST_APPS = 64
@@ -58,10 +60,10 @@ _UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live"))
 """What is not known of an app before it was loaded."""
 
 
-def routes(context: Context) -> APIRouter:
+def routes(apps: Apps, log: RunLog, chats: Chats, errors: ErrorTexts) -> APIRouter:
     """Return the router of apps and conversations."""
     router = APIRouter(prefix="/api", tags=["catalogue"])
-    catalogue = _Catalogue(context)
+    catalogue = _Catalogue(apps, log, chats, errors)
     router.get("/apps")(catalogue.apps)
     router.get("/apps/{app_name}")(catalogue.app)
     router.get("/conversations")(catalogue.conversations)
@@ -69,8 +71,11 @@ def routes(context: Context) -> APIRouter:
 
 
 class _Catalogue:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, apps: Apps, log: RunLog, chats: Chats, errors: ErrorTexts) -> None:
+        self._apps = apps
+        self._log = log
+        self._chats = chats
+        self._errors = errors
         self._loaded: dict[str, dict[str, Any]] = {}
         """What is known of the apps that were loaded: their code does not change any more."""
 
@@ -87,23 +92,23 @@ class _Catalogue:
         """Return an entry whose error says as much as this client may know."""
         if "error" not in entry:
             return entry
-        return entry | {"error": self._context.errors.text(request.scope, entry["error"])}
+        return entry | {"error": self._errors.text(request.scope, entry["error"])}
 
     async def app(self, request: Request, app_name: AppName) -> dict[str, Any]:
         """Load an app and return what it is, or the error that keeps it from being loaded."""
         with suppress(AppFailed):  # Its entry has the error.
-            await self._context.apps.load(app_name)
-        found = self._context.apps.find(app_name)
+            await self._apps.load(app_name)
+        found = self._apps.find(app_name)
         if found is None:
             raise NotFound(f"There is no app {app_name!r}.")
         return self._told(request, await asyncio.to_thread(self._entry, found))
 
     def _entries(self) -> list[dict[str, Any]]:
         """Read the folder. In a thread: which model an agent would use may import a library."""
-        return [self._entry(found) for found in self._context.apps.found()]
+        return [self._entry(found) for found in self._apps.found()]
 
     def _entry(self, found: Found) -> dict[str, Any]:
-        name, apps = found.name, self._context.apps
+        name, apps = found.name, self._apps
         if found.problem:
             return {"name": name, "problem": found.problem}
         if name not in self._loaded and apps.is_loaded(name):
@@ -118,7 +123,7 @@ class _Catalogue:
 
     def _described(self, name: str) -> dict[str, Any]:
         """Return what is known of an app that was loaded."""
-        agents, root = self._context.apps.agents(name), root_of(self._context.apps.runner(name))
+        agents, root = self._apps.agents(name), root_of(self._apps.runner(name))
         return {
             "description": root.description,
             "agents": [agent.name for agent in agents],
@@ -140,7 +145,7 @@ class _Catalogue:
         """
         user = listed_user(caller, "")
         by_session: dict[Origin, list[RunSummary]] = {}
-        for summary in await self._context.log.list(app=app, user=user):
+        for summary in await self._log.list(app=app, user=user):
             by_session.setdefault(summary.origin, []).append(summary)
         active = {origin: runs[-1].started for origin, runs in by_session.items()}
         active = await self._stored(app, user) | active
@@ -155,12 +160,12 @@ class _Catalogue:
 
     async def _stored(self, app: str, user: str) -> dict[Origin, float]:
         """Return when sessions were last changed, whoever did it."""
-        served = self._context.apps.names()
-        named = self._context.apps.find(app) is not None
+        served = self._apps.names()
+        named = self._apps.find(app) is not None
         names = [app] if named else served[:MOST_APPS] if not app else []
         found: dict[Origin, float] = {}
         for name in names:
-            for session in await self._context.apps.sessions(name).list(name, user):
+            for session in await self._apps.sessions(name).list(name, user):
                 origin = Origin(app=name, user=session.user_id, session=session.id)
                 found[origin] = session.last_update_time
         return found
@@ -168,13 +173,13 @@ class _Catalogue:
     async def _conversation(
         self, origin: Origin, recorded: Sequence[RunSummary] | None
     ) -> dict[str, Any] | None:
-        runs = recorded or await self._context.log.list(
+        runs = recorded or await self._log.list(
             app=origin.app, user=origin.user, session=origin.session
         )
         if not runs:
             return None  # A session in which nobody has said anything.
         try:
-            heads = [await self._context.chats.beginning(runs[0].run)]
+            heads = [await self._chats.beginning(runs[0].run)]
         except (NotFound, Gone):  # Deleted since it was listed.
             return None
         last = runs[-1]
@@ -193,7 +198,7 @@ class _Catalogue:
         }
 
     async def _spoken(self, run: RunId) -> str:
-        return _short(await first_user_text(self._context.chats, run))
+        return _short(await first_user_text(self._chats, run))
 
 
 def _title(heads: Iterable[RunStarted]) -> str:

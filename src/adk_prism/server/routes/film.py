@@ -13,12 +13,16 @@ import msgspec
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from adk_prism.errors import PrismError
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.entry_detail import EntryDetails
+from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.share import read_page, shared_file
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
-from adk_prism.server.context import Context
 from adk_prism.server.identity.parameters import Run
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.routes.views import cursor_of
+from adk_prism.source.apps import Apps
 from adk_prism.view.document import VERSION, encode
 
 PATIENCE = 20.0
@@ -30,19 +34,32 @@ After = Annotated[str, Query(description="cursor of the last entry that is known
 Known = Annotated[str, Header(alias="If-None-Match")]
 
 
-def routes(context: Context) -> APIRouter:
+def routes(
+    films: Films, entry_details: EntryDetails, chats: Chats, apps: Apps, lifecycle: Lifecycle
+) -> APIRouter:
     """Return the router of films."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    films = _FilmRoutes(context)
-    router.get("/{run}/film", response_class=Response)(films.film)
-    router.get("/{run}/entries/{cursor}", response_class=Response)(films.entry)
-    router.get("/{run}/share", response_class=Response)(films.share)
+    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle)
+    router.get("/{run}/film", response_class=Response)(handlers.film)
+    router.get("/{run}/entries/{cursor}", response_class=Response)(handlers.entry)
+    router.get("/{run}/share", response_class=Response)(handlers.share)
     return router
 
 
 class _FilmRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        films: Films,
+        entry_details: EntryDetails,
+        chats: Chats,
+        apps: Apps,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._films = films
+        self._entry_details = entry_details
+        self._chats = chats
+        self._apps = apps
+        self._lifecycle = lifecycle
 
     async def film(
         self, request: Request, run: Run, after: After = "", known: Known = ""
@@ -51,15 +68,15 @@ class _FilmRoutes:
         since = cursor_of(after, run)
         if since:
             return await self._growth(request, run, since)
-        film = await self._context.films.of(run)
+        film = await self._films.of(run)
         headers = _REVALIDATE | {"etag": f'W/"{VERSION}-{film.last}"'}
         if headers["etag"] in (each.strip() for each in known.split(",")):
             return Response(status_code=304, headers=headers)
         return await compressed(request, encode(film), _JSON, headers)
 
     async def _growth(self, request: Request, run: Run, after: int) -> Response:
-        patience = 0 if self._context.draining else PATIENCE
-        film = await self._context.films.past(run, after, patience)
+        patience = 0 if self._lifecycle.draining else PATIENCE
+        film = await self._films.past(run, after, patience)
         body = encode(film, after)  # also refuses a cursor that the run does not have
         if film.last == after and film.ended is None:
             return Response(status_code=204, headers=_REVALIDATE)
@@ -67,7 +84,7 @@ class _FilmRoutes:
 
     async def entry(self, request: Request, run: Run, cursor: int) -> Response:
         """Return an entry, its facts, and its frames in every protocol."""
-        body = await self._context.entry_details.of(run, cursor)
+        body = await self._entry_details.of(run, cursor)
         # What was recorded never changes.
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
@@ -75,7 +92,7 @@ class _FilmRoutes:
     async def share(self, request: Request, run: Run) -> Response:
         """Return the run as one HTML file, which needs no server."""
         page = await asyncio.to_thread(read_page)
-        entries = [entry async for entry in self._context.chats.entries(run)]
+        entries = [entry async for entry in self._chats.entries(run)]
         graph = await self._graph(run)
         text = await asyncio.to_thread(shared_file, entries, page, graph)
         # To be kept, not opened: what is opened here has this server's origin.
@@ -88,11 +105,11 @@ class _FilmRoutes:
 
     async def _graph(self, run: RunId) -> bytes:
         """Return the graph of a run's app, if it is one of this server's."""
-        started = (await self._context.films.of(run)).started
+        started = (await self._films.of(run)).started
         if started is None or started.uploaded or started.derived:
             return b"null"
         try:
-            await self._context.apps.load(started.origin.app)
-            return msgspec.json.encode(self._context.apps.graph(started.origin.app))
+            await self._apps.load(started.origin.app)
+            return msgspec.json.encode(self._apps.graph(started.origin.app))
         except PrismError:  # the app is not served any more, or fails: the run is shown without
             return b"null"

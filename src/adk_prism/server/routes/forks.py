@@ -16,7 +16,6 @@ from pydantic.alias_generators import to_camel
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.forks import Forked, ForkRequest
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
-from adk_prism.server.client_state import check_state
 from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
@@ -60,7 +59,7 @@ class _ForkRoutes:
         app = origin.app
         delta = asked.state_delta or {}
         await self._context.apps.load(app)
-        await check_state(self._context.apps, self._context.settings.client_state, app, delta)
+        await self._context.client_state.check(app, delta)
         wish = ForkRequest(
             run=run,
             at=asked.at,

@@ -6,12 +6,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from adk_prism.server.context import Context
 from adk_prism.server.identity.caller import Principal
 from adk_prism.server.identity.parameters import CallerOf
 
 
-def routes(_: Context) -> APIRouter:
+def routes() -> APIRouter:
     """Return the router of the caller's own name."""
     router = APIRouter(tags=["identity"])
 

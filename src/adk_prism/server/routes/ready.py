@@ -13,9 +13,11 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Response
 
 from adk_prism.errors import LogError, PrismError
+from adk_prism.runlog.contract import RunLog
 from adk_prism.server.adk.adk_models import Health, Readiness
-from adk_prism.server.context import Context
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.source.adk.capabilities import switched_off
+from adk_prism.source.apps import Apps
 
 BOUND = 1.5
 """Seconds for the stores to answer; one that takes longer is away. Probes come every two seconds or less
@@ -25,15 +27,15 @@ KEPT = 1.0
 """Seconds for which an answer is given to whoever asks."""
 
 
-def routes(context: Context) -> APIRouter:
+def routes(log: RunLog, apps: Apps, lifecycle: Lifecycle) -> APIRouter:
     """Return the router of readiness."""
     router = APIRouter(tags=["operating"])
-    probe = _Probe(lambda: _ask(context))
+    probe = _Probe(lambda: _ask(log, apps))
 
     @router.get("/ready", responses={503: {"model": Health}}, response_model_exclude_none=True)
     async def ready(response: Response) -> Readiness:
         """Tell whether the server takes new work, and its stores are there; 503 if not."""
-        if context.draining:
+        if lifecycle.draining:
             response.status_code = 503
             return Readiness(status="draining")
         await probe()
@@ -42,11 +44,11 @@ def routes(context: Context) -> APIRouter:
     return router
 
 
-async def _ask(context: Context) -> None:
+async def _ask(log: RunLog, apps: Apps) -> None:
     try:
         async with asyncio.timeout(BOUND):
-            await context.log.probe()
-            await context.apps.check_sessions()
+            await log.probe()
+            await apps.check_sessions()
     except TimeoutError:
         raise LogError("The run log or the session store did not answer in time.") from None
 

@@ -12,13 +12,15 @@ from pydantic import BaseModel, Field
 
 from adk_prism.errors import Forbidden, NotFound
 from adk_prism.pipeline.audit_actions import Action, AuditedAction
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.base_url import base_url
-from adk_prism.server.context import Context
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Guest, Principal, caller_of
 from adk_prism.server.identity.parameters import Run
-from adk_prism.server.identity.share_links import LIFETIME, LONGEST, ShareLink
+from adk_prism.server.identity.share_links import LIFETIME, LONGEST, ShareLink, ShareLinks
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.server.settings import Settings
 
 LinkId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 
@@ -31,19 +33,22 @@ class NewLink(BaseModel):
     )
 
 
-def routes(context: Context) -> APIRouter:
+def routes(links: ShareLinks, log: RunLog, audit: AuditLog, settings: Settings) -> APIRouter:
     """Return the router of share links."""
     router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["identity"])
-    links = _LinkRoutes(context)
-    router.post("/{run}/links", status_code=201)(links.create)
-    router.get("/{run}/links")(links.list_links)
-    router.delete("/{run}/links/{link}", status_code=204)(links.revoke)
+    handlers = _LinkRoutes(links, log, audit, settings)
+    router.post("/{run}/links", status_code=201)(handlers.create)
+    router.get("/{run}/links")(handlers.list_links)
+    router.delete("/{run}/links/{link}", status_code=204)(handlers.revoke)
     return router
 
 
 class _LinkRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, links: ShareLinks, log: RunLog, audit: AuditLog, settings: Settings) -> None:
+        self._links = links
+        self._log = log
+        self._audit = audit
+        self._settings = settings
 
     async def create(
         self, request: Request, run: Run, asked: NewLink | None = None
@@ -51,26 +56,26 @@ class _LinkRoutes:
         """Make a link to a run; its token is told now and never again."""
         owner = await self._owner(request, run)
         lifetime = asked.expires_in if asked else LIFETIME
-        link, token = await self._context.links.create(run, owner.user, lifetime)
+        link, token = await self._links.create(run, owner.user, lifetime)
         await self._note("link made", run, link.id)
-        address = f"{base_url(request, self._context.settings)}/api/runs/{run}/share?share={token}"
+        address = f"{base_url(request, self._settings)}/api/runs/{run}/share?share={token}"
         return {**_shown(link), "token": token, "url": address}
 
     async def list_links(self, request: Request, run: Run) -> list[dict[str, Any]]:
         """Return the run's links that are good, without their tokens."""
         await self._owner(request, run)
-        return [_shown(link) for link in await self._context.links.of_run(run)]
+        return [_shown(link) for link in await self._links.of_run(run)]
 
     async def revoke(self, request: Request, run: Run, link: LinkId) -> None:
         """Take a link back; what it has open is closed."""
         await self._owner(request, run)
-        await self._context.links.revoke(run, link)
+        await self._links.revoke(run, link)
         await self._note("link revoked", run, link)
 
     async def _note(self, action: Action, run: RunId, link: str) -> None:
-        origin = (await self._context.log.summary(run)).origin
+        origin = (await self._log.summary(run)).origin
         deed = AuditedAction(action=action, origin=origin, run=run, about=link)
-        await self._context.audit.note(deed)
+        await self._audit.note(deed)
 
     async def _owner(self, request: Request, run: RunId) -> Principal:
         """Return who asks, who may: the run was looked at already for everybody who is known."""
@@ -79,7 +84,7 @@ class _LinkRoutes:
             return caller
         if isinstance(caller, Guest):
             raise NotFound("A share link gives no access to the list of share links.")
-        await self._context.log.summary(run)
+        await self._log.summary(run)
         raise Forbidden("Share links need authentication; see --tokens and --oidc-issuer.")
 
 

@@ -8,10 +8,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from adk_prism.errors import UsageError
-from adk_prism.server.context import Context
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import Principal, caller_of
-from adk_prism.server.identity.tickets import LIFETIME, LONGEST_URL, place_of_url
+from adk_prism.server.identity.tickets import LIFETIME, LONGEST_URL, TicketOffice, place_of_url
 
 
 class TicketRequest(BaseModel):
@@ -23,7 +22,7 @@ class TicketRequest(BaseModel):
     )
 
 
-def routes(context: Context) -> APIRouter:
+def routes(tickets: TicketOffice) -> APIRouter:
     """Return the router of tickets."""
     router = APIRouter(route_class=StrictRoute, tags=["identity"])
 
@@ -34,6 +33,6 @@ def routes(context: Context) -> APIRouter:
         if not isinstance(caller, Principal):
             raise UsageError("This server has no authentication; open the URL without a ticket.")
         place = place_of_url(asked.url, request.scope.get("root_path", ""))
-        return {"ticket": await context.tickets.issue(caller, place), "expiresIn": LIFETIME}
+        return {"ticket": await tickets.issue(caller, place), "expiresIn": LIFETIME}
 
     return router

@@ -11,8 +11,8 @@ import msgspec
 from fastapi import APIRouter, Query, Response
 
 from adk_prism.errors import BadPosition
+from adk_prism.pipeline.films import Films
 from adk_prism.runlog.entry import parse_position
-from adk_prism.server.context import Context
 from adk_prism.server.identity.parameters import Run
 
 At = Annotated[str, Query(description="cursor of the playhead; without: the last entry")]
@@ -21,7 +21,7 @@ Since = Annotated[str, Query(alias="from", description="cursor to which the stat
 Key = Annotated[str, Query(description="state key whose every write is listed")]
 
 
-def routes(context: Context) -> APIRouter:
+def routes(films: Films) -> APIRouter:
     """Return the router of views."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
 
@@ -29,7 +29,7 @@ def routes(context: Context) -> APIRouter:
         run: Run, at: At = "", panel: Panel = "", since: Since = "", key: Key = ""
     ) -> Response:
         """Return what the panels show at a cursor."""
-        film = await context.films.of(run)
+        film = await films.of(run)
         shown = film.at(cursor_of(at, run), panel, since=cursor_of(since, run), key=key)
         return Response(msgspec.json.encode(shown), media_type="application/json")
 

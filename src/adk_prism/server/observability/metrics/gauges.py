@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from adk_prism.pipeline.broadcast import Broadcaster
+from adk_prism.pipeline.runs import Runs
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.metrics.metrics import UNKNOWN, Metrics
 from adk_prism.server.observability.metrics.registry import Labels
-
-if TYPE_CHECKING:
-    from adk_prism.server.context import Context
+from adk_prism.server.observability.request_tracking import RequestTracker
 
 
-def add_gauges(metrics: Metrics, context: Context) -> None:
+def add_gauges(
+    metrics: Metrics,
+    runs: Runs,
+    broadcaster: Broadcaster,
+    requests: RequestTracker,
+    lifecycle: Lifecycle,
+) -> None:
     """Add the gauges that are read from the parts of a server."""
-    runs, broadcaster, calls = context.runs, context.broadcaster, context.observability.calls
     add = metrics.add_gauge
     add("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
     add(
@@ -35,11 +40,11 @@ def add_gauges(metrics: Metrics, context: Context) -> None:
     add(
         "http_open",
         "Requests, streams and sockets (method WS) that are open.",
-        lambda: Counter((call.method, call.route or UNKNOWN) for call in calls.open),
+        lambda: Counter((call.method, call.route or UNKNOWN) for call in requests.open),
         "method",
         "route",
     )
-    add("draining", "Whether the server goes down.", lambda: {(): float(context.draining)})
+    add("draining", "Whether the server goes down.", lambda: {(): float(lifecycle.draining)})
 
 
 def _single(numbers: Mapping[str, int]) -> Mapping[Labels, float]:
