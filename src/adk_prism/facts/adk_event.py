@@ -34,6 +34,11 @@ BLOCK_REASONS = frozenset("BLOCKED_REASON_UNSPECIFIED JAILBREAK MODEL_ARMOR".spl
 """Reasons for refusing a prompt that are not finish reasons as well."""
 
 
+def request_name(kind: str) -> str:
+    """Return the name of the call by which ADK asks for a `confirmation`, `credential` or `input`."""
+    return f"adk_request_{kind}"
+
+
 class _Read(Struct, rename="camel", gc=False):
     """Base of the read model."""
 

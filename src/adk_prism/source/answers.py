@@ -20,11 +20,11 @@ from google.adk.sessions.session import Session
 from google.genai import types
 
 from adk_prism.errors import Conflict
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL, INPUT
 from adk_prism.source.history import find_call, live_events
 
-_HIDING = frozenset({"adk_request_confirmation", "adk_request_credential"})
-_INPUT = "adk_request_input"
-"""A workflow reads these from the message itself, whatever their branch."""
+_HIDING = frozenset({CONFIRMATION, CREDENTIAL})
+"""An answer to `INPUT` is read by a workflow from the message itself, whatever its branch."""
 
 
 class _Group:
@@ -65,7 +65,7 @@ class Answers:
         if len(invocations) > 1:
             raise Conflict("The answers belong to several turns; answer one turn at a time.")
         groups = _grouped(made)
-        inputs = [response for _, response in made if response.name == _INPUT]
+        inputs = [response for _, response in made if response.name == INPUT]
         message = [*(groups[-1].responses if groups else []), *inputs]
         return cls(invocations.pop(), _content(message), groups[:-1])
 
@@ -80,7 +80,7 @@ def answer_events(
 ) -> list[Event]:
     """Return the user's events that answer calls, as they are stored. Raise `Conflict` as `find` does."""
     made = [_matched(events, response) for response in responses]
-    inputs = [(event, response) for event, response in made if response.name == _INPUT]
+    inputs = [(event, response) for event, response in made if response.name == INPUT]
     asked = [
         Event(invocation_id=event.invocation_id, author="user", content=_content([response]))
         for event, response in inputs
@@ -106,7 +106,7 @@ def _grouped(made: Sequence[tuple[Event, types.FunctionResponse]]) -> list[_Grou
     """Group by branch, scope and whether ADK hides it; those that it hides come last."""
     groups: dict[tuple[bool, str | None, str | None], _Group] = {}
     for event, response in made:
-        if response.name != _INPUT:
+        if response.name != INPUT:
             key = (response.name in _HIDING, event.branch, event.isolation_scope)
             groups.setdefault(key, _Group(event)).responses.append(response)
     return [groups[key] for key in sorted(groups, key=lambda key: key[0])]

@@ -18,14 +18,13 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
+from adk_prism.facts.adk_event import INPUT, request_name
 from adk_prism.runlog.entry import Continues, Decision, Response, RunStarted, is_absent
 from adk_prism.source.answers import answer_events
 from adk_prism.source.fork import EARLIER, Cuttings, copied, state_events, versions
 from adk_prism.source.history import find_call
 from adk_prism.source.request import ApprovalAnswer, CallAnswer, read_content
 from adk_prism.source.sessions import SHARED
-
-_INPUT = "adk_request_input"
 
 
 class Chapter(Struct, frozen=True):
@@ -76,7 +75,7 @@ def responses_of(
 ) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
     """Return the answers of a user's message, as ADK takes them; a credential is not kept."""
     results = [
-        CallAnswer(call=request, name=f"adk_request_{given.kind}", response=given.response)
+        CallAnswer(call=request, name=request_name(given.kind), response=given.response)
         for request, given in responses.items()
         if not is_absent(given.response)
     ]
@@ -148,7 +147,7 @@ def _open_question(before: Sequence[Event], invocation: str) -> str | None:
         for e in before
         if e.invocation_id == invocation
         for c in e.get_function_calls()
-        if c.name == _INPUT
+        if c.name == INPUT
     ]
     answered = {answer.id for event in before for answer in event.get_function_responses()}
     return next((call for call in reversed(asked) if call not in answered), None)
@@ -156,7 +155,7 @@ def _open_question(before: Sequence[Event], invocation: str) -> str | None:
 
 def _typed(question: str, content: types.Content) -> types.FunctionResponse:
     text = "".join(part.text or "" for part in content.parts or [])
-    return types.FunctionResponse(id=question, name=_INPUT, response={"result": text})
+    return types.FunctionResponse(id=question, name=INPUT, response={"result": text})
 
 
 def _without_orphans(events: Sequence[Event]) -> list[Event]:

@@ -15,6 +15,7 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION as CONFIRMATION
 from adk_prism.runlog.entry import (
     NOTHING,
     BroughtTool,
@@ -26,9 +27,6 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.plain_json import replace_unstorable, storable
-
-CONFIRMATION = "adk_request_confirmation"
-"""ADK's name for the call that asks a person; reserved in google-adk 2.13."""
 
 
 class CallAnswer(Struct, frozen=True, kw_only=True):

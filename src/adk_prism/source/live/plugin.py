@@ -24,6 +24,7 @@ from google.adk.tools.tool_context import ToolContext
 from msgspec import json
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.facts.adk_event import INPUT
 from adk_prism.runlog.entry import NOTHING, is_absent, to_raw
 from adk_prism.source.adk.live_call_cancellation import CANCEL_CALLS
 from adk_prism.source.adk.live_tools import agent_context
@@ -41,8 +42,6 @@ from adk_prism.source.live.run_context import CURRENT_RUN, current_run
 from adk_prism.source.plain_json import storable
 
 NAME = "adk_prism_live"
-INPUT = "adk_request_input"
-"""ADK's tool with which an agent asks a person for input."""
 
 MAX_QUESTIONS = 8
 """Approvals that one call may ask for, one after the other."""
