@@ -21,8 +21,8 @@ from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
 from adk_prism.cli.options import add_settings
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.settings.sources import read_settings
 from adk_prism.source.bundled_apps import TOUR_FOLDER
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/cluster.md"

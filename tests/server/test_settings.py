@@ -10,9 +10,9 @@ import pytest
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
-from adk_prism.server.options import flag_name, toml_name, variable_name
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings, options
+from adk_prism.server.settings.option_kinds import flag_name, toml_name, variable_name
+from adk_prism.server.settings.sources import read_settings
 
 
 def project(folder: Path, text: str) -> Path:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Container
 from pathlib import Path
 
-from adk_prism.server.options import Option, flag_name, variable_name
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings, options
+from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
+from adk_prism.server.settings.sources import read_settings
 
 
 def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:

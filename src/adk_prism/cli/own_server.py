@@ -18,8 +18,8 @@ import uvicorn
 
 from adk_prism.cli.run import Teller
 from adk_prism.errors import LogError
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.settings.sources import read_settings
 
 LAST_SECONDS = 2
 """Seconds for connections and runs to end after the console has closed."""

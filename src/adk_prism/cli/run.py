@@ -32,8 +32,8 @@ from adk_prism.projection.contract import Format
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import DATA_DIR, Settings
+from adk_prism.server.settings.sources import read_settings
 from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:

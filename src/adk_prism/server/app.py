@@ -65,8 +65,8 @@ from adk_prism.server.routes import (
     tickets,
     views,
 )
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
 from adk_prism.source.apps import Apps
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services

@@ -26,8 +26,8 @@ from adk_prism.server.data_folder import close_data_folder
 from adk_prism.server.identity.callback import Authenticate
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.observability import open_observability
-from adk_prism.server.setting_sources import read_settings
 from adk_prism.server.settings import Settings
+from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
 from adk_prism.source.apps import Apps
 

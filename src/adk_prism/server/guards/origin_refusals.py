@@ -13,8 +13,8 @@ from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Forbidden
 from adk_prism.server.guards.forwarded_headers import last_value, page_scheme, written
 from adk_prism.server.guards.host_parsing import WebOrigin, parse_origin
-from adk_prism.server.options import flag_name
 from adk_prism.server.settings import options
+from adk_prism.server.settings.option_kinds import flag_name
 
 MOST_ORIGINS = 100
 """Origins that the operator is told of, once each: any page can make up more."""

@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from adk_prism.errors import UsageError
-from adk_prism.server.options import Option, flag_name, read_option, toml_name, variable_name
 from adk_prism.server.settings import Settings, options
+from adk_prism.server.settings.option_kinds import (
+    Option,
+    flag_name,
+    read_option,
+    toml_name,
+    variable_name,
+)
 
 
 def read_settings(

@@ -1,0 +1,201 @@
+"""What an operator can set, and the rules that a combination must keep.
+
+Each setting is declared once, in the module of its group: name, type, default, kind and help. The command
+line, the environment and the pyproject reader are derived from that (`sources.py`).
+
+A `Settings` that exists is valid: rules are checked when it is made. Which log URLs there are is
+the log's to say, which session URIs are is ADK's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_type_hints
+
+from adk_prism.errors import UsageError
+from adk_prism.runlog.contract import Retention
+from adk_prism.runlog.from_url import SHARED_LOGS
+from adk_prism.server.files.gcs_locations import AllowedLocations
+from adk_prism.server.guards.host_parsing import (
+    is_loopback,
+    origin_of_url,
+    parse_authority,
+    parse_network,
+    parse_origin,
+)
+from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
+from adk_prism.server.settings.identity import IdentitySettings
+from adk_prism.server.settings.limits import LONGEST_KEEP_ALIVE, LimitSettings
+from adk_prism.server.settings.network import HIGHEST_PORT, NetworkSettings
+from adk_prism.server.settings.option_kinds import Option
+from adk_prism.server.settings.output import OutputSettings
+from adk_prism.server.settings.runs import InDoubt, RunSettings
+from adk_prism.server.settings.storage import StorageSettings
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Signatures that a JWT may have. None is symmetric: a public key must not pass for a secret."""
+
+SHORTEST_LEASE, LONGEST_LEASE = 1.0, 300.0
+"""Seconds. Renewals come three times in a lease: a busy process may be late by a second. With a long one,
+who waits for a takeover waits long."""
+
+
+# A dataclass has the fields of its last base first.
+@dataclass(frozen=True, kw_only=True)
+class Settings(
+    OutputSettings, LimitSettings, RunSettings, StorageSettings, IdentitySettings, NetworkSettings
+):
+    """Everything that can be set. Raise `UsageError` for a combination that cannot be."""
+
+    def __post_init__(self) -> None:
+        if not self.log:
+            object.__setattr__(self, "log", self._own_log)
+        rules = (
+            self._network_rule,
+            self._identity_rule,
+            self._process_rule,
+            self._data_rule,
+            self._value_rule,
+        )
+        for rule in rules:
+            broken = rule()
+            if broken:
+                raise UsageError(broken)
+
+    @property
+    def _own_log(self) -> str:
+        return f"sqlite:///{Path(self.data_dir)}/runs.db"
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether something is kept in the data folder."""
+        return self.log == self._own_log or not (self.sessions and self.artifacts)
+
+    @property
+    def has_identity(self) -> bool:
+        """Whether callers have to say who they are."""
+        return bool(self.tokens or self.oidc_issuer or self.proxy_user_header or self.authenticate)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether `host` is this machine's own."""
+        return is_loopback(self.host.strip("[]").lower())
+
+    def limits(self, *, known: bool) -> CallerLimits:
+        """Return what one caller may have: as set, else as is usual where callers have to be `known`."""
+        usual = USUAL if known else NONE
+        if self.has_shared_log:
+            usual = usual._replace(unwatched=0.0)  # who watches elsewhere is not known here
+        given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
+        return usual._replace(**{name: value for name, value in given.items() if value})
+
+    @property
+    def has_shared_log(self) -> bool:
+        """Whether other processes may write to the run log."""
+        return self.log.partition(":")[0].lower() in SHARED_LOGS
+
+    @property
+    def in_doubt_tools(self) -> dict[str, InDoubt]:
+        """What becomes of calls in doubt, by the tool's name; the last word on a tool counts."""
+        policies: dict[str, InDoubt] = {"retry": "retry", "fail": "fail", "ask": "ask"}
+        said = (each.rpartition("=") for each in self.in_doubt_tool)
+        return {tool: policies[policy] for tool, _, policy in said}
+
+    @property
+    def retention(self) -> Retention:
+        """How long the log keeps ended runs."""
+        return Retention(max_age=self.retention_age, max_bytes=self.retention_size)
+
+    def _network_rule(self) -> str:
+        if not (self.is_loopback or self.has_identity or self.insecure):
+            return (
+                f"Host {self.host!r} is reachable from other machines, but no authentication is set up;"
+                " use 127.0.0.1, or --tokens, --oidc-issuer, --proxy-user-header or"
+                " --authenticate, or --insecure if something in front of the server protects it."
+            )
+        if self.dev and (not self.is_loopback or self.public_url):
+            where = f"at {self.public_url}" if self.public_url else f"on host {self.host!r}"
+            return (
+                f"--dev is for local use, but other machines can reach this server {where};"
+                " list the allowed pages with --allow-origin instead."
+            )
+        for text in self.allow_origin:
+            if parse_origin(text) is None:
+                return f"--allow-origin must be an origin such as https://app.example.com, got {text!r}."
+        for text in self.allow_host:
+            if parse_authority(text) is None:
+                return f"--allow-host must be a host name such as agents.example.com, got {text!r}."
+        return ""
+
+    def _identity_rule(self) -> str:
+        if self.oidc_issuer and not self.oidc_audience:
+            return "--oidc-issuer needs --oidc-audience: the audience of tokens for this server."
+        if not self.oidc_issuer and (self.oidc_audience or self.oidc_jwks):
+            return "--oidc-audience and --oidc-jwks need --oidc-issuer."
+        for url in filter(None, (self.oidc_issuer, self.oidc_jwks)):
+            origin = origin_of_url(url)
+            if origin is None or (origin.scheme != "https" and not is_loopback(origin.host)):
+                return f"The URL of an OpenID provider must use https, got {url!r}."
+        if unknown := [name for name in self.oidc_algorithm if name not in ALGORITHMS]:
+            return f"--oidc-algorithm must be one of {', '.join(ALGORITHMS)}, got {unknown[0]!r}."
+        if unknown := [text for text in self.trusted_proxy if parse_network(text) is None]:
+            return f"--trusted-proxy must be an address or network such as 10.0.0.0/8, got {unknown[0]!r}."
+        return ""
+
+    def _process_rule(self) -> str:
+        scheme = self.log.partition(":")[0].lower()
+        if self.workers > 1 and scheme not in SHARED_LOGS:
+            return (
+                f"{self.workers} workers cannot share a {scheme} run log, which one process"
+                " uses exclusively; use --workers 1, or --log redis://HOST."
+            )
+        for name, uri in (("sessions", self.sessions), ("artifacts", self.artifacts)):
+            if self.workers > 1 and uri.startswith("memory:"):
+                return (
+                    f"{self.workers} workers cannot share {name} that are in the memory of one"
+                    f" process; use --workers 1, or another --{name}."
+                )
+        if self.worker_port + self.workers > HIGHEST_PORT + 1:
+            return (
+                f"--worker-port {self.worker_port} is too high for {self.workers} workers;"
+                f" the last port is {HIGHEST_PORT}."
+            )
+        if not SHORTEST_LEASE <= self.lease <= LONGEST_LEASE:
+            return f"--lease must be from {SHORTEST_LEASE:g}s to {LONGEST_LEASE:g}s, got {self.lease:g}s."
+        return ""
+
+    def _data_rule(self) -> str:
+        if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
+            return f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
+        return ""
+
+    def _value_rule(self) -> str:
+        if self.root_path and (self.root_path[0] != "/" or self.root_path[-1] == "/"):
+            return f"--root-path must start with / and not end with /, got {self.root_path!r}."
+        if self.public_url and origin_of_url(self.public_url) is None:
+            return f"--public-url must be an http or https URL, got {self.public_url!r}."
+        AllowedLocations(self.files_from)
+        emulator = origin_of_url(self.files_emulator)
+        if self.files_emulator and (emulator is None or not is_loopback(emulator.host)):
+            return f"--files-emulator must be a loopback URL, got {self.files_emulator!r}."
+        if self.limit_unwatched and self.has_shared_log:
+            return (
+                "--limit-unwatched cannot be used with a shared run log: clients may be connected to"
+                " another process."
+            )
+        if self.keep_alive > LONGEST_KEEP_ALIVE:
+            return (
+                f"--keep-alive must be at most {LONGEST_KEEP_ALIVE:g}s, got {self.keep_alive:g}s."
+            )
+        return ""
+
+
+def options() -> dict[str, Option]:
+    """Return what each setting is, by name, in the order of the table."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {
+        name: hint.__metadata__[0]
+        for name, hint in hints.items()
+        if isinstance(getattr(hint, "__metadata__", (None,))[0], Option)
+    }

@@ -1,0 +1,88 @@
+"""What is stored where, for how long, and without which secrets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from adk_prism.runlog.contract import Retention
+from adk_prism.server.settings.option_kinds import (
+    FOLDER,
+    SIZE,
+    SPAN,
+    URL,
+    Option,
+    several,
+)
+
+DATA_DIR = Path(".adk-prism")
+"""Where the defaults keep their files: beside the project that is served, out of its way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageSettings:
+    """What is stored where, for how long, and without which secrets."""
+
+    data_dir: Annotated[
+        str,
+        Option(
+            FOLDER,
+            "folder of the run log, sessions, artifacts and share links, unless set otherwise;"
+            " not readable by other users",
+        ),
+    ] = str(DATA_DIR)
+    log: Annotated[
+        str,
+        Option(
+            URL,
+            "run log: memory:, sqlite:///FILE or redis://HOST; without: SQLite in the data folder",
+        ),
+    ] = ""
+    sessions: Annotated[
+        str, Option(URL, "ADK session service URI; without: SQLite in the data folder")
+    ] = ""
+    artifacts: Annotated[
+        str, Option(URL, "ADK artifact service URI; without: files in the data folder")
+    ] = ""
+    memory: Annotated[str, Option(URL, "ADK memory service URI; without: in memory")] = ""
+    retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
+        Retention().max_age
+    )
+    retention_size: Annotated[
+        int, Option(SIZE, "largest size of the log; the oldest ended runs are deleted first")
+    ] = Retention().max_bytes
+    retention_sessions: Annotated[
+        float,
+        Option(
+            SPAN,
+            "how long an unused session is kept, with its artifacts and runs; without: until it is"
+            " deleted",
+        ),
+    ] = 0.0
+    files_from: Annotated[
+        tuple[str, ...],
+        Option(
+            several("PLACE", "places such as gs://BUCKET/FOLDER"),
+            "Cloud Storage folder from which files of a run may be fetched; {app}, {user} and {session}"
+            " are replaced with those of the run; repeatable",
+        ),
+    ] = ()
+    files_limit: Annotated[int, Option(SIZE, "largest such file")] = 64 * 1024**2
+    files_emulator: Annotated[
+        str, Option(URL, "loopback URL of a Cloud Storage emulator, for tests")
+    ] = ""
+    redact: Annotated[
+        tuple[str, ...],
+        Option(
+            several("PATTERN", "patterns of keys such as *_pin"),
+            "key whose value is never logged, besides the built-in patterns; repeatable",
+        ),
+    ] = ()
+    reveal: Annotated[
+        tuple[str, ...],
+        Option(
+            several("KEY", "keys such as invite_token"),
+            "key that is not secret although its name looks like it; repeatable",
+        ),
+    ] = ()
