@@ -1,6 +1,6 @@
-"""What people do to runs and conversations that an operator may have to account for later.
+"""The actions of people on runs and conversations that belong in an audit log.
 
-This module names the deeds; the server knows who does them, and writes both down.
+This module names the actions; the server knows who does them, and writes the log.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ Action = Literal[
 
 
 class AuditedAction(Struct, frozen=True, kw_only=True):
-    """One thing that was done."""
+    """An action that was done."""
 
     action: Action
     origin: Origin
-    """Whose it was done to."""
+    """The session that it was done to."""
     run: str = ""
     about: str = ""
     """What exactly: the approval, the link, the new session, the name of the artifact."""
 
 
 WriteAudit = Callable[[AuditedAction], Awaitable[None]]
-"""Has a deed written down; done when it is."""
+"""Writes an action to the audit log; returns once it is written."""
 
 
-async def no_audit(deed: AuditedAction) -> None:
-    """Write nothing down: where nobody operates anything."""
-    del deed
+async def no_audit(action: AuditedAction) -> None:
+    """Write nothing: where there is no audit log."""
+    del action

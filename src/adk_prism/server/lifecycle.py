@@ -1,4 +1,4 @@
-"""When a server is ready, when it goes down, and what is opened and closed on the way.
+"""The lifecycle of a server: what is opened at the start, drained and closed at the end.
 
 An application that is served by itself is started by its lifespan. One that is mounted in another
 has no lifespan of its own (Starlette does not run it), so the first request starts it. Both lead
@@ -24,7 +24,7 @@ from adk_prism.source.adk.capabilities import switched_off
 
 Resource = Callable[[], AbstractAsyncContextManager[object]]
 Hook = Callable[[float], Awaitable[None]]
-"""Is given the seconds in which what runs may end by itself."""
+"""Called with the seconds that running work has to end by itself."""
 Phase = Literal["idle", "running", "draining", "stopped"]
 
 LAST_RESORT = 7.0
@@ -112,7 +112,7 @@ class StartOnce:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan" and not self._lifecycle.draining:
-            # What is started here goes on for ever, and is no part of this call.
+            # What is started here outlives this request and does not belong to it.
             token = CURRENT_REQUEST.set(None)
             try:
                 await self._lifecycle.start()

@@ -1,7 +1,7 @@
-"""The parts of one server, made and joined: what keeps runs, what shows them, what talks, who calls.
+"""Makes the parts of one server and connects them.
 
-Nothing is opened here. What needs opening is held by the lifecycle, in the order in which it is named, and
-closed in the reverse; what has to end first when the server goes down says so to it, too.
+Nothing is opened here. The lifecycle opens what needs opening, in the order in which it is registered, and
+closes it in reverse; what has to end first when the server goes down is registered as a drain hook.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def make_context(
     *,
     authenticate: Authenticate | None = None,
 ) -> Context:
-    """Return the parts of a server; those that need opening are held by its lifecycle."""
+    """Return the parts of a server; its lifecycle opens and closes them."""
     report, note = observability.report, observability.audit.note
     tickets, links = (
         _tickets(settings, lifecycle),
@@ -84,40 +84,42 @@ def make_context(
     )
     identity = build_identity(settings, tickets, links, authenticate)
     limits = settings.limits(known=identity.required)
-    kept = _kept(settings, apps, lifecycle, observability, limits, log)
-    chats, deciding = Chats(kept.readable), SessionLocks(kept.leases, "deciding")
-    talk = Conversations(apps, kept.runs, kept.locks, chats, report, deciding, note)
+    recording = _recording(settings, apps, lifecycle, observability, limits, log)
+    chats, deciding = Chats(recording.readable), SessionLocks(recording.leases, "deciding")
+    talk = Conversations(apps, recording.runs, recording.locks, chats, report, deciding, note)
     client_state = ClientState(apps, settings.client_state)
-    histories = ForkHistories(kept.readable, chats, client_state.refused_keys)
-    idempotency = Idempotency(kept.log, SessionLocks(kept.leases, "key"))
-    files = RunFiles(kept.readable, chats, apps, settings)
+    histories = ForkHistories(recording.readable, chats, client_state.refused_keys)
+    idempotency = Idempotency(recording.log, SessionLocks(recording.leases, "key"))
+    files = RunFiles(recording.readable, chats, apps, settings)
     starter = RunStarter(
         lifecycle=lifecycle,
         apps=apps,
         conversations=talk,
         idempotency=idempotency,
-        files=ResentFiles(kept.readable, files, settings.body_limit),
+        files=ResentFiles(recording.readable, files, settings.body_limit),
         client_state=client_state,
         settings=settings,
     )
     context = Context(
         settings=settings,
         apps=apps,
-        log=kept.readable,
-        locks=kept.locks,
-        runs=kept.runs,
-        takeovers=kept.takeovers,
-        canceller=Canceller(kept.log, kept.runs, kept.locks, report),
-        broadcaster=Broadcaster(kept.readable, settings.keep_alive),
+        log=recording.readable,
+        locks=recording.locks,
+        runs=recording.runs,
+        takeovers=recording.takeovers,
+        canceller=Canceller(recording.log, recording.runs, recording.locks, report),
+        broadcaster=Broadcaster(recording.readable, settings.keep_alive),
         chats=chats,
         client_state=client_state,
         conversations=talk,
-        live=_live_runs(settings, apps, kept.runs, report),
-        rewinds=Rewinds(apps, kept.runs, chats, report),
-        forks=Forks(kept.readable, apps, kept.runs, kept.locks, histories, talk, report),
-        films=Films(kept.readable),
-        entry_details=EntryDetails(kept.readable),
-        uploads=Uploads(kept.log, kept.leases),
+        live=_live_runs(settings, apps, recording.runs, report),
+        rewinds=Rewinds(apps, recording.runs, chats, report),
+        forks=Forks(
+            recording.readable, apps, recording.runs, recording.locks, histories, talk, report
+        ),
+        films=Films(recording.readable),
+        entry_details=EntryDetails(recording.readable),
+        uploads=Uploads(recording.log, recording.leases),
         idempotency=idempotency,
         starter=starter,
         files=files,
@@ -127,34 +129,34 @@ def make_context(
         identity=identity,
         tickets=tickets,
         links=links,
-        shared_limits=kept.shared,
+        shared_limits=recording.shared,
     )
-    _hold(context, kept.leases)
+    _hold(context, recording.leases)
     return context
 
 
-class _Kept(NamedTuple):
-    """What keeps the runs."""
+class _Recording(NamedTuple):
+    """What records and stores runs."""
 
     log: RunLog
     readable: RunLog
-    """The log for readers, completed by what ADK's sessions hold."""
+    """The log for readers: with what ADK's sessions hold besides."""
     leases: Leases
     locks: SessionLocks
     runs: Runs
     takeovers: Takeovers
     shared: SharedLimits | None
-    """What counts callers' limits for all replicas."""
+    """Counts the limits of callers for all replicas."""
 
 
-def _kept(
+def _recording(
     settings: Settings,
     apps: Apps,
     lifecycle: Lifecycle,
     observability: Observability,
     limits: CallerLimits,
     given: RunLog | None,
-) -> _Kept:
+) -> _Recording:
     report, metrics = observability.report, observability.metrics
 
     def warn(text: str) -> None:
@@ -186,13 +188,13 @@ def _kept(
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets.record, report)
-    return _Kept(log, readable, leases, locks, runs, takeovers, shared)
+    return _Recording(log, readable, leases, locks, runs, takeovers, shared)
 
 
 def _shared_limits(
     settings: Settings, limits: CallerLimits, lifecycle: Lifecycle, report: Report
 ) -> SharedLimits | None:
-    """Return what counts callers' limits for all replicas; None where there is none, or no limit."""
+    """Return what counts the limits of callers for all replicas; None without a shared log or a limit."""
     counts = open_usage_counters(settings.log) if any(limits) else None
     if counts is None:
         return None
@@ -202,7 +204,7 @@ def _shared_limits(
 
 
 def _hold(context: Context, leases: Leases) -> None:
-    """Have what is not the log's opened and closed, and everything end when the server goes down."""
+    """Register what else is opened and closed, and what ends when the server goes down."""
     lifecycle, metrics = context.lifecycle, context.metrics
     lifecycle.hold(context.files.opened)
     lifecycle.hold(context.links.closing)
@@ -215,7 +217,7 @@ def _hold(context: Context, leases: Leases) -> None:
 
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:
-    """Return tickets that every process knows that shares the log."""
+    """Return tickets that are valid in every process that shares the log."""
     store = open_expiring_store(settings.log)
     if store is None:
         return Tickets()

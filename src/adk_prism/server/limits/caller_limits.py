@@ -1,4 +1,4 @@
-"""The most that one caller may have, and what is usual."""
+"""The limits of one caller, and their defaults."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 
 class CallerLimits(NamedTuple):
-    """The most of each; 0 is no limit."""
+    """The maximum of each; 0: unlimited."""
 
     runs: int = 0
-    """At a time, of one user."""
+    """Concurrent runs of one user."""
     requests: int = 0
-    """Open at a time: every stream is one."""
+    """Concurrent requests; a stream is one."""
     sockets: int = 0
     rate: int = 0
-    """Requests a second."""
+    """Requests per second."""
     bytes: int = 0
-    """A second, both ways together."""
+    """Bytes per second, sent and received together."""
     run_time: float = 0.0
     unwatched: float = 0.0
     """Seconds that a run may go on while nobody watches it."""
@@ -31,6 +31,6 @@ USUAL = CallerLimits(
     run_time=3600.0,
     unwatched=900.0,
 )
-"""Where callers have to be known: the windows of one busy person, and far less than a machine has."""
+"""The defaults with authentication: all windows of one busy person, and far less than a machine has."""
 
 NONE = CallerLimits()

@@ -1,4 +1,4 @@
-"""What one caller has open and has used, and the most that it may."""
+"""What one caller has open and has used, checked against its limits."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from adk_prism.server.limits.caller_limits import CallerLimits
 from adk_prism.server.limits.token_bucket import TokenBucket
 
 BURST = 2
-"""Seconds' worth of requests that may come at once: a page that opens asks for many things."""
+"""Seconds' worth of requests that may come at once: a page that loads sends many."""
 
 AGAIN = 5.0
-"""Seconds after which to try again where nobody can know when something ends."""
+"""Seconds for `Retry-After` where it is not known when something ends."""
 
 KEPT = 10_000
-"""Accounts that are remembered at least; beyond, those that use nothing are forgotten."""
+"""Callers that are remembered; above that, those that use nothing are dropped."""
 
 Kind = Literal["http", "websocket"]
 
 
 def allowed(limits: CallerLimits, kind: Kind) -> UsageLimits:
-    """Return what one caller may have of requests or sockets."""
+    """Return the limits of one caller for requests or sockets."""
     most = {"http": limits.requests, "websocket": limits.sockets}[kind]
     burst = limits.rate * BURST
     return UsageLimits(open=most, rate=limits.rate, burst=burst, bytes=limits.bytes)
 
 
 def too_many(verdict: LimitCheck, limits: CallerLimits, kind: Kind, refused: Refused) -> TooMany:
-    """Return what a caller is told who has or uses too much, and count it."""
+    """Return the error for a caller who exceeds a limit, and count the refusal."""
     limit, most, what = {
         "http": ("requests", limits.requests, "requests and streams"),
         "websocket": ("sockets", limits.sockets, "sockets"),
@@ -47,7 +47,7 @@ def too_many(verdict: LimitCheck, limits: CallerLimits, kind: Kind, refused: Ref
 
 
 class CallerUsage:
-    """One caller's."""
+    """What one caller has open and has used."""
 
     __slots__ = ("_bytes", "_limits", "_open", "_rate", "_refused")
 
@@ -60,7 +60,7 @@ class CallerUsage:
 
     @contextmanager
     def open(self, kind: Kind, now: float) -> Iterator[None]:
-        """Hold a request or socket. Raise `TooMany` if it is one too many, or came too soon."""
+        """Count a request or socket inside the `with` block. Raise `TooMany` beyond a limit."""
         self._check(kind, now)
         self._open[kind] += 1
         try:
@@ -91,13 +91,13 @@ class CallerUsage:
         return self._bytes.wait(0, now)
 
     def is_idle(self, now: float) -> bool:
-        """Tell whether there is nothing to remember."""
+        """Tell whether the caller uses nothing."""
         buckets = (bucket for bucket in (self._rate, self._bytes) if bucket is not None)
         return not any(self._open.values()) and all(bucket.is_full(now) for bucket in buckets)
 
 
 class UsageByCaller:
-    """Every caller's, as long as there is something to remember."""
+    """The usage of every caller that uses something."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class UsageByCaller:
         self._next_look = kept
 
     def of(self, name: str) -> CallerUsage:
-        """Return a caller's account."""
+        """Return the usage of a caller."""
         account = self._accounts.get(name)
         if account is None:
             self._forget()
@@ -125,7 +125,7 @@ class UsageByCaller:
         return len(self._accounts)
 
     def _forget(self) -> None:
-        """Drop what is idle, whenever there are twice as many as were left the last time."""
+        """Drop idle callers whenever there are twice as many as were left the last time."""
         if len(self._accounts) < self._next_look:
             return
         now = self._clock()

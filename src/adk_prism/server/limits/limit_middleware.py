@@ -1,8 +1,8 @@
-"""The limits of a caller, kept for every request and socket: pure ASGI, for what streams.
+"""Middleware that enforces the limits of callers; pure ASGI, since responses are streams.
 
-One too many is refused before it is read, with 429 and `Retry-After`. Bytes are counted both ways; where
-there were too many, what goes out waits, and what comes in over a socket (a body is bounded, and is let in).
-That delays this caller and nobody else: a run never waits for its viewers.
+A request beyond a limit is refused before it is read, with 429 and `Retry-After`. Bytes are counted both
+ways; a caller that used too many waits before it is sent more, or heard on a WebSocket (a body is bounded,
+and is accepted). That delays this caller only: a run never waits for its viewers.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from adk_prism.server.limits.caller_usage import CallerUsage, Kind, UsageByCalle
 from adk_prism.server.limits.shared_limits import SharedLimits
 
 LONGEST_WAIT = 5.0
-"""Seconds that one piece waits: far less than what a reader is given before it counts as stalled."""
+"""Seconds that one message waits: far less than the time after which a reader counts as stalled."""
 
 Use = Callable[[int], float]
-"""Counts bytes; returns how long the next ones should wait."""
+"""Counts bytes; returns for how long the next ones should wait."""
 
 _SENT = {"http.response.body": ("body",), "websocket.send": ("text", "bytes")}
 _RECEIVED = {"http.request": ("body",), "websocket.receive": ("text", "bytes")}
 
 
 class LimitMiddleware:
-    """Keeps callers within their limits."""
+    """Enforces the limits of callers."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class LimitMiddleware:
         clock: Callable[[], float] = time.monotonic,
         shared: SharedLimits | None = None,
     ) -> None:
-        """With `shared`, what all replicas together allow counts too."""
+        """With `shared`, the limits hold for all replicas together."""
         self._app = app
         self._limits = limits
         self._shared = shared
@@ -66,7 +66,7 @@ class LimitMiddleware:
 
     @asynccontextmanager
     async def _shared_open(self, name: str, kind: Kind) -> AsyncIterator[None]:
-        """Hold a request or socket among all replicas. Raise `TooMany`."""
+        """Count a request or socket for all replicas. Raise `TooMany`."""
         if self._shared is None:
             yield
             return

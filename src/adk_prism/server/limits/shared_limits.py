@@ -1,8 +1,8 @@
-"""The limits of callers, counted for all replicas where they share a Redis.
+"""Limits of callers, counted in Redis for all replicas.
 
-Whoever is within the limits of this process is asked for there. A Redis that is away or slow keeps nobody
-waiting: after a moment, and for some seconds from then on, this process counts alone, and the operator is
-told.
+Redis is asked about callers who are within the limits of this process. A Redis that is down or slow does not
+block requests: after a short timeout, and for some seconds from then on, this process counts alone, and
+reports it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageCounters, UsageLimits
 
 BOUND = 0.25
-"""Seconds that a request waits for Redis: many times what an answer takes."""
+"""Seconds that a request waits for Redis: many times the usual response time."""
 
 ALONE = 5.0
-"""Seconds for which Redis is not asked after it did not answer."""
+"""Seconds for which Redis is not asked again after a timeout."""
 
 FLUSH = 0.5
-"""Seconds between two times that bytes are counted: what goes out is not held up for it."""
+"""Seconds between two updates of the byte counts; sending does not wait for them."""
 
 _Answer = TypeVar("_Answer")
 
@@ -41,15 +41,15 @@ class SharedLimits:
         self._number = 0
         self._open: set[Member] = set()
         self._used: Counter[tuple[str, float]] = Counter()
-        """Bytes by name and how many it may use a second."""
+        """Bytes used since the last update, by caller and its bytes per second."""
         self._waits: dict[str, float] = {}
-        """Until when who used too much waits."""
+        """Until when a caller that used too much waits."""
         self._alone_until = 0.0
         self._is_alone = False
 
     @asynccontextmanager
     async def counting(self) -> AsyncIterator[None]:
-        """Renew what is open and count bytes, while the block runs."""
+        """Renew open members and update byte counts inside the `async with` block."""
         await self._counts.open()
         tasks = [asyncio.create_task(each) for each in (self._renew(), self._flush())]
         try:
@@ -64,7 +64,7 @@ class SharedLimits:
     async def enter(
         self, name: str, kind: str, allowed: UsageLimits, member: str = ""
     ) -> LimitCheck | Member:
-        """Count something that opens; return why it may not, or what to leave with."""
+        """Count a request, socket or run; return the exceeded limit, or the member to `leave` with."""
         self._number += 1
         wanted = Member(name, member or f"{self._process}:{self._number}", kind)
         verdict = await self._ask(lambda: self._counts.enter(wanted, allowed))
@@ -75,7 +75,7 @@ class SharedLimits:
         return wanted
 
     async def leave(self, member: Member) -> None:
-        """Count something as open no more; what cannot be told expires."""
+        """Stop counting a member; if Redis cannot be told, the member expires."""
         if member in self._open:
             self._open.discard(member)
             await self._ask(lambda: self._counts.leave(member))
@@ -108,7 +108,7 @@ class SharedLimits:
                     self._waits[name] = loop.time() + seconds
 
     async def _ask(self, question: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
-        """Ask Redis; None where it does not answer in time, or did not a moment ago."""
+        """Ask Redis; return None after a timeout, now or in the last seconds."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._alone_until:
             return None

@@ -1,10 +1,10 @@
-"""A rate with some room: so much per second, and a second's worth at once."""
+"""A token bucket: a rate limit that allows bursts."""
 
 from __future__ import annotations
 
 
 class TokenBucket:
-    """Fills by `rate` a second, up to its `size`; what is taken may leave it in debt."""
+    """Refills by `rate` tokens per second, up to `size`. Its level may become negative."""
 
     __slots__ = ("_filled", "_level", "_rate", "_size")
 
@@ -15,17 +15,17 @@ class TokenBucket:
         self._filled = now
 
     def take(self, amount: float, now: float) -> None:
-        """Take an amount, whether it is there or not."""
+        """Take tokens, even if there are not enough."""
         self._fill(now)
         self._level -= amount
 
     def wait(self, amount: float, now: float) -> float:
-        """Return in how many seconds an amount is there; 0: now."""
+        """Return in how many seconds there are enough tokens; 0: now."""
         self._fill(now)
         return max(0.0, (min(amount, self._size) - self._level) / self._rate)
 
     def is_full(self, now: float) -> bool:
-        """Tell whether nothing was taken that has not come back."""
+        """Tell whether the bucket is full."""
         self._fill(now)
         return self._level >= self._size
 

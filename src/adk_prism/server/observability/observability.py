@@ -1,4 +1,4 @@
-"""What the operator has of one server: what it is told, what is counted, and what is written down."""
+"""Observability of one server: diagnostics, metrics, request tracking, the audit log."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from adk_prism.source.secrets import Secrets
 
 @dataclass(frozen=True, slots=True)
 class Observability:
-    """The operator's side of a server."""
+    """What an operator sees of a server."""
 
     report: Report
-    """Tells the operator: without secrets, counted, with the request that it is about."""
+    """Reports a diagnostic: without secrets, counted, with the id of its request."""
     metrics: Metrics
     audit: AuditLog
     calls: RequestTracker
     errors: ErrorTexts
-    """What the operator was told of errors, for who may see it."""
+    """The full texts of errors, for callers who may see them."""
     listens: bool = False
     """This process was started as a server (`adk-prism serve`): its options say who can reach it."""
 
@@ -33,7 +33,7 @@ class Observability:
 def open_observability(
     settings: Settings, secrets: Secrets, report: Report | None, *, listens: bool = False
 ) -> Observability:
-    """Return the operator's side. Raise `LogError` for an audit trail that cannot be written."""
+    """Return the observability of a server. Raise `LogError` for an audit log that cannot be written."""
     metrics, errors = Metrics(), ErrorTexts(error_rule(settings, listens=listens))
     tell = report or sink(settings.log_format)
 

@@ -1,4 +1,4 @@
-"""Every request and socket as an operator sees it: what it was, whose, what became of it, how long it took.
+"""Tracks every request and WebSocket: what it was, whose, its status, and how long it took.
 
 `TrackRequests` is the outermost layer, so that what is refused further in is seen, too. It gives each
 request an id: the client's own `X-Request-ID` if that is a plain word, else a new one. The id is in the
@@ -26,8 +26,8 @@ REQUEST_HEADER: Final = b"x-request-id"
 _RUN_HEADER: Final = b"x-prism-run"
 
 _PLAIN = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._:=/+@-]{0,127}")
-"""What may be taken for an id: UUIDs, ULIDs, hexadecimal, a load balancer's `Root=1-…`. Nothing that could
-end a line or a quotation."""
+"""Accepted as an id: UUIDs, ULIDs, hexadecimal, a load balancer's `Root=1-…`. Nothing that could end a line
+or a quoted string."""
 
 
 class TrackedRequest:
@@ -79,17 +79,17 @@ class TrackedRequest:
 
     @property
     def user(self) -> str:
-        """Who called, where that is known."""
+        """Who sent it, where that is known."""
         return name_of(self._scope.get(SCOPE_KEY))
 
     @property
     def address(self) -> str:
-        """Where from."""
+        """The address that it came from."""
         client = self._scope.get("client")
         return str(client[0]) if client else ""
 
     def answered(self, message: Message, status: int) -> None:
-        """Note the beginning of an answer."""
+        """Note that the answer began."""
         self.status = status
         self.first_byte = self.seconds
         self.run = self.run or self._run_of(message)
@@ -106,14 +106,14 @@ class TrackedRequest:
 _METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS WS".split())
 
 CURRENT_REQUEST: ContextVar[TrackedRequest | None] = ContextVar("adk_prism_call", default=None)
-"""The call that is being answered: also in the run that it started."""
+"""The request that is being answered; also set in the run that it started."""
 
 Ended = Callable[[TrackedRequest], None]
-"""Is told of a call that is over."""
+"""Called with a request that is over."""
 
 
 def name_of(caller: Caller | None) -> str:
-    """Return what a caller is called in records of what was done."""
+    """Return the name of a caller in logs."""
     match caller:
         case Principal():
             return caller.user
@@ -124,13 +124,13 @@ def name_of(caller: Caller | None) -> str:
 
 
 def called_by() -> str:
-    """Return who makes the call that is being answered, where that is known."""
+    """Return who sent the request that is being answered, where that is known."""
     call = CURRENT_REQUEST.get()
     return call.user if call is not None else ""
 
 
 def in_call(report: Report) -> Report:
-    """Return a report that says in which call something happened."""
+    """Return a report that adds the id of the current request to each diagnostic."""
 
     def told(diagnostic: Diagnostic) -> None:
         call = CURRENT_REQUEST.get()
@@ -142,7 +142,7 @@ def in_call(report: Report) -> Report:
 
 
 class RequestTracker:
-    """The calls of one server: those that are being answered, and who is told of those that were."""
+    """The open requests of one server, and the callbacks for those that are over."""
 
     def __init__(self, ended: Sequence[Ended] = ()) -> None:
         self._ended = ended
@@ -150,7 +150,7 @@ class RequestTracker:
 
     @contextmanager
     def following(self, call: TrackedRequest) -> Iterator[None]:
-        """Have a call be the one that is answered in the block; tell of it afterwards."""
+        """Make a request the current one inside the `with` block; call the callbacks afterwards."""
         token = CURRENT_REQUEST.set(call)
         self.open.add(call)
         try:
@@ -163,7 +163,7 @@ class RequestTracker:
 
 
 class TrackRequests:
-    """Gives every call its id, and follows it."""
+    """Gives every request its id, and tracks it."""
 
     def __init__(self, app: ASGIApp, calls: RequestTracker) -> None:
         self._app = app
@@ -203,7 +203,7 @@ _STARTS = {
     "websocket.http.response.start": 0,
     "websocket.accept": 101,
 }
-"""How an answer begins, and the status where the message has none."""
+"""Messages that begin an answer, and the status of those that carry none."""
 
 
 def _sending(call: TrackedRequest, send: Send) -> Send:

@@ -141,8 +141,8 @@ class _ArtifactRoutes:
         """Delete every version of an artifact; one that is not there is no error."""
         with _refusals():
             await self._service(place.origin).delete_artifact(**place.keys())
-        deed = AuditedAction(action="artifact deleted", origin=place.origin, about=place.name)
-        await self._audit.note(deed)
+        action = AuditedAction(action="artifact deleted", origin=place.origin, about=place.name)
+        await self._audit.note(action)
 
     async def add_to_memory(
         self, app_name: AppName, user_id: PathUser, request: UpdateMemory

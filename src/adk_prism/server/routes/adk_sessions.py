@@ -142,8 +142,8 @@ class _SessionRoutes:
         self._lifecycle.check_open()
         run = await self._rewinds.rewind(origin, request.invocation_id)
         about = request.invocation_id
-        deed = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
-        await self._audit.note(deed)
+        action = AuditedAction(action="session rewound", origin=origin, run=run, about=about)
+        await self._audit.note(action)
         session = await self._apps.sessions(origin.app).get(origin)
         return _json(_session_json(session), {RUN_HEADER: run})
 

@@ -74,8 +74,8 @@ class _LinkRoutes:
 
     async def _note(self, action: Action, run: RunId, link: str) -> None:
         origin = (await self._log.summary(run)).origin
-        deed = AuditedAction(action=action, origin=origin, run=run, about=link)
-        await self._audit.note(deed)
+        made = AuditedAction(action=action, origin=origin, run=run, about=link)
+        await self._audit.note(made)
 
     async def _owner(self, request: Request, run: RunId) -> Principal:
         """Return who asks, who may: the run was looked at already for everybody who is known."""

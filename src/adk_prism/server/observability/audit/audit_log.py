@@ -1,7 +1,7 @@
-"""The audit trail: who did what to whose run or session, when and from where.
+"""The audit log: who did what to whose run or session, when and from where.
 
-One line of JSON for each deed, which is on the disk before its request is answered. A deed that cannot be
-written down is reported with all it says, and not undone.
+One line of JSON per action, written to disk before its request is answered. An action that cannot be written
+is reported in full, and not undone.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from adk_prism.server.observability.audit.rotating_file import RotatingFile
 from adk_prism.server.observability.request_tracking import CURRENT_REQUEST
 
 LARGEST = 16 * 1024**2
-"""Bytes of one file: some 50,000 deeds."""
+"""Bytes of one file: some 50,000 actions."""
 KEPT = 9
-"""Files put aside."""
+"""Rotated files that are kept."""
 LONGEST_ABOUT = 300
 """Characters: the name of an artifact is its owner's to choose."""
 
 
 class AuditLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A deed as it is written down."""
+    """An action as it is written."""
 
     time: float
     action: str
     by: str = ""
-    """Who did it; empty where callers need not be known."""
+    """Who did it; empty without authentication."""
     address: str = ""
     request: str = ""
     app: str = ""
@@ -50,50 +50,49 @@ Wanted = Callable[[AuditLine], bool]
 
 
 class AuditLog:
-    """The trail of one server."""
+    """The audit log of one server."""
 
     def __init__(
         self, file: RotatingFile | None, report: Report, clock: Callable[[], float] = time
     ) -> None:
-        """Without a file nothing is written down."""
+        """Without a file nothing is written."""
         self._file = file
         self._report = report
         self._clock = clock
 
     @property
     def is_kept(self) -> bool:
-        """Whether deeds are written down."""
+        """Whether actions are written."""
         return self._file is not None
 
-    async def note(self, deed: AuditedAction) -> None:
-        """Write a deed down; done when it is on the disk."""
+    async def note(self, action: AuditedAction) -> None:
+        """Write an action; return once it is on disk."""
         if self._file is None:
             return
-        account = self._account(deed)
-        line = _line(account)
+        line = _encode(self._line_of(action))
         try:
             await asyncio.to_thread(self._file.append, line)
         except OSError as error:
-            told = Diagnostic(kind="audit failed", detail=line.decode(), cause=cause_of(error))
-            self._report(told)
+            detail = line.decode()
+            self._report(Diagnostic(kind="audit failed", detail=detail, cause=cause_of(error)))
 
-    def _account(self, deed: AuditedAction) -> AuditLine:
-        call, origin = CURRENT_REQUEST.get(), deed.origin
+    def _line_of(self, action: AuditedAction) -> AuditLine:
+        call, origin = CURRENT_REQUEST.get(), action.origin
         return AuditLine(
             time=self._clock(),
-            action=deed.action,
+            action=action.action,
             by=call.user if call else "",
             address=call.address if call else "",
             request=call.id if call else "",
             app=origin.app,
             user=origin.user,
             session=origin.session,
-            run=deed.run,
-            about=deed.about[:LONGEST_ABOUT],
+            run=action.run,
+            about=action.about[:LONGEST_ABOUT],
         )
 
     async def last(self, count: int, wanted: Wanted) -> list[AuditLine]:
-        """Return the last deeds that are wanted, the newest first. Raise `LogError`."""
+        """Return the last actions that match, the newest first. Raise `LogError`."""
         if self._file is None:
             return []
         try:
@@ -103,7 +102,7 @@ class AuditLog:
 
 
 def open_audit_log(path: str, report: Report) -> AuditLog:
-    """Return the trail that is kept in a file; an empty path keeps none. Raise `LogError`."""
+    """Return the audit log in a file; with an empty path nothing is written. Raise `LogError`."""
     if not path:
         return AuditLog(None, report)
     file = RotatingFile(Path(path), largest=LARGEST, kept=KEPT)
@@ -114,23 +113,23 @@ def open_audit_log(path: str, report: Report) -> AuditLog:
     return AuditLog(file, report)
 
 
-def _line(account: AuditLine) -> bytes:
-    # Half a surrogate pair, in a name, cannot be written as it is.
+def _encode(line: AuditLine) -> bytes:
+    # A lone surrogate in a name cannot be encoded as UTF-8.
     fields = {
         name: value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-        for name, value in msgspec.to_builtins(account).items()
+        for name, value in msgspec.to_builtins(line).items()
     }
     return msgspec.json.encode(fields)
 
 
 def _last(file: RotatingFile, count: int, wanted: Wanted) -> list[AuditLine]:
-    found = (account for line in file.newest_first() if (account := _read(line)) is not None)
+    found = (line for text in file.newest_first() if (line := _read(text)) is not None)
     return list(islice(filter(wanted, found), count))
 
 
-def _read(line: bytes) -> AuditLine | None:
-    """Read a line; one that was cut short by the end of its process is none."""
+def _read(text: bytes) -> AuditLine | None:
+    """Read a line; return None for one that a dying process did not finish."""
     try:
-        return msgspec.json.decode(line, type=AuditLine)
+        return msgspec.json.decode(text, type=AuditLine)
     except msgspec.MsgspecError:
         return None
