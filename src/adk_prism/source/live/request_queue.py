@@ -101,22 +101,29 @@ class RequestQueue(LiveRequestQueue):
 
     async def get(self) -> LiveRequest:
         """Give the next request to ADK's sender. With the audio bypass, audio is sent here instead."""
-        connection, sender = DIRECT_CONNECTION.get(), EagerTask()
-        while not isinstance(request := await self._next(connection, sender), LiveRequest):
+        connection = DIRECT_CONNECTION.get()
+        if connection is not None:
+            return await self._send_audio_until_request(connection)
+        request = await self._waiting.get()
+        if isinstance(request, StartedWork):  # of a connection that has been closed since
+            await request.finish()
+            return await self.get()
+        return LiveRequest(blob=request) if isinstance(request, types.Blob) else request
+
+    async def _send_audio_until_request(self, connection: BaseLlmConnection) -> LiveRequest:
+        sender = EagerTask()
+        while True:
+            self._idle = (sender, connection)
+            try:
+                request = await self._waiting.get()
+            finally:
+                self._idle = None
+            if isinstance(request, LiveRequest):
+                return request
             if isinstance(request, StartedWork):
                 await request.finish()
-            elif connection is None:
-                return LiveRequest(blob=request)
             else:
                 await connection.send_realtime(request)
-        return request
-
-    async def _next(self, connection: BaseLlmConnection | None, sender: EagerTask) -> _Waiting:
-        self._idle = None if connection is None else (sender, connection)
-        try:
-            return await self._waiting.get()
-        finally:
-            self._idle = None
 
 
 async def _send(connection: BaseLlmConnection, blob: types.Blob) -> None:
