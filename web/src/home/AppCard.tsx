@@ -64,7 +64,7 @@ function WorkingApp({ app, isFirst }: { app: UsableApp; isFirst: boolean }) {
       </h3>
       <p>{app.description || 'ADK app'}</p>
       <p className="quiet">
-        {app.agents ? plural(app.agents.length, 'agent') : 'Not loaded yet'}
+        {app.agents ? plural(app.agents.length, 'agent') : 'Loads when first used'}
         {app.live && ' · text and voice'}
       </p>
       <form className="card-form" onSubmit={submit}>
