@@ -140,7 +140,7 @@ test('stop ends the run, by button and by key', async () => {
     await ask(page, 'slow 60', { wait: false });
     await page.getByText('I keep silent').waitFor();
     await stop();
-    await page.getByRole('button', { name: 'Resend' }).waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor();
   }
 });
 

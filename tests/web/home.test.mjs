@@ -29,7 +29,7 @@ test('a recording is uploaded and opened as a run; what is none is refused with 
   await page.locator('input[type=file]').setInputFiles({ name: 'capture.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(event)}\n`) });
   await page.getByText('Said elsewhere.').waitFor();
   assert.match(page.url(), /#\/run\//);
-  await page.getByText('A recording, to look at.').waitFor();
+  await page.getByText('Read-only recording').waitFor();
   await close(page);
 });
 
@@ -40,7 +40,7 @@ test('a recording of a newer version is refused with its reason, and one that co
   await page.getByText('newer.jsonl was not taken:').waitFor();
   await page.getByRole('list', { name: 'Example recordings' }).getByRole('button', { name: 'Three specialists in parallel' }).click();
   await page.locator('.vertex', { hasText: 'food_specialist' }).or(page.getByText('food_specialist')).first().waitFor();
-  await page.getByText('A recording, to look at.').waitFor();
+  await page.getByText('Read-only recording').waitFor();
   await close(page);
 });
 
@@ -102,7 +102,7 @@ test('the reader who scrolls up is left alone and told what is new', async () =>
 test('the address is the whole state', async () => {
   const page = await open(browser, '', { width: 1280 });
   await ask(page, 'state');
-  const run = await page.getByTitle('Open this run alone').getAttribute('href');
+  const run = await page.getByTitle('Open this run').getAttribute('href');
   await page.goto(`${SERVER}/${run}?at=4&panel=event`);
   await page.getByText('Viewing the past: event 4').waitFor();
   await page.locator('.tab[aria-current]', { hasText: 'Event' }).waitFor();

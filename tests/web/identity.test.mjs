@@ -39,7 +39,7 @@ test('whoever opens the page is asked; a wrong token is said to be one', async (
   await signIn(page, 'token-of-nobody');
   await dialog().getByRole('alert').getByText('The server does not accept this token.').waitFor();
   await signIn(page, 'two words');
-  await dialog().getByRole('alert').getByText('That is no token').waitFor();
+  await dialog().getByRole('alert').getByText('A token has no spaces').waitFor();
   assert.deepEqual(await kept(), [0, 0]);
 });
 
@@ -91,7 +91,7 @@ test('a token that ends in mid-conversation is asked for again, and nothing type
   try {
     await until(async () => !(await isKnown('token-of-ann')), 'the file is not read again');
     await say(page, 'half a thought');
-    await dialog().getByText('no longer knows you as ann').waitFor();
+    await dialog().getByText('Your sign-in as ann has expired').waitFor();
     await checkAccess(page);
     await signIn(page, 'new-token-of-ann');
     await dialog().waitFor({ state: 'detached' });

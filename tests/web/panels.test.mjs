@@ -178,10 +178,10 @@ test('a run of this server is forked with a changed state, and bad JSON is expla
   const state = await inspect(page, 'State');
   await state.getByRole('button', { name: 'Fork from here' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel(/^Changed state/).fill('{');
+  await dialog.getByLabel(/^State changes/).fill('{');
   await dialog.getByRole('button', { name: 'Fork & run' }).click();
-  await dialog.getByRole('alert').getByText('is not JSON').waitFor();
-  await dialog.getByLabel(/^Changed state/).fill('{"mood": "calm"}');
+  await dialog.getByRole('alert').getByText('must be valid JSON').waitFor();
+  await dialog.getByLabel(/^State changes/).fill('{"mood": "calm"}');
   await dialog.getByLabel(/^Message/).fill('text');
   const before = page.url();
   await dialog.getByRole('button', { name: 'Fork & run' }).click();

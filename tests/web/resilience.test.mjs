@@ -85,7 +85,7 @@ test('a session that was deleted elsewhere says so, and keeps the words', async 
   const deleted = await fetch(`${SERVER}/apps/${app}/users/user/sessions/${session}`, { method: 'DELETE' });
   assert.ok(deleted.ok);
   await say(page, 'are you there?');
-  await page.getByText('This session was deleted elsewhere.').waitFor();
+  await page.getByText('Its messages are only left on this page.').waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'are you there?');
   await page.getByRole('button', { name: 'Start a new chat' }).click();
   await settled(page);

@@ -325,7 +325,7 @@ test('two windows: the second takes the line, and the first is told', async () =
   await second.getByText('Ready').first().waitFor();
   await say(second, 'me too');
   await second.getByText('You said: me too').waitFor();
-  await stands('another window has taken the line');
+  await stands('continues in another window');
   await voice().getByRole('button', { name: 'Close' }).click();
   await close(second);
 });
@@ -355,7 +355,7 @@ test('without a microphone it is said why, and typing goes on', async (t) => {
   await elsewhere(refusing, { width: 390, height: 844, dark: true }, async () => {
     await newChat(page, 'ear');
     await page.getByRole('button', { name: 'Talk', exact: true }).click();
-    await voice().getByText('The microphone was refused.').waitFor();
+    await voice().getByText('Microphone access was denied.').waitFor();
     await checkAccess(page);
     await say(page, 'then in writing');
     await lastAnswer().getByText('You said: then in writing').waitFor();
