@@ -188,12 +188,12 @@ def many(number: int, size: int = 0) -> Json:
 
 
 REFUSED = [
-    Refused("a tool of the app", {"count": {}}, "taken"),
-    Refused("an agent of the app", {"agent": {}}, "taken"),
-    Refused("a name of ADK's", {"adk_request_confirmation": {}}, "taken"),
-    Refused("any name of ADK's", {"adk_anything": {}}, "taken"),
-    Refused("a transfer", {"transfer_to_agent": {}}, "taken"),
-    Refused("the end of a task", {"finish_task": {}}, "taken"),
+    Refused("a tool of the app", {"count": {}}, "already used"),
+    Refused("an agent of the app", {"agent": {}}, "already used"),
+    Refused("a name of ADK's", {"adk_request_confirmation": {}}, "already used"),
+    Refused("any name of ADK's", {"adk_anything": {}}, "already used"),
+    Refused("a transfer", {"transfer_to_agent": {}}, "already used"),
+    Refused("the end of a task", {"finish_task": {}}, "already used"),
     Refused("a name with a space", {"show weather": {}}, "named"),
     Refused("no name", {"": {}}, "named"),
     Refused("a long name", {"x" * 65: {}}, "named"),

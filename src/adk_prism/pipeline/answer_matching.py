@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.commands import ToolAnswer
 from adk_prism.errors import Conflict
+from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
 from adk_prism.facts.ending_text import UNANSWERED
@@ -152,7 +153,7 @@ def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
             decisions[adk_id] = answer
         elif adk_id in pending.requests:
             asked = pending.requests[adk_id]
-            _check_name(each, f"adk_request_{asked.kind}")
+            _check_name(each, request_name(asked.kind))
             outputs[adk_id] = fit_request(pending, adk_id, answer)
         elif adk_id in calls:
             _check_name(each, calls[adk_id].name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
 from adk_prism.pipeline.answer_matching import MatchedAnswers
 from adk_prism.runlog.entry import Continues, Decision, Response
@@ -66,7 +67,7 @@ def call_answers(pending: Pending, answers: MatchedAnswers) -> list[CallAnswer]:
             )
         else:
             kind = pending.requests[name].kind
-            found.append(CallAnswer(call=name, name=f"adk_request_{kind}", response=output))
+            found.append(CallAnswer(call=name, name=request_name(kind), response=output))
     return found
 
 
@@ -100,7 +101,7 @@ def responses(pending: Pending, answers: MatchedAnswers, *, typed: bool) -> dict
         if kind == "credential":  # a secret
             kept[name] = Response(kind=kind)
         else:
-            told = answer_json(f"adk_request_{kind}", output)
+            told = answer_json(request_name(kind), output)
             kept[name] = Response(kind=kind, response=told, typed=typed)
     for name, decision in answers.decisions.items():
         kept[name] = Response(kind="confirmation", decision=decision)
