@@ -36,8 +36,8 @@ def asking_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     ("words", "env", "says"),
     [
         ([], {}, "Set ADK_PRISM_TOKEN, or pass a file"),
-        (["--token", "wrong"], {}, "The server rejected your token"),
-        ([], {"ADK_PRISM_TOKEN": "wrong"}, "The server rejected your token"),
+        (["--token", "s3cret-guess"], {}, "The server rejected your token"),
+        ([], {"ADK_PRISM_TOKEN": "s3cret-guess"}, "The server rejected your token"),
     ],
     ids=["none", "wrong", "wrong in the environment"],
 )
@@ -48,7 +48,7 @@ def test_whoever_is_not_known_is_told_what_to_do(
     done = piped(tmp_path, ["tour", "--url", asking_server.url, *words], "text\n", **env)
     assert (done.returncode, done.stdout) == (1, "")
     assert says in done.stderr
-    assert "wrong" not in done.stderr
+    assert "s3cret-guess" not in done.stderr
     assert done.stderr.count("\n") == 1
 
 
