@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed(redis: RedisServer, tmp_path: Path) -> None:
             httpx.get(f"http://127.0.0.1:{own + n}/metrics", timeout=PATIENCE).text
             for n in range(2)
         ]
-        told = [re.findall(r'adk_prism_info\{.*process="(\d+)"\}', text) for text in numbers]
+        told = [re.findall(r'adk_prism_info\{[^}]*process="(\d+)"', text) for text in numbers]
         assert sorted(told) == sorted([str(worker)] for worker in first)
         with httpx.Client(base_url=url, timeout=PATIENCE) as http:
             message = {"role": "user", "parts": [{"type": "text", "text": "long 300"}]}

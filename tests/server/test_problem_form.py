@@ -92,7 +92,7 @@ WRONG = [
     Wrong("a list", 422, "body: Input should be a valid dictionary", request={"json": []}),
     Wrong("no message", 422, "message", request={"json": {"id": "chat", "messages": []}}),
     Wrong("too large", 413, "--body-limit", request={"content": b"x" * 5000}),
-    Wrong("an unknown dialect", 400, "Dialect", f"{CHAT}?dialect=99", request=BODY),
+    Wrong("an unknown dialect", 400, "dialect", f"{CHAT}?dialect=99", request=BODY),
     Wrong("a bad name", 400, "session id", request={"json": {"id": "a/b", "messages": [MESSAGE]}}),
 ]
 

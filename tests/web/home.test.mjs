@@ -24,7 +24,7 @@ test('Enter on the first card runs it', async () => {
 test('a recording is uploaded and opened as a run; what is none is refused with its reason', async () => {
   const page = await open(browser, '', { allow: [/status of 4\d\d/], width: 1280 });
   await page.locator('input[type=file]').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('not a recording') });
-  await page.getByText('notes.txt was not taken:').waitFor();
+  await page.getByText('Could not open notes.txt:').waitFor();
   const event = { id: 'e1', invocationId: 'i1', author: 'stranger', timestamp: 1.5, content: { role: 'model', parts: [{ text: 'Said **elsewhere**.' }] } };
   await page.locator('input[type=file]').setInputFiles({ name: 'capture.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(event)}\n`) });
   await page.getByText('Said elsewhere.').waitFor();
@@ -37,7 +37,7 @@ test('a recording of a newer version is refused with its reason, and one that co
   const page = await open(browser, '', { allow: [/status of 4\d\d/], width: 1280 });
   const newer = { cursor: 1, time: 1, type: 'RunFolded', run: 'r' };
   await page.locator('input[type=file]').setInputFiles({ name: 'newer.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(`${JSON.stringify(newer)}\n`) });
-  await page.getByText('newer.jsonl was not taken:').waitFor();
+  await page.getByText('Could not open newer.jsonl:').waitFor();
   await page.getByRole('list', { name: 'Example recordings' }).getByRole('button', { name: 'Three specialists in parallel' }).click();
   await page.locator('.vertex', { hasText: 'food_specialist' }).or(page.getByText('food_specialist')).first().waitFor();
   await page.getByText('Read-only recording').waitFor();

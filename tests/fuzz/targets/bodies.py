@@ -14,7 +14,7 @@ from adk_prism.pipeline.conversation import read_content
 from adk_prism.runlog.entry import to_raw
 from adk_prism.server.adk import adk_models
 from adk_prism.server.guards.strict_body import parse_body
-from adk_prism.server.routes.run import RunAgent
+from adk_prism.server.routes.run import RunAgentRequest
 from adk_prism.source.request import checked_message
 
 _ADK_WORDS = (
@@ -30,7 +30,7 @@ def _read_adk(data: bytes) -> None:
     which, rest = split(data, 5)
     body = parse_body(as_json(rest, _ADK_WORDS))
     models: Sequence[type[pydantic.BaseModel]] = (
-        RunAgent,
+        RunAgentRequest,
         adk_models.CreateSession,
         adk_models.UpdateSession,
         adk_models.SaveArtifact,
@@ -40,7 +40,7 @@ def _read_adk(data: bytes) -> None:
         found = models[which].model_validate(body)
     except pydantic.ValidationError:
         return
-    if isinstance(found, RunAgent) and found.new_message is not None:
+    if isinstance(found, RunAgentRequest) and found.new_message is not None:
         checked_message(read_content(to_raw(found.new_message)))
 
 

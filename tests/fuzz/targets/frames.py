@@ -34,7 +34,7 @@ def _read_frame(data: bytes) -> None:
         return
     live = live_frames.read_frame(text)
     if isinstance(live, live_frames.AudioChunk):
-        live.sound()
+        live.audio()
     elif isinstance(live, live_frames.Message):
         read_request(live.body("chat"))
 
