@@ -41,7 +41,7 @@ serve: $(VENV)/.installed $(PAGE)  ## install, then serve the bundled apps on ht
 TESTED := $(VENV)/.installed-test $(VENV)/redis-server/.installed $(NODE)/node_modules/.installed $(PAGE)
 PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test: $(TESTED)  ## run the tests that every change needs, within five minutes
+test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
 test-all: $(TESTED) $(BROWSER)/.unpacked  ## run all tests: fuzzing, storms, every SDK release and the browser, too
