@@ -81,10 +81,12 @@ async def test_one_that_was_used_stays(tmp_path: Path) -> None:
 
 
 MANY = 20_000
+TURNS = 500
+"""Of the event loop: far more than the steps of one request, all that work on the loop would leave it."""
 
 
 async def test_a_long_list_holds_nobody_up(tmp_path: Path) -> None:
-    """While it is read and written, the event loop goes on: no pause is a large part of the whole."""
+    """While it is read and written, the event loop goes on: it gets many turns, not those of one request."""
     file = tmp_path / "sessions.db"
     service = cached_sessions(SqliteSessionService(str(file)))
     async with staging(agent(Scripted.saying()), service=service) as stage:
@@ -96,15 +98,13 @@ async def test_a_long_list_holds_nobody_up(tmp_path: Path) -> None:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 [(APP, USER, f"s{n}", '{"a": 1}', 1.0, 1.0) for n in range(MANY)],
             )
-        began, pauses = time.monotonic(), [0.0]
+        turns = 0
         listing = asyncio.create_task(stage.client.get(path, timeout=PATIENCE))
-        last = began
         while not listing.done():
             await asyncio.sleep(0)
-            pauses.append(time.monotonic() - last)
-            last = time.monotonic()
+            turns += 1
         assert len(listing.result().json()) == MANY + 1
-        assert max(pauses) < (last - began) / 3
+        assert turns > TURNS
 
 
 @pytest.mark.parametrize("kind", ["runs", "sessions"])
