@@ -116,6 +116,7 @@ BROKEN = {
     "absent": "no_such_module_anywhere:SPEC",
     "half": "half_a_spec:SPEC",
     "other": "half_a_spec:OTHER",
+    "leaves": "leaves_at_once:SPEC",
     "adk": "half_a_spec:TAKEN",
 }
 HALF = """
@@ -133,8 +134,9 @@ def __getattr__(name):
 
 
 def test_a_bad_entry_point_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Absent, half, of another type, or under a name that is taken: a clear message, the rest serves."""
+    """Absent, half, of another type, under a name that is taken, or one that exits: the rest serves."""
     (tmp_path / "half_a_spec.py").write_text(HALF)
+    (tmp_path / "leaves_at_once.py").write_text("raise SystemExit")
     _register(tmp_path, "broken", BROKEN)
     env = _environment(tmp_path)
     done = _said(env, "replay", RECORDING, "--as", "half")

@@ -232,10 +232,10 @@ class Conversations:
 
         replaces = first_recorded(void) or turn.message
         run = await self._say(start, message, replaces=replaces, rewound=rewound, before=rewind)
-        deed = AuditedAction(
+        action = AuditedAction(
             action="message taken back", origin=start.origin, run=run, about=turn.message
         )
-        await self._note(deed)
+        await self._note(action)
         return run
 
     # -------------------------------------------------------------- answers

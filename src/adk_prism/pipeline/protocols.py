@@ -42,11 +42,10 @@ def protocols() -> Protocols:
             if spec.name in specs or spec.name in LATER:
                 raise ValueError(f"its name {spec.name!r} is taken")
             specs[spec.name] = spec
-        except (
-            Exception
-        ) as error:  # another package's code: whatever it raises, the rest has to work
+        except (Exception, SystemExit) as error:  # another package's code: the rest has to work
+            why = " ".join(str(error).split()) or type(error).__name__
             faults.append(
-                f"The entry point {point.name!r} of {GROUP} ({point.value}) is left out: {error}."
+                f"The entry point {point.name!r} of {GROUP} ({point.value}) is left out: {why}."
             )
     return Protocols(specs, tuple(faults))
 

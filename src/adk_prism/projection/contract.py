@@ -113,8 +113,6 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
     """The default first; none where there is only one form."""
     read_request: Callable[[Any], ClientRequest] | None = None
     """Read a request body. Raise `Unprocessable` for a bad one. None: the protocol starts no runs."""
-    history: Callable[[Options, Complete | None], History] | None = None
-    """Make a builder of finished messages. None: the protocol has no such thing."""
     grammar: Grammar | None = None
     """None: the laws *balanced* and *terminated* are not checked."""
     resumes_by: Literal["position", "run position", "message"] = "position"

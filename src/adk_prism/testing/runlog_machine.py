@@ -277,7 +277,7 @@ class _RunLogMachine(RuleBasedStateMachine):
             follower.moved.clear()
             if not task.done():
                 await asyncio.wait_for(follower.moved.wait(), PATIENCE)
-            # The task sets `moved` as its last deed, and is done one step later.
+            # The task sets `moved` last, and is done one step later.
             await asyncio.sleep(0)
 
     def _check_follower(

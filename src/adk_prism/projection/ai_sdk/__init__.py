@@ -8,7 +8,6 @@ from adk_prism.projection.ai_sdk import grammar
 from adk_prism.projection.ai_sdk.dialects import DIALECTS, dialect
 from adk_prism.projection.ai_sdk.error_text import completed
 from adk_prism.projection.ai_sdk.frames import Done, Error, Frame
-from adk_prism.projection.ai_sdk.history import UiMessages
 from adk_prism.projection.ai_sdk.live_projection import LiveAiSdkProjection
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.ai_sdk.requests import read_request
@@ -42,7 +41,6 @@ SPEC = ProtocolSpec(
     completed=completed,
     dialects=tuple(DIALECTS),
     read_request=read_request,
-    history=UiMessages,
     grammar=grammar,
     resumes_by="message",
     headers={"x-vercel-ai-ui-message-stream": "v1"},

@@ -173,8 +173,8 @@ class ChatConnection(SocketConnection):
         finally:
             if request.is_aborted:
                 summary = await self._context.runs.cancel(run)
-                deed = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-                await self._context.audit.note(deed)
+                action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
+                await self._context.audit.note(action)
 
     async def _resume(self, frame: Resume, request: _OpenRequest) -> None:
         request.is_streaming = True

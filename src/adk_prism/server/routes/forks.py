@@ -78,8 +78,8 @@ class _ForkRoutes:
         new = await self._context.idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
-            deed = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
-            await self._context.audit.note(deed)
+            action = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
+            await self._context.audit.note(action)
         return await self._answer(new, made)
 
     async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:

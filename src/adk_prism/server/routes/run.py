@@ -8,6 +8,7 @@ answers that nobody waits for are 409.
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
@@ -63,7 +64,8 @@ class _RunRoutes:
         """Run the agent and return all of its events."""
         run = await self._start(request, asked, key, streaming=False)
         frames = positioned_frames(self._context.log, run, self._format(request))
-        events = [placed.payload.data async for placed in frames]
+        async with aclosing(frames):
+            events = [placed.payload.data async for placed in frames]
         return Response(
             b"[" + b",".join(events) + b"]",
             media_type="application/json",

@@ -76,8 +76,8 @@ class _RunsRoutes:
         """
         summary, stopped = await self._context.canceller.cancel(run)
         if stopped.found:
-            deed = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-            await self._context.audit.note(deed)
+            action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
+            await self._context.audit.note(action)
         return {**shown_run(summary), **stopped.shown()}
 
     async def recording(self, run: Run) -> Response:
