@@ -127,9 +127,6 @@ MISTAKES = [
         "unknown protocol", [str(RECORDING), "--as", "x"], "Unknown protocol 'x'; expected 'adk'"
     ),
     Mistake(
-        "a later protocol", [str(RECORDING), "--as", "ag-ui"], "'ag-ui' is not in this version"
-    ),
-    Mistake(
         "unknown dialect",
         [str(RECORDING), "--as", "ai-sdk", "--dialect", "4"],
         "Unknown dialect '4'",

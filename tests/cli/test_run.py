@@ -136,7 +136,6 @@ def test_state_is_set_first(said: Said, tmp_path: Path) -> None:
         (["tour"], "MESSAGE"),
         (["nowhere", "hi"], "no app 'nowhere'. Available apps:"),
         (["tour", "hi", "--as", "x"], "Unknown protocol 'x'"),
-        (["tour", "hi", "--as", "ag-ui"], "not in this version"),
         (["tour", "hi", "--state", "city"], "must be KEY=JSON"),
         (["tour", "hi", "--state", "city=Rome"], "must be KEY=JSON"),
         (["tour", "hi", "--dir", "nowhere"], "nowhere"),

@@ -146,9 +146,9 @@ async def test_a_position_past_the_end_of_a_live_run_is_refused(http: httpx.Asyn
 
 
 async def test_unknown_runs_and_protocols(http: httpx.AsyncClient) -> None:
-    """404, 400 and 501, as problems."""
+    """404 and 400, as problems."""
     run, _ = await run_chat(http, "tool")
-    wanted = {"nobody/stream": 404, f"{run}/stream?as=x": 400, f"{run}/stream?as=ag-ui": 501}
+    wanted = {"nobody/stream": 404, f"{run}/stream?as=x": 400}
     wanted |= {"nobody": 404, "nobody/recording": 404, "a%20b": 404, "a%00b/stream": 404}
     for path, status in wanted.items():
         answer = await http.get(f"/api/runs/{path}")

@@ -4,8 +4,8 @@ One frame a line: its position, its event name where the protocol has such, its 
 `…-message` a message that spans several runs is one stream, as a client gets it that comes back to its
 chat, without the positions. Media stands as its length and SHA-256: nobody reads base64.
 
-Dialects 5 and 7 of the AI SDK are nearly dialect 6. Of them only streams are kept that are not what
-dialect 6 makes one expect, so that the folder shows what differs.
+Dialects 5 and 7 of the AI SDK are nearly dialect 6, and AG-UI 1.0 is nearly 0.0.59. Of them only streams are
+kept that are not what the default dialect makes one expect, so that the folder shows what differs.
 """
 
 from __future__ import annotations
@@ -46,11 +46,16 @@ CASES = [
 
 
 _NO_REASON = re.compile(r'("type":"finish"),"finishReason":"[a-z-]+"')
-LIKE_6: dict[str, Callable[[str], str]] = {
-    "ai-sdk-5": lambda text: _NO_REASON.sub(r"\1", text),
-    "ai-sdk-7": lambda text: text,
+_RUN_STARTED = re.compile(r'("type":"RUN_STARTED","threadId":"[^"]*","runId":"[^"]*")')
+ALIKE: dict[str, tuple[str, Callable[[str], str]]] = {
+    "ai-sdk-5": ("ai-sdk-6", lambda text: _NO_REASON.sub(r"\1", text)),
+    "ai-sdk-7": ("ai-sdk-6", lambda text: text),
+    "ag-ui-1.0": (
+        "ag-ui-0.0.59",
+        lambda text: _RUN_STARTED.sub(r'\1,"protocolVersion":"1.0"', text),
+    ),
 }
-"""Of each other dialect: what a stream of dialect 6 is in it, if nothing special happens."""
+"""Of each other dialect: the default one, and what a stream of that is in it, if nothing special happens."""
 
 
 _MEDIA = re.compile(r"[A-Za-z0-9+/_-]{256,}={0,2}")
@@ -72,10 +77,11 @@ def golden_file(folder: str, name: str) -> Path:
 
 def expected(folder: str, name: str) -> str | None:
     """Return what a stream is if it has no file of its own; None if it must have one."""
-    rule = LIKE_6.get(folder.removesuffix("-message"))
-    if rule is None:
+    found = ALIKE.get(folder.removesuffix("-message"))
+    if found is None:
         return None
-    base = "ai-sdk-6-message" if folder.endswith("-message") else "ai-sdk-6"
+    base, rule = found
+    base += "-message" if folder.endswith("-message") else ""
     return rule(golden_file(base, name).read_bytes().decode())
 
 

@@ -36,7 +36,7 @@ def test_there_is_no_golden_stream_without_its_recording() -> None:
     assert there <= {golden_file(*case) for case in CASES}
 
 
-def test_a_dialect_keeps_only_what_dialect_6_does_not_tell() -> None:
+def test_a_dialect_keeps_only_what_the_default_does_not_tell() -> None:
     """A file that says the same again hides those that do not."""
     kept = [case for case in CASES if golden_file(*case).exists()]
     assert [case for case in kept if expected(*case) == golden_file(*case).read_text()] == []

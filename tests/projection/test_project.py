@@ -13,7 +13,7 @@ from google.genai import types
 from tests.recordings.library import HERE
 
 from adk_prism import project
-from adk_prism.errors import NotBuilt, SourceError, UsageError
+from adk_prism.errors import SourceError, UsageError
 
 LINES = (HERE / "raw" / "tool.jsonl").read_text().splitlines()
 OBJECTS = [Event.model_validate_json(line) for line in LINES]
@@ -81,7 +81,7 @@ def test_no_events_are_no_run() -> None:
     ("how", "error", "says"),
     [
         ({"as_": "nonsense"}, UsageError, "Unknown protocol 'nonsense'"),
-        ({"as_": "ag-ui"}, NotBuilt, "not in this version"),
+        ({"as_": "ag-ui", "dialect": "2"}, UsageError, "Unknown dialect '2'"),
         ({"dialect": "4"}, UsageError, "Unknown dialect '4'"),
         ({"as_": "adk", "dialect": "6"}, UsageError, "no dialects"),
     ],

@@ -11,13 +11,11 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from adk_prism.errors import NotBuilt, UsageError
+from adk_prism.errors import UsageError
 from adk_prism.projection.contract import Format, ProtocolSpec
 from adk_prism.projection.registry import BUILT_IN
 
 GROUP = "adk_prism.projections"
-LATER = ("ag-ui",)
-"""Protocols that are documented, and not in this version."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _CALLABLES = ("make", "payload", "failure", "completed")
@@ -39,7 +37,7 @@ def protocols() -> Protocols:
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         try:
             spec = _checked(point, point.load())
-            if spec.name in specs or spec.name in LATER:
+            if spec.name in specs:
                 raise ValueError(f"its name {spec.name!r} is taken")
             specs[spec.name] = spec
         except (Exception, SystemExit) as error:  # another package's code: the rest has to work
@@ -64,12 +62,10 @@ def _checked(point: EntryPoint, found: Any) -> ProtocolSpec[Any]:
 
 
 def protocol(name: str) -> ProtocolSpec[Any]:
-    """Look a protocol up. Raise `UsageError` for an unknown one, `NotBuilt` for a later one."""
+    """Look a protocol up. Raise `UsageError` for an unknown one."""
     found = protocols().specs.get(name)
     if found is not None:
         return found
-    if name in LATER:
-        raise NotBuilt(f"Protocol {name!r} is not in this version; use {names()}.")
     faults = "".join(f" {fault}" for fault in protocols().faults)
     raise UsageError(f"Unknown protocol {name[:40]!r}; expected {names()}.{faults}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adk_prism.projection import adk, ai_sdk, studio
+from adk_prism.projection import adk, ag_ui, ai_sdk, studio
 from adk_prism.projection.contract import ProtocolSpec
 
-BUILT_IN: tuple[ProtocolSpec[Any], ...] = (adk.SPEC, ai_sdk.SPEC, studio.SPEC)
+BUILT_IN: tuple[ProtocolSpec[Any], ...] = (adk.SPEC, ai_sdk.SPEC, studio.SPEC, ag_ui.SPEC)

@@ -1,0 +1,40 @@
+"""The AG-UI protocol: what CopilotKit and other AG-UI clients read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adk_prism.projection.ag_ui.dialects import DIALECTS
+from adk_prism.projection.ag_ui.error_text import completed
+from adk_prism.projection.ag_ui.frames import Frame, RunError
+from adk_prism.projection.ag_ui.projection import AgUiProjection
+from adk_prism.projection.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec
+from adk_prism.runlog.entry import Entry, RunStarted
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _make(options: Options, first: Entry) -> AgUiProjection:
+    head = first.record
+    assert isinstance(head, RunStarted), "every run begins with this record"
+    return AgUiProjection(options, head)
+
+
+def _payload(frame: Frame) -> Payload:
+    return Payload(_encode(frame))
+
+
+def _failure(text: str) -> list[Payload]:
+    return [_payload(RunError(text, STREAM_BROKEN))]
+
+
+SPEC = ProtocolSpec(
+    name="ag-ui",
+    summary="AG-UI events, for CopilotKit and other AG-UI clients",
+    make=_make,
+    payload=_payload,
+    failure=_failure,
+    completed=completed,
+    dialects=tuple(DIALECTS),
+    resumes_by="run position",
+)

@@ -1,0 +1,487 @@
+"""Facts to AG-UI events: the mapping, one function per fact.
+
+Owns only AG-UI's ideas: messages with ids of their own, calls and results, sub-agents and steps, interrupts,
+activities. One run of the log is one AG-UI run, also where it goes on with an earlier one. Ids are derived
+from the log, so that a stream that is read again builds the same messages.
+
+Where the protocol leaves a choice:
+- a block of text is a message, and so are all calls of one model call together;
+- text that ADK did not store is taken back: its message becomes an activity, which no chat shows as said;
+- what an agent inside a tool says and calls is told too, as its sub-agent's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from msgspec import UNSET, Raw, structs
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.ending_text import UNANSWERED
+from adk_prism.facts.model import BlockGrew
+from adk_prism.facts.reader import Reader
+from adk_prism.facts.spoken_messages import utterance_id
+from adk_prism.projection.ag_ui import notices
+from adk_prism.projection.ag_ui.calls import Calls
+from adk_prism.projection.ag_ui.dialects import dialect
+from adk_prism.projection.ag_ui.ending import Ending, ending
+from adk_prism.projection.ag_ui.frame_size import PIECE, fits, pieces
+from adk_prism.projection.ag_ui.frames import (
+    Custom,
+    Frame,
+    Json,
+    ReasoningEncryptedValue,
+    ReasoningEnd,
+    ReasoningMessageContent,
+    ReasoningMessageEnd,
+    ReasoningMessageStart,
+    ReasoningStart,
+    RunStarted,
+    TextMessageContent,
+    TextMessageEnd,
+    TextMessageStart,
+)
+from adk_prism.projection.ag_ui.json_text import text_of
+from adk_prism.projection.ag_ui.owners import Owners, Tag
+from adk_prism.projection.ag_ui.questions import Questions
+from adk_prism.projection.ag_ui.run_input import run_input
+from adk_prism.projection.ag_ui.shared_state import SharedState
+from adk_prism.projection.ag_ui.speech import spoken_by
+from adk_prism.projection.ag_ui.usage import Usage
+from adk_prism.projection.contract import Options
+from adk_prism.proof_text.annotator import ProofAnnotator
+from adk_prism.runlog import entry as log
+from adk_prism.runlog.entry import Entry
+
+CODE = "code_execution"
+_NOTHING = Raw(b"{}")
+
+Show = Callable[[Any, Any, list[Frame]], None]
+"""A method that shows one kind of fact: projection, fact, frames to add to."""
+
+_RESTS_ON = (fact.SourceCited, fact.SourcesLinked, fact.CitationsGiven)
+_ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
+
+
+class AgUiProjection:
+    """One run as AG-UI events."""
+
+    SHOW: ClassVar[Mapping[type[Any], Show]]
+    """One row per fact; a test holds it complete."""
+
+    def __init__(self, options: Options, head: log.RunStarted) -> None:
+        self._dialect = dialect(options.dialect)
+        self._files = options.files
+        self._scope = options.scope
+        self._head = head
+        self._run = head.run
+        self._message = head.continues.message if head.continues else head.run
+        self._reader = Reader(annotators=[ProofAnnotator()])
+        self._owners = Owners()
+        self._owners.message = self._message
+        self._calls = Calls(self._run, self._message)
+        self._questions = Questions()
+        self._state = SharedState()
+        self._usage = Usage()
+        self._sources = notices.Sources()
+        self._cursor = 0
+        self._open: dict[str, str] = {}
+        """Messages that are open → `text` or `reasoning`."""
+        self._within = ""
+        """The tool inside which all this happens, while a nested fact is shown."""
+        self._unseen: set[str] = set()
+        """Calls of this entry that nobody saw made: only their answers are in the run."""
+        self._rests_on: Json = {}
+        """What the text of this entry rests on."""
+        self._codes = 0
+        self._running: dict[tuple[str, fact.Speaker], str] = {}
+        """The code whose result is not there yet."""
+        self._heard: dict[str, str] = {}
+        """What the user is heard saying, until the utterance is over."""
+        self._awaits = False
+        """The message that ended last waits for somebody."""
+
+    def feed(self, entry: Entry) -> list[Frame]:
+        """Return the frames that an entry causes."""
+        self._cursor = entry.cursor
+        out: list[Frame] = []
+        facts = self._reader.feed(entry)
+        if len(facts) > 1:
+            self._look_ahead(facts)
+        for item in facts:
+            if type(item) is BlockGrew:  # most facts are this one
+                self._block_grew(item, out)
+            else:
+                self.SHOW[type(item)](self, item, out)
+        now = round(entry.time * 1000)
+        for frame in out:
+            frame.timestamp = now
+        return out
+
+    def _look_ahead(self, facts: list[fact.Fact]) -> None:
+        """Note what of an entry has to be known before it is told."""
+        asked = {item.call for item in facts if isinstance(item, fact.CallRequested)}
+        self._unseen = {
+            item.call for item in facts if isinstance(item, _ANSWERS) and item.call in asked
+        }
+        rests_on = [item for item in facts if isinstance(item, _RESTS_ON)]
+        self._rests_on = {}
+        if rests_on:
+            found = notices.Sources()
+            for item in rests_on:
+                found.add(item)
+            self._rests_on = found.content()
+
+    def _id(self, *names: str) -> str:
+        """Return an id of this run's own."""
+        return "-".join(filter(None, (self._run, self._within, *names)))
+
+    def _tag(self, speaker: fact.Speaker) -> Tag:
+        return self._owners.of(speaker, self._within)
+
+    # -------------------------------------------------------------- runs and messages
+
+    def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
+        continues = self._head.continues
+        out.append(
+            RunStarted(
+                item.origin.session,
+                item.run,
+                self._dialect.protocol_version or UNSET,
+                continues.message if continues else UNSET,
+                run_input(self._head, self._files),
+            )
+        )
+        out.extend(self._state.begin(item))
+
+    def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        self._calls.resume(item.open_calls)
+        if item.rewound:
+            out.append(Custom("prism.rewound", {"messageIds": item.rewound}))
+        out.extend(
+            Custom("prism.warning", {"code": warned.code, "message": warned.text})
+            for warned in item.warnings
+        )
+
+    def _message_ended(self, item: fact.MessageEnded, out: list[Frame]) -> None:
+        self._awaits = item.awaiting
+
+    def _run_over(self, item: fact.RunOver, out: list[Frame]) -> None:
+        self._calls.close(out)
+        for _, call in sorted(self._running.items(), key=lambda each: each[1]):
+            self._calls.answer(call, CODE, UNANSWERED, "abandoned", out=out)
+        for name in list(self._open):
+            self._end_message(name, {}, out)
+        for utterance, text in self._heard.items():
+            self._user_said(utterance_id(self._run, utterance), text, out)
+        asked = self._questions
+        interrupts = asked.interrupts() if self._awaits else []
+        pending = self._calls.pending(asked.calls)
+        thread = self._head.origin.session
+        how = Ending(thread, self._run, interrupts, pending, self._usage.told())
+        out.append(ending(item, how, self._dialect))
+
+    # -------------------------------------------------------------- what is said
+
+    def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+        name, tag, told = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
+        if item.kind == "reasoning":
+            self._open[name] = "reasoning"
+            out.append(ReasoningStart(name, subagent_run_id=tag))
+            out.append(ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=told))
+        else:
+            self._open[name] = "text"
+            author = item.speaker.author
+            out.append(
+                TextMessageStart(name, "assistant", author, subagent_run_id=tag, metadata=told)
+            )
+        self._sign(name, item.signature, tag, out)
+
+    def _block_grew(self, item: BlockGrew, out: list[Frame]) -> None:
+        grown = ReasoningMessageContent if item.kind == "reasoning" else TextMessageContent
+        name = f"{self._run}-{item.block}" if not self._within else self._id(item.block)
+        if len(item.text) <= PIECE:
+            out.append(grown(name, item.text))
+        else:
+            out.extend(grown(name, piece) for piece in pieces(item.text))
+
+    def _block_ended(self, item: fact.BlockEnded, out: list[Frame]) -> None:
+        name = self._id(item.block)
+        told: Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
+        if self._rests_on and item.kind != "reasoning":
+            told |= self._rests_on
+        self._end_message(name, told, out)
+        self._sign(name, item.signature, self._tag(item.speaker), out)
+
+    def _end_message(self, name: str, about: Json, out: list[Frame]) -> None:
+        kind, told = self._open.pop(name, ""), about or UNSET
+        if kind == "reasoning":
+            out.append(ReasoningMessageEnd(name, metadata=told))
+            out.append(ReasoningEnd(name))
+        elif kind == "text":
+            out.append(TextMessageEnd(name, metadata=told))
+
+    def _sign(self, name: str, signature: str, tag: Tag, out: list[Frame]) -> None:
+        if signature:
+            out.append(ReasoningEncryptedValue("message", name, signature, subagent_run_id=tag))
+
+    def _blocks_replaced(self, item: fact.BlocksReplaced, out: list[Frame]) -> None:
+        for block in item.blocks:
+            name = self._id(block)
+            self._end_message(name, {}, out)
+            out.append(notices.activity(name, notices.REPLACED, {"by": "what follows"}))
+
+    def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
+        self._user_said(item.message or self._id("user", str(self._cursor)), item.text, out)
+
+    def _user_said(self, name: str, text: str, out: list[Frame]) -> None:
+        out.append(TextMessageStart(name, "user"))
+        out.extend(TextMessageContent(name, piece) for piece in pieces(text))
+        out.append(TextMessageEnd(name))
+
+    def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
+        """Tell what the user is heard saying: as a message when it is over, since it may be corrected."""
+        if item.final:
+            self._heard.pop(item.utterance, None)
+            self._user_said(utterance_id(self._run, item.utterance), item.text, out)
+        else:
+            self._heard[item.utterance] = item.text
+            told = {"id": item.utterance, "text": item.text}
+            out.append(Custom("adk.input_transcription", told))
+
+    # -------------------------------------------------------------- calls
+
+    def _call_input_grew(self, item: fact.CallInputGrew, out: list[Frame]) -> None:
+        self._calls.grow(item, self._tag(item.speaker), self._within, out)
+
+    def _call_requested(self, item: fact.CallRequested, out: list[Frame]) -> None:
+        # A provider gives its own calls and their answers in one event.
+        seen = item.provider_executed or item.call not in self._unseen
+        self._calls.request(item, self._tag(item.speaker), self._within, seen, out)
+
+    def _call_delegated(self, item: fact.CallDelegated, out: list[Frame]) -> None:
+        self._calls.delegate(item.call)
+
+    def _call_pending(self, item: fact.CallPending, out: list[Frame]) -> None:
+        self._calls.expect(item.call)
+
+    def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:
+        self._answer(item, text_of(item.output) or "null", "ok", out)
+
+    def _call_failed(self, item: fact.CallFailed, out: list[Frame]) -> None:
+        self._answer(item, text_of(item.output) or item.error, "error", out, item.error)
+
+    def _call_denied(self, item: fact.CallDenied, out: list[Frame]) -> None:
+        text = f"Denied: {item.reason}" if item.reason else "Denied."
+        self._answer(item, text, "denied", out, text)
+
+    def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
+        self._answer(item, UNANSWERED, "abandoned", out, UNANSWERED)
+
+    def _answer(
+        self, item: Any, output: str, status: Any, out: list[Frame], error: str = ""
+    ) -> None:
+        if not self._within:
+            self._questions.settle(item.call)
+        # What came with the request that began the run its client has sent itself.
+        known = self._cursor == 1 and not self._scope.replayed
+        self._calls.answer(
+            item.call,
+            item.name,
+            output,
+            status,
+            error=error,
+            within=self._within,
+            known=known,
+            out=out,
+        )
+
+    def _code_shown(self, item: fact.CodeShown, out: list[Frame]) -> None:
+        self._run_code(item, item.code, out)
+
+    def _run_code(
+        self, item: fact.CodeShown | fact.CodeResultShown, code: Raw, out: list[Frame]
+    ) -> None:
+        self._codes += 1
+        name = self._running[self._within, item.speaker] = f"code:{self._codes}"
+        call = fact.CallRequested(
+            name, CODE, code, item.speaker, item.model_call, False, True, "", ""
+        )
+        self._calls.request(call, self._tag(item.speaker), self._within, True, out)
+
+    def _code_result_shown(self, item: fact.CodeResultShown, out: list[Frame]) -> None:
+        if (self._within, item.speaker) not in self._running:
+            self._run_code(item, _NOTHING, out)  # it was not shown what ran
+        call = self._running.pop((self._within, item.speaker))
+        self._calls.answer(call, CODE, text_of(item.result), "ok", within=self._within, out=out)
+
+    # -------------------------------------------------------------- what a person is asked
+
+    def _approval_requested(self, item: fact.ApprovalRequested, out: list[Frame]) -> None:
+        calls = self._calls
+        interrupt = self._questions.ask_approval(
+            item, calls.name_of(item.call), calls.id_of(item.call), calls.tag_of(item.call)
+        )
+        if self._head.live:  # it is answered in the run itself
+            self._tell_approval(item.approval, {"state": "requested", "interrupt": interrupt}, out)
+
+    def _approval_decided(self, item: fact.ApprovalDecided, out: list[Frame]) -> None:
+        self._questions.decide(item.approval)
+        if self._head.live:
+            state = "approved" if item.approved else "denied"
+            told = {"state": state, "toolCallId": self._calls.id_of(item.call)}
+            self._tell_approval(
+                item.approval, told | ({"reason": item.reason} if item.reason else {}), out
+            )
+
+    def _tell_approval(self, approval: str, told: Json, out: list[Frame]) -> None:
+        out.append(notices.activity(self._id("approval", approval), notices.APPROVAL, told))
+
+    def _input_requested(self, item: fact.InputRequested, out: list[Frame]) -> None:
+        tool_call = self._calls.id_of(item.for_call) if item.for_call else ""
+        self._questions.ask_input(item, tool_call, self._tag(item.speaker))
+
+    # -------------------------------------------------------------- what is shown
+
+    def _file_shown(self, item: fact.FileShown, out: list[Frame]) -> None:
+        url = self._files.url(
+            self._run, self._cursor, item.part, item.media_type, item.data, item.uri
+        )
+        told: Json = {"mediaType": item.media_type, **spoken_by(item.speaker)["adk"]}
+        told |= {"filename": item.name} if item.name else {}
+        if not fits(len(url)):
+            told["size"] = len(item.data) * 3 // 4  # too large for an event, and there is no server
+        elif url:
+            told["url"] = url
+        else:
+            told["uri"] = item.uri
+        name = self._id("file", f"{self._cursor}.{item.part}")
+        out.append(notices.activity(name, notices.FILE, told, self._tag(item.speaker)))
+
+    def _artifact_saved(self, item: fact.ArtifactSaved, out: list[Frame]) -> None:
+        url = self._files.artifact(self._run, self._cursor, item.part)
+        told: Json = {"filename": item.filename, "version": item.version}
+        told |= {"url": url} if url else {}
+        name = self._id("artifact", f"{self._cursor}.{item.part}")
+        out.append(notices.activity(name, notices.ARTIFACT, told, self._tag(item.speaker)))
+
+    def _rests(self, item: Any, out: list[Frame]) -> None:
+        self._sources.add(item)
+        told = notices.activity(self._id("sources"), notices.SOURCES, self._sources.content())
+        if out and getattr(out[-1], "message_id", "") == told.message_id:
+            out[-1] = told
+        else:
+            out.append(told)
+
+    def _proof_given(self, item: fact.ProofGiven, out: list[Frame]) -> None:
+        if item.proof.origin != "absent":  # the proof of the whole says who gave none
+            content = notices.proof_content(item)
+            out.append(notices.activity(self._id(item.id), notices.PROOF, content))
+
+    def _audio_heard(self, item: fact.AudioHeard, out: list[Frame]) -> None:
+        if item.data:  # else the log did not keep it
+            out.append(notices.custom(item, self._tag(item.speaker)))
+
+    def _model_call_ended(self, item: fact.ModelCallEnded, out: list[Frame]) -> None:
+        self._usage.add(item)
+        out.append(notices.custom(item, self._tag(item.speaker)))
+
+    def _spoken_notice(self, item: Any, out: list[Frame]) -> None:
+        out.append(notices.custom(item, self._tag(item.speaker)))
+
+    def _notice(self, item: fact.Fact, out: list[Frame]) -> None:
+        out.append(notices.custom(item))
+
+    # -------------------------------------------------------------- nodes and state
+
+    def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
+        if item.call:
+            item = structs.replace(item, call=self._calls.id_at(item.call))
+        frame = self._owners.begin(item)
+        if frame is not None:
+            out.append(frame)
+        out.extend(self._state.change(item))
+
+    def _node_finished(self, item: fact.NodeFinished, out: list[Frame]) -> None:
+        out.extend(self._state.change(item))
+        frame = self._owners.end(item, self._questions.owners)
+        if frame is not None:
+            out.append(frame)
+
+    def _node_output(self, item: fact.NodeOutput, out: list[Frame]) -> None:
+        if not self._owners.give(item):
+            self._spoken_notice(item, out)
+
+    def _state_changed(self, item: fact.StateChanged, out: list[Frame]) -> None:
+        out.extend(self._state.change(item))
+
+    def _nested(self, item: fact.Nested, out: list[Frame]) -> None:
+        """Show what happens inside a tool; its state and its questions are not the run's."""
+        if isinstance(item.fact, _OUTSIDE):
+            return
+        self._within = item.node or item.call
+        if type(item.fact) is BlockGrew:
+            self._block_grew(item.fact, out)
+        else:
+            self.SHOW[type(item.fact)](self, item.fact, out)
+        self._within = ""
+
+
+_OUTSIDE = (
+    fact.StateChanged,
+    fact.ApprovalRequested,
+    fact.ApprovalDecided,
+    fact.InputRequested,
+    fact.InputTranscribed,
+    fact.UserSpoke,
+    fact.ProofGiven,
+    fact.CallDelegated,
+    fact.CallPending,
+)
+"""What of an agent inside a tool stays inside it."""
+
+_P = AgUiProjection
+_P.SHOW = {
+    fact.RunBegan: _P._run_began,
+    fact.MessageBegan: _P._message_began,
+    fact.MessageEnded: _P._message_ended,
+    fact.TakenOver: _P._notice,
+    fact.RunOver: _P._run_over,
+    fact.BlockBegan: _P._block_began,
+    fact.BlockEnded: _P._block_ended,
+    fact.BlocksReplaced: _P._blocks_replaced,
+    fact.InputTranscribed: _P._input_transcribed,
+    fact.UserSpoke: _P._user_spoke,
+    fact.CallInputGrew: _P._call_input_grew,
+    fact.CallRequested: _P._call_requested,
+    fact.CallDelegated: _P._call_delegated,
+    fact.CallAnswered: _P._call_answered,
+    fact.CallFailed: _P._call_failed,
+    fact.CallDenied: _P._call_denied,
+    fact.CallAbandoned: _P._call_abandoned,
+    fact.CallPending: _P._call_pending,
+    fact.ApprovalRequested: _P._approval_requested,
+    fact.ApprovalDecided: _P._approval_decided,
+    fact.InputRequested: _P._input_requested,
+    fact.FileShown: _P._file_shown,
+    fact.AudioHeard: _P._audio_heard,
+    fact.CodeShown: _P._code_shown,
+    fact.CodeResultShown: _P._code_result_shown,
+    fact.Interrupted: _P._spoken_notice,
+    fact.SourceCited: _P._rests,
+    fact.SourcesLinked: _P._rests,
+    fact.CitationsGiven: _P._rests,
+    fact.ProofGiven: _P._proof_given,
+    fact.ModelCallEnded: _P._model_call_ended,
+    fact.MetadataGiven: _P._notice,
+    fact.StateChanged: _P._state_changed,
+    fact.ArtifactSaved: _P._artifact_saved,
+    fact.AgentTransferred: _P._notice,
+    fact.NodeOutput: _P._node_output,
+    fact.NodeBegan: _P._node_began,
+    fact.NodeFinished: _P._node_finished,
+    fact.Nested: _P._nested,
+    fact.ErrorRaised: _P._spoken_notice,
+    fact.Unrecognised: _P._notice,
+}
