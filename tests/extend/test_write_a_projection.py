@@ -92,7 +92,7 @@ def test_a_server_speaks_it(
     with serving(tmp_path, agents=None) as server:
         client = server.http
         listed = {each["name"]: each for each in client.get("/api/protocols").json()}
-        assert list(listed) == ["adk", "ai-sdk", "studio", "captions"]
+        assert list(listed) == ["adk", "ai-sdk", "studio", "ag-ui", "captions"]
         assert listed["captions"]["startsRuns"]
         answer = client.post("/api/protocols/captions/tour", json={"ask": "tool"})
         assert answer.status_code == 200
