@@ -30,7 +30,8 @@ from google.genai import types
 
 from adk_prism import cached_prefix
 from adk_prism.runlog.entry import Origin
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_cache import SessionCache
 from adk_prism.source.sessions import Sessions
 from benchmarks.rounds import take_turns

@@ -22,7 +22,8 @@ from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import Measure, Measured, cpu_per_item, take_turns

@@ -30,7 +30,8 @@ from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.leases import RedisLeases
 from adk_prism.runlog.redis.log import RedisLog
 from adk_prism.source.contract import EventSource
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from benchmarks.agents.speaker.agent import root_agent
 from benchmarks.rounds import cpu_per_item, take_turns
 from benchmarks.table import Row, micros

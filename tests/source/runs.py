@@ -18,7 +18,8 @@ from google.genai import types
 from adk_prism.diagnostics import Diagnostic, Report, ignore
 from adk_prism.runlog.entry import AgentEvent, Origin, Record, RunStarted
 from adk_prism.source.denial_reason import DenialReasonPlugin
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions
 
 ORIGIN = Origin(app="app", user="u", session="s")

@@ -20,7 +20,7 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import Conflict
 from adk_prism.runlog.entry import Continues, Raw, to_raw
-from adk_prism.source.runner import ApprovalAnswer, CallAnswer
+from adk_prism.source.request import ApprovalAnswer, CallAnswer
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL.*:UserWarning"),

@@ -24,9 +24,11 @@ from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
 from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import AgentEvent, NodeEnded, NodeStarted, Origin, Record, RunId
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.adk.log_listener import LEVEL, LOGGER
+from adk_prism.source.adk.debug_lines import LEVEL
+from adk_prism.source.adk.log_listener import LOGGER
 from adk_prism.source.plugin import NAME, SIGNALS
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions
 
 pytestmark = [

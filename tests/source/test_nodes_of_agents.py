@@ -18,7 +18,7 @@ from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
 from adk_prism.models import say as saying
 from adk_prism.runlog.entry import NodeStarted
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.runner import ApprovalAnswer, CallAnswer
+from adk_prism.source.request import ApprovalAnswer, CallAnswer
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),

@@ -13,7 +13,7 @@ from tests.source.watching import Watched, raw, watch
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.facts.model import NodeFinished
-from adk_prism.source.runner import ApprovalAnswer, CallAnswer
+from adk_prism.source.request import ApprovalAnswer, CallAnswer
 from adk_prism.source.sessions import Sessions
 
 pytestmark = [

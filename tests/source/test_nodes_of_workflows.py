@@ -17,7 +17,7 @@ from tests.source.watching import raw, watch
 
 from adk_prism.models import Call, Fail, Pause, Say, Turn
 from adk_prism.runlog.entry import NodeEnded, NodeStarted
-from adk_prism.source.runner import CallAnswer
+from adk_prism.source.request import CallAnswer
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*deprecated.*:DeprecationWarning"),

@@ -33,7 +33,10 @@ from tests.source.scripted import Scripted, call
 
 from adk_prism.errors import Conflict, NotFound, PrismError, Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
-from adk_prism.source.runner import RunnerSource, RunRequest, StateUpdateSource, first_cause
+from adk_prism.source.containment import first_cause
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
+from adk_prism.source.session_changes import StateUpdateSource
 from adk_prism.source.sessions import Sessions
 
 pytestmark = [

@@ -26,7 +26,8 @@ from adk_prism.runlog.entry import (
     RunId,
 )
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 
 State = dict[str, Any]
 

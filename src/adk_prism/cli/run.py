@@ -148,7 +148,7 @@ async def _conversations(
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
-    tell = secret.telling(Teller())
+    tell = secret.redacting(Teller())
     log.attach(redact=secret.payload)
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None

@@ -78,7 +78,7 @@ def _serve_on(settings: Settings, listeners: Sequence[socket.socket], *, announc
     from adk_prism.server.observability.observability import open_observability
 
     report, secrets = sink(settings.log_format), secrets_of(settings)
-    route_logging(secrets.telling(report), settings.log_level)
+    route_logging(secrets.redacting(report), settings.log_level)
     observability = open_observability(settings, secrets, report, listens=True)
     app = build_app(settings.agents_dir, settings, observability)
     run_server(_serve(app, listeners, announces), observability.report, _loop_factory())

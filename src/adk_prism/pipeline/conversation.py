@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from adk_prism.commands import Answer, ChangeState, Command, Regenerate, RunAgent, Submit
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.pipeline import answer_matching as matching
 from adk_prism.pipeline import continuation
 from adk_prism.pipeline.answered_message import (
@@ -34,8 +35,9 @@ from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
-from adk_prism.source.request import CONFIRMATION, RunRequest, read_content
-from adk_prism.source.runner import RunnerSource, StateUpdateSource
+from adk_prism.source.request import RunRequest, read_content
+from adk_prism.source.runner import RunnerSource
+from adk_prism.source.session_changes import StateUpdateSource
 
 
 class Start(Struct, frozen=True, kw_only=True):

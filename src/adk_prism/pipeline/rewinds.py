@@ -14,7 +14,7 @@ from adk_prism.pipeline.runs import Runs
 from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
-from adk_prism.source.rewinding import Rewind, RewindSource
+from adk_prism.source.session_changes import Rewind, RewindSource
 
 
 class Rewinds:

@@ -24,7 +24,7 @@ RootKind = Literal["llm", "workflow", "legacy"]
 
 
 def root_kind(root: BaseNode) -> RootKind:
-    """Tell how `Runner.run_async` will run this root."""
+    """Return how `Runner.run_async` will run this root."""
     if isinstance(root, LlmAgent):
         return "llm"
     return "legacy" if isinstance(root, BaseAgent) else "workflow"
@@ -32,12 +32,7 @@ def root_kind(root: BaseNode) -> RootKind:
 
 def list_agents(root: BaseNode) -> list[Agent]:
     """Return the root and every agent below it, in the order in which they are declared."""
-    return [_described(node) for node in _walk(root)]
-
-
-def walk_agents(root: BaseNode) -> Iterator[BaseNode]:
-    """Yield the root and every agent and workflow below it, each object once."""
-    return _walk(root)
+    return [_described(node) for node in walk_agents(root)]
 
 
 def _described(node: BaseNode) -> Agent:
@@ -45,8 +40,8 @@ def _described(node: BaseNode) -> Agent:
     return Agent(name=node.name, model=model_of(node), tools=tools)
 
 
-def _walk(root: BaseNode) -> Iterator[BaseNode]:
-    """Yield agents and workflows; each object once."""
+def walk_agents(root: BaseNode) -> Iterator[BaseNode]:
+    """Yield the root and every agent and workflow below it, each object once."""
     seen: set[int] = set()
     waiting: list[BaseNode] = [root]
     while waiting:
@@ -56,7 +51,7 @@ def _walk(root: BaseNode) -> Iterator[BaseNode]:
         seen.add(id(node))
         if isinstance(node, BaseAgent | Workflow):
             yield node
-        waiting.extend(reversed(_children(node)))
+        waiting.extend(reversed(children_of(node)))
 
 
 def model_of(node: BaseNode) -> str:
@@ -79,22 +74,22 @@ def _name_of(model: str | BaseLlm) -> str:
     return model.model if isinstance(model, BaseLlm) else model
 
 
-def _children(node: BaseNode) -> list[BaseNode]:
+def children_of(node: BaseNode) -> list[BaseNode]:
+    """Return the nodes that a node may run: of its workflow, its sub-agents, those among its tools."""
     children: list[BaseNode] = []
     if isinstance(node, Workflow) and node.graph is not None:
         children.extend(node.graph.nodes)
     if isinstance(node, BaseAgent):
         children.extend(node.sub_agents)
     if isinstance(node, LlmAgent):
-        for tool in node.tools:
-            child = tool.agent if isinstance(tool, AgentTool) else node_of_tool(tool)
-            if child is not None:
-                children.append(child)
+        children.extend(filter(None, map(node_of_tool, node.tools)))
     return children
 
 
 def node_of_tool(tool: object) -> BaseNode | None:
-    """Return the workflow, or other node, that an agent has among its tools."""
+    """Return the agent, workflow or other node that a tool runs; None for a tool that runs none."""
+    if isinstance(tool, AgentTool):
+        return tool.agent
     if isinstance(tool, BaseNode):
         return tool
     node = getattr(tool, "node", None) if isinstance(tool, BaseTool) else None

@@ -1,4 +1,4 @@
-"""Answers to calls of an earlier run: found in its history, and put where each agent will see them.
+"""Answers to calls of an earlier run: matched with the calls, and stored where each agent will see them.
 
 google-adk 2.13 takes the answers as one message of the user, and loses some of them:
 - an event that answers `adk_request_confirmation` or `adk_request_credential` is hidden from the

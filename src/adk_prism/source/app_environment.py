@@ -5,9 +5,9 @@ was loaded last stays in force: an app that was loaded before then makes its mod
 another app's key. Here each app gets its own values back, and loses those of the others, whenever it
 is about to run, to ask its model or to call a tool.
 
-What one process cannot do: keep apart two runs that read a variable at the same moment, for example
-a library that reads one in a thread of its own. So variables that two apps set differently are
-reported, by name only: a value may be a key.
+One process cannot separate two runs that read a variable at the same moment, for example a library that
+reads one in its own thread. So variables that two apps set differently are reported, by name only: a value
+may be a key.
 
 Variables that were set before the server started win over every `.env`, as in ADK.
 """
@@ -52,20 +52,20 @@ class Environments:
         """Variables that no `.env` changes."""
         self._values: dict[str, Values] = {}
         self._placed: dict[str, str] = {}
-        """What `.env` files have set and is still there, as far as is known."""
+        """Variables that `.env` files have set, with the values that we set last."""
         self._current = ""
-        """App whose values, and no other's, are in force."""
+        """The app whose values are set, and no other's."""
         self._loading: tuple[Values, Future[None]] | None = None
         """What the app that is being imported sets, and the end of its import."""
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._on_loop: set[str] = set()
         """Apps whose tools have no threads."""
 
     @contextmanager
     def loading(self, name: str, path: Path) -> Iterator[None]:
-        """Import an app: without other apps' values. One at a time, which the caller sees to."""
+        """Set the environment while an app is imported. The caller imports one app at a time."""
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # so that nobody who waits for it can cancel it
+        done.set_running_or_notify_cancel()  # so that no waiting caller can cancel it
         wanted = _read(path)
         self._loading, self._current = (wanted, done), ""
         try:
@@ -81,7 +81,7 @@ class Environments:
         self._compare(self._values)
 
     async def use(self, name: str) -> None:
-        """Put an app's values in force; wait for the import of an app that sets them differently."""
+        """Set an app's variables; wait for the import of an app that sets them differently."""
         if self._current == name:
             return
         values = self._values.get(name, {})
@@ -102,7 +102,7 @@ class Environments:
     def _remove(self, keys: Iterable[str]) -> None:
         for key in list(keys):
             placed = self._placed.pop(key)
-            if os.environ.get(key) == placed:  # else the program has changed it: it is its own
+            if os.environ.get(key) == placed:  # else the program has changed it, and owns it
                 del os.environ[key]
 
     def compare_files(self, apps: Iterable[tuple[str, Path]]) -> None:
@@ -120,10 +120,12 @@ class Environments:
         for name, of_app in values.items():
             for key, value in of_app.items():
                 seen.setdefault(key, {}).setdefault(value, []).append(name)
-        differing = {key: by for key, by in seen.items() if len(by) > 1 and key not in self._told}
+        differing = {
+            key: by for key, by in seen.items() if len(by) > 1 and key not in self._reported
+        }
         if not differing:
             return
-        self._told |= differing.keys()
+        self._reported |= differing.keys()
         apps = {name for by in differing.values() for names in by.values() for name in names}
         self._report(
             Diagnostic(
@@ -136,9 +138,9 @@ class Environments:
         )
 
     def allows_threads(self, app: str) -> bool:
-        """Tell whether an app's tools may run beside other apps: not if those change its variables.
+        """Return whether an app's tools may run in threads: not if other apps change its variables.
 
-        The operator is told once that they may not.
+        The operator gets one report if they may not.
         """
         own = self._values.get(app, {})
         if all(values == own for values in self._values.values()):
@@ -158,7 +160,7 @@ class Environments:
 
 
 class AppEnvironment(BasePlugin):
-    """Puts an app's values in force before it runs, asks its model or calls a tool."""
+    """Sets an app's variables before it runs, asks its model or calls a tool."""
 
     def __init__(self, app: str, environments: Environments) -> None:
         super().__init__(name="adk_prism_environment")
@@ -198,7 +200,7 @@ def _read(path: Path) -> dict[str, str]:
     try:
         given = dotenv_values(file)
     except (OSError, ValueError):
-        return {}  # ADK's loader, which reads it next, says what is wrong
+        return {}  # ADK's loader reads it next, and reports what is wrong
     return {key: value for key, value in given.items() if value is not None}
 
 

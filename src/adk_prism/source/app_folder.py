@@ -7,7 +7,7 @@ root_agent.yaml or an __init__.py, or the folder itself is one app. Differences:
 - a subfolder that looks like an app and has a name that no app can have is listed with the reason;
 - ADK's built-in agents are not there.
 
-Also tells whether the files of an app have changed, so that one that failed is tried again.
+Also detects whether the files of an app have changed, so that an app that failed is imported again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -39,17 +39,17 @@ Stamp = Mapping[str, tuple[int, int]]
 """Time of change and size of each file of an app, by its path."""
 
 _CODE = (".py", ".yaml", ".yml", ".env")
-"""How the names of files end that an app does not write itself while it is imported."""
+"""Suffixes of files that an app does not write while it is imported."""
 
 
 class Found(NamedTuple):
-    """An app of the folder, or what looks like one."""
+    """An app of the folder, or something that looks like one."""
 
     name: str
     path: Path | None
     """Its folder, or its module; None for an app that is not of a folder."""
     problem: str = ""
-    """Why it cannot be served; empty if nothing is known against it."""
+    """Why it cannot be served; empty if it can, as far as is known."""
 
 
 class AppFolder:
@@ -87,7 +87,7 @@ class AppFolder:
         return found.path.stem if found is not None and found.path is not None else name
 
     def stamp(self, name: str) -> Stamp:
-        """Return what changes when a file of the app does."""
+        """Return a value that changes when a file of the app changes."""
         found = self.find(name)
         return dict(_stamps(found.path, self.path)) if found is not None and found.path else {}
 
@@ -101,35 +101,6 @@ class AppFolder:
                 if name not in seen and not name.startswith(".") and _is_app(path):
                     seen.add(name)
                     yield _found(name, path)
-
-
-class AppFolders:
-    """The apps of several folders; of two with one name, that of the earlier folder."""
-
-    def __init__(self, paths: Sequence[Path], aliases: Mapping[str, str] | None = None) -> None:
-        """`paths` are one or more folders, as for `AppFolder`."""
-        self.folders = [AppFolder(path, aliases) for path in paths]
-
-    def folder_of(self, name: str) -> AppFolder:
-        """Return the folder that has the app; the first one if none has."""
-        having = (folder for folder in self.folders if folder.find(name) is not None)
-        return next(having, self.folders[0])
-
-    def scan(self) -> list[Found]:
-        """Return everything that is an app or looks like one, sorted by name."""
-        return sorted(found for folder in self.folders for found in folder.scan())
-
-    def find(self, name: str) -> Found | None:
-        """Return the app of this name, if it is there and can be served."""
-        return self.folder_of(name).find(name)
-
-    def module_of(self, name: str) -> str:
-        """Return the name of the module that an app is imported by."""
-        return self.folder_of(name).module_of(name)
-
-    def stamp(self, name: str) -> Stamp:
-        """Return what changes when a file of the app does."""
-        return self.folder_of(name).stamp(name)
 
 
 def problem_of_name(name: str) -> str:
@@ -184,7 +155,7 @@ def _is_agent_module(path: Path) -> bool:
 
 @lru_cache(maxsize=1024)
 def _defines_agent(path: Path, changed: int, size: int) -> bool:
-    """Tell whether a module binds `root_agent`, or `app` to an App, at its top level."""
+    """Return whether a module binds `root_agent`, or `app` to an App, at its top level."""
     del changed, size  # part of the cache's key
     source = path.read_bytes()
     if b"root_agent" not in source and b"App" not in source:
@@ -192,7 +163,7 @@ def _defines_agent(path: Path, changed: int, size: int) -> bool:
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError):
-        return b"root_agent" in source  # listed, so that its mistake can be seen
+        return b"root_agent" in source  # listed, so that its error can be seen
     return any(map(_binds_agent, statements))
 
 
@@ -227,8 +198,8 @@ def _is_agent_name(target: ast.expr, value: ast.expr | None) -> bool:
 def stamp_of_import(before: Stamp, after: Stamp) -> Stamp:
     """Return the stamp of the files that an import has seen.
 
-    Of code that is as it was before the import: who corrects it meanwhile wants another try. Other
-    files the import may have written itself, such as a log.
+    For code, the stamp from before the import: code that is corrected meanwhile is imported again. Other
+    files, such as a log, may have been written by the import itself.
     """
     written = {path: known for path, known in after.items() if not path.endswith(_CODE)}
     return written | {path: known for path, known in before.items() if path.endswith(_CODE)}

@@ -1,8 +1,8 @@
-"""Importing apps: on first use, once, one at a time, and away from the event loop.
+"""Import apps: on first use, once, one at a time, and in a thread.
 
-An app's module runs whatever its author wrote: it may sleep, ask the network or load a model. So it is
-imported in a thread of its own, and streams go on meanwhile. Imports of one process wait for each
-other: they share `sys.modules` and the environment.
+An app's module runs whatever its author wrote: it may sleep, use the network or load a model. So it is
+imported in its own thread, and streams continue meanwhile. Imports of one process run one after the other:
+they share `sys.modules` and the environment.
 
 An app that failed is tried again when its files have changed. A module that needs the running event loop
 (`asyncio.create_task`, or a client that asks for the loop when it is made) fails in a thread; it is then
@@ -23,16 +23,16 @@ from adk_prism.errors import AppFailed
 from adk_prism.source.app_folder import Stamp, stamp_of_import
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Of the process, as `sys.modules` and `os.environ` are."""
+"""One for the process, as `sys.modules` and `os.environ` are."""
 
 _NEEDS_LOOP = ("no running event loop", "no current event loop")
 """What asyncio says in a thread without a loop (Python 3.11 to 3.14)."""
 
 LOOP_CHECK = 1.0
-"""Seconds between two looks whether the loop that an import was handed to is still there."""
+"""Seconds between two checks whether the loop that runs an import is still open."""
 
-Tell = Callable[[str, BaseException], AppFailed]
-"""Tells the operator why an app failed; returns what a client may know."""
+ReportFailure = Callable[[str, BaseException], AppFailed]
+"""Reports to the operator why an app failed; returns what a client may know."""
 
 
 class Importable(Protocol):
@@ -45,7 +45,7 @@ class Importable(Protocol):
         """Forget the modules of an app that was imported in part."""
 
     def stamp(self, name: str) -> Stamp:
-        """Return what changes when a file of the app does."""
+        """Return a value that changes when a file of the app changes."""
 
 
 class _Failure(NamedTuple):
@@ -56,9 +56,9 @@ class _Failure(NamedTuple):
 class Imports:
     """The apps that were imported, those that failed, and those that are being imported."""
 
-    def __init__(self, apps: Importable, tell: Tell) -> None:
+    def __init__(self, apps: Importable, report_failure: ReportFailure) -> None:
         self._apps = apps
-        self._tell = tell
+        self._report_failure = report_failure
         self._loaded: dict[str, Runner] = {}
         self._failed: dict[str, _Failure] = {}
         self._underway: dict[str, Future[Runner]] = {}
@@ -93,8 +93,8 @@ class Imports:
             if future is not None:
                 return future
             future = self._underway[name] = Future()
-            future.set_running_or_notify_cancel()  # a client that leaves cancels nobody else's
-        # A daemon: a module that never ends must not keep the process from ending.
+            future.set_running_or_notify_cancel()  # a client that disconnects must not cancel it for others
+        # A daemon: a module that never returns must not keep the process alive.
         thread = threading.Thread(
             target=self._run, args=(name, future, loop), name=f"import {name}", daemon=True
         )
@@ -105,7 +105,7 @@ class Imports:
         try:
             with _ONE_AT_A_TIME:
                 runner = self._loaded.get(name) or self._import(name, loop)
-        except BaseException as error:  # Whoever waits has to be told, whatever it is.
+        except BaseException as error:  # Every waiting caller must get it.
             self._end(name)
             future.set_exception(error)
         else:
@@ -126,7 +126,7 @@ class Imports:
         try:
             runner = self._built(name, loop)
         except BaseException as error:  # An app's module may raise anything, SystemExit too.
-            failure = self._tell(name, error)
+            failure = self._report_failure(name, error)
             seen = stamp_of_import(before, self._apps.stamp(name))
             self._failed[name] = _Failure(failure, seen)
             raise _again(failure) from None
@@ -155,11 +155,11 @@ class Imports:
                 return future.result(LOOP_CHECK)
             except TimeoutError:
                 if future.done():
-                    raise  # the app's own
+                    raise  # raised by the app itself
                 if loop.is_closed():
                     raise RuntimeError("The server stopped while the app was imported.") from None
 
 
 def _again(error: AppFailed) -> AppFailed:
-    """Return a failure to raise: an exception that is raised several times grows a stack."""
+    """Return a copy to raise: the traceback of an exception grows each time that it is raised."""
     return AppFailed(error.detail, correlation=error.correlation)

@@ -61,7 +61,7 @@ class Apps:
         """
         self._folder = folder
         self._given = runners
-        self._imports = Imports(folder, self._tell) if folder is not None else None
+        self._imports = Imports(folder, self._report_failure) if folder is not None else None
         self._report = report
         self._allowed_state = allowed_state or {}
         self._agents: dict[str, list[Agent]] = {}
@@ -79,7 +79,7 @@ class Apps:
         allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
     ) -> Apps:
-        """Serve every app of a folder; None: the bundled ones. Raise `UsageError` if it is none."""
+        """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder."""
         if agents_dir is not None and not agents_dir.is_dir():
             raise UsageError(
                 f"There is no folder {str(agents_dir)!r}. Expected a folder with one subfolder per "
@@ -122,15 +122,15 @@ class Apps:
             None, given, report=report, allowed_state=allowed_state, tool_threads=tool_threads
         )
 
-    # ------------------------------------------------------------------ which there are
+    # ------------------------------------------------------------------ finding
 
     def found(self) -> list[Found]:
-        """Return every app, sorted by name, and what looks like one with the reason why it is none.
+        """Return every app, sorted by name; also what looks like an app, with the reason why it is not one.
 
         Reads the folder and imports nothing.
         """
         if self._folder is not None:
-            return self._folder.apps.scan()
+            return self._folder.scan()
         return [Found(name, None) for name in sorted(self._given)]
 
     def names(self) -> list[str]:
@@ -140,12 +140,12 @@ class Apps:
     def find(self, name: str) -> Found | None:
         """Return one app by its name, or by another name that it is served under. Imports nothing."""
         if self._folder is not None:
-            return self._folder.apps.find(name)
+            return self._folder.find(name)
         return Found(name, None) if name in self._given else None
 
     def check(self, name: str) -> None:
         """Raise `NotFound` for an unknown name. Imports nothing."""
-        if name in self._loaded or (self._folder and self._folder.apps.find(name) is not None):
+        if name in self._loaded or (self._folder and self._folder.find(name) is not None):
             return
         raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
 
@@ -161,7 +161,7 @@ class Apps:
         return self._given if self._imports is None else self._imports.loaded
 
     def is_loaded(self, name: str) -> bool:
-        """Tell whether an app has been imported."""
+        """Return whether an app has been imported."""
         return name in self._loaded
 
     async def load(self, name: str) -> Runner:
@@ -181,8 +181,8 @@ class Apps:
     def runner(self, name: str) -> Runner:
         """Return the Runner of an app that was loaded.
 
-        Raise `NotFound` for an unknown name. Whoever asks for one that was not loaded has forgotten to
-        await `load`, which is a bug: importing here would stop the event loop.
+        Raise `NotFound` for an unknown name, and `RuntimeError` for an app that was not loaded: the caller
+        forgot to await `load`. Importing here would block the event loop.
         """
         runner = self._loaded.get(name)
         if runner is None:
@@ -190,8 +190,8 @@ class Apps:
             raise RuntimeError(f"The app {name!r} was not loaded.")
         return runner
 
-    def _tell(self, name: str, error: BaseException) -> AppFailed:
-        """Tell the operator the cause; return what a client may know."""
+    def _report_failure(self, name: str, error: BaseException) -> AppFailed:
+        """Report the cause to the operator; return what a client may know."""
         correlation = new_correlation()
         self._report(
             Diagnostic(
@@ -237,7 +237,7 @@ class Apps:
         return self._given[name].memory_service
 
     async def check_sessions(self) -> None:
-        """Find out whether the stores of the apps' sessions answer. Raise `NoSessions`."""
+        """Check that the session stores of the apps respond. Raise `NoSessions`."""
         if self._folder is not None:
             services = [self._folder.services.sessions]
         else:
@@ -246,7 +246,7 @@ class Apps:
             if isinstance(service, SessionCache):
                 await service.check()
 
-    # ------------------------------------------------------------------ what a loaded app is
+    # ------------------------------------------------------------------ loaded apps
 
     def client_keys(self, name: str) -> frozenset[str] | None:
         """Return the state keys that the app lets clients write; None if it does not say."""
@@ -273,12 +273,12 @@ class Apps:
         return self._graphs[name]
 
     def resumable(self, name: str) -> bool:
-        """Tell whether the app asked for ADK's resumability."""
+        """Return whether the app asked for ADK's resumability."""
         config = self.runner(name).resumability_config
         return config is not None and config.is_resumable
 
     def root_kind(self, name: str) -> RootKind:
-        """Tell which of ADK's runtimes runs the root."""
+        """Return which of ADK's runtimes runs the root."""
         return root_kind(self.runner(name).agent)
 
     async def close(self) -> None:

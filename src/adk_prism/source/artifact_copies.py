@@ -3,7 +3,7 @@
 Versions count from 0 per name and session in every service of google-adk 2.13, so all of a name's
 versions are saved in their order, also those that a rewind has overtaken: then every number that the
 history mentions is right. A version that is not there (a tombstone of a rewind, or lost) becomes a
-tombstone. The user's own artifacts (`user:`) are shared by all of his sessions, and not touched.
+tombstone. The user's own artifacts (`user:`) are shared by all sessions of that user, and are not copied.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class ArtifactCopies(Struct, frozen=True):
     target: Origin
 
     async def copy(self, cuttings: Cuttings, until: float) -> list[str]:
-        """Copy what was there; return the names of those that are mentioned and cannot be found.
+        """Copy the artifacts; return the names of those that events mention and that cannot be found.
 
-        What no event tells of (a client's upload) is copied if it was saved before `until`.
+        An artifact that no event mentions (a client's upload) is copied if it was saved before `until`.
         """
         named = [name for name in cuttings.saved if not name.startswith(_SHARED)]
         missing = []

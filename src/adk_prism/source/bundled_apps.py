@@ -19,9 +19,9 @@ APPS_PACKAGE = "adk_prism_apps"
 """The import package of the distribution `adk-prism-apps`."""
 
 BUNDLED_ALIASES: Mapping[str, str] = {"research_agent": "research"}
-"""Further names that a bundled app is served under: the name by which its panel's contract calls it.
+"""Further names that a bundled app is served under: the names that its panel's contract uses.
 
-An alias is not listed. It is the same code with sessions of its own, as if the folder had that name.
+An alias is not listed. It has the same code and its own sessions, as if the folder had that name.
 """
 
 _INSTALLED_WITH_APPS = frozenset({"recovery", "research", *BUNDLED_ALIASES})

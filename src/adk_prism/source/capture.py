@@ -23,7 +23,7 @@ Bytes = Iterable[bytes] | bytes | str | PathLike[str] | BinaryIO
 
 _CHUNK = 64 * 1024
 _HEAD = 64 * 1024
-"""How much may be looked at to know the form; a longer first line is no line of text deltas."""
+"""Bytes that are read to find the form; a longer first line is not an event line."""
 
 _BOM = b"\xef\xbb\xbf"
 _SSE_FIELDS = (b"data:", b"id:", b"event:", b"retry:", b":")
@@ -35,7 +35,7 @@ _EXPECTED = (
 
 @runtime_checkable
 class _Pipe(Protocol):
-    """An open file that gives what there is, so that a live stream is read as it comes."""
+    """An open file that returns what is available, so that a live stream is read as it arrives."""
 
     def read1(self, size: int, /) -> bytes: ...
 
@@ -52,9 +52,9 @@ class Item(Struct, frozen=True, gc=False):
     """For messages: `line 3`, `event 3`."""
     data: bytes
     is_session: bool = False
-    """What a session says of itself; its events follow."""
+    """The fields of a session; its events follow."""
     is_last_piece: bool = False
-    """The file ended without saying that this value does: it may be cut."""
+    """The file ended here, without a mark that the value is complete: it may be cut."""
 
 
 class ItemReader:
@@ -70,7 +70,7 @@ class ItemReader:
 
         Raise `SourceError` if the file is of no known form or has a value over the bound.
         """
-        # Large pieces are cut, so that what comes before a value over the bound is given first.
+        # Large pieces are split, so that values before one over the limit are returned first.
         for start in range(0, len(chunk), _CHUNK):
             piece = chunk[start : start + _CHUNK]
             if self._reader is None:
@@ -130,7 +130,7 @@ def _form(head: bytes) -> Literal["lines", "sse", "documents"]:
 
 
 def _is_event_line(line: bytes) -> bool:
-    """Tell a whole value on one line from the first line of a pretty-printed one, and a session."""
+    """Return whether a line is a whole event, not a session or the first line of a pretty-printed value."""
     if b'"events"' in line:
         return False
     try:

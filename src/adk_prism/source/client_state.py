@@ -1,12 +1,11 @@
-"""Which keys of its state an app lets clients write: declared with the app, as a plugin of it.
+"""Which state keys an app lets clients write: declared by a plugin of the app.
 
     from adk_prism import client_state
 
     app = App(name="research", root_agent=agent, plugins=[client_state("grounding:user_approval")])
 
-A plugin, because that is what an ADK App carries into every Runner that is built of it, in a folder of
-agents as in a host program; it has no hook, so under any other server the app behaves as without it. An
-app that declares nothing leaves the rule as it is: a client may write its session's own keys.
+A plugin, because an ADK App passes its plugins to every Runner; it has no hook, so with any other server the
+app behaves as without it. Without a declaration, a client may write its session's own keys.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def client_tool(name: str, description: str = "", parameters: Parameters | None 
 
 
 def is_client_tool(tool: BaseTool) -> bool:
-    """Tell whether the client runs a tool."""
+    """Return whether the client runs a tool."""
     return isinstance(tool, _ClientTool)
 
 

@@ -88,7 +88,7 @@ def declared_tools(runner: Runner) -> ClientTools | None:
 
 
 def is_declared(plugins: Iterable[BasePlugin]) -> bool:
-    """Tell whether the plugin is among an app's own."""
+    """Return whether the plugin is among an app's own."""
     return any(isinstance(each, ClientTools) for each in plugins)
 
 

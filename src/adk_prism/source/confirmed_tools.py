@@ -2,8 +2,8 @@
 
 A payload is validated before the approval counts (`facts/calls/answer_schema`); the tool may still reject
 it. ADK would end the run with the exception, and the approval would be used up. This plugin answers
-instead of the tool: the model learns that it failed, the operator why. It acts only in runs that took such
-a payload from a person; on ADK's own routes the exception is ADK's.
+instead of the tool: the model gets an error, the operator the cause. It acts only in runs that took such
+a payload from a person; on ADK's own routes ADK handles the exception.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = "adk_prism_confirmed_tools"
 
 
 class ConfirmedTools(BasePlugin):
-    """Serves the runs of one Runner that went on with a payload."""
+    """Handles tool errors in the runs of one Runner that got a payload."""
 
     def __init__(self) -> None:
         super().__init__(name=NAME)
@@ -31,11 +31,11 @@ class ConfirmedTools(BasePlugin):
         """By invocation; a session has one run at a time, so an invocation has one as well."""
 
     def enter(self, invocation: str, report: Report) -> None:
-        """Note that a run took a payload from a person."""
+        """Register a run that took a payload from a person."""
         self._reports[invocation] = report
 
     def leave(self, invocation: str) -> None:
-        """Note that the run is over."""
+        """Remove a run that is over."""
         self._reports.pop(invocation, None)
 
     async def on_tool_error_callback(

@@ -25,7 +25,7 @@ _Result = TypeVar("_Result")
 
 
 class Escaped(Exception):
-    """Something that is no `Exception`, as one. The class of each has the name of what was raised."""
+    """Stands for a `BaseException` that is not an `Exception`; its class has the name of what was raised."""
 
 
 class Containment:
@@ -47,10 +47,10 @@ CONTAINED: ContextVar[Containment | None] = ContextVar("adk_prism_contained", de
 
 
 def contain(loop: asyncio.AbstractEventLoop) -> None:
-    """Have the tasks of runs looked after; repeating it changes nothing."""
+    """Install the task factory on a loop; repeating it changes nothing."""
     before: Any = loop.get_task_factory()
     if not isinstance(before, _Factory):
-        factory: Any = _Factory(before)  # typeshed's protocol cannot be written down by others
+        factory: Any = _Factory(before)  # typeshed's protocol for it is private
         loop.set_task_factory(factory)
 
 
@@ -90,7 +90,7 @@ def _escaped(error: BaseException) -> Escaped:
 
 
 class _Task(asyncio.Task[Any]):
-    """A task that knows which of its cancellations it asked for itself."""
+    """A task that counts the cancellations that it requested of itself."""
 
     own_requests = 0
 
@@ -125,7 +125,7 @@ class _Factory:
         if active is None:
             return self._make(asyncio.Task, loop, coro, more)
         task = self._make(_Task, loop, _contained(coro, active), more)
-        # Of a task that is cancelled before its first step, nobody else would close the coroutine.
+        # If the task is cancelled before its first step, nothing else closes the coroutine.
         task.add_done_callback(lambda _: coro.close())
         return task
 
@@ -158,7 +158,7 @@ def _may_leave(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
         own = task.own_requests if isinstance(task, _Task) else 0
         return task is not None and task.cancelling() > own
     if isinstance(error, GeneratorExit):
-        return _current() is not task  # The coroutine is being closed: nobody raised it.
+        return _current() is not task  # The coroutine is being closed; no code raised it.
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_harmless, _leaves(error)))
     return _is_harmless(error)

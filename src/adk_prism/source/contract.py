@@ -12,8 +12,7 @@ from typing import Protocol
 from adk_prism.runlog.entry import Entry, Record
 
 Emit = Callable[[Record | Entry], Awaitable[None]]
-"""Records something at once; an entry, with its own time. What it raises is raised again by whoever
-yields the records."""
+"""Records something at once; an entry, with its own time. The source raises again what it raises."""
 
 
 class EventSource(Protocol):
@@ -24,8 +23,8 @@ class EventSource(Protocol):
 
         What happened before, in another run, comes as an entry: it keeps its time, not its cursor.
 
-        What a source sees between the records that it yields, it may `emit`: such a record comes
-        after those yielded before, and before those yielded later. Without `emit` it is not seen.
+        With `emit`, a source may record something between the records that it yields. Without `emit`, that is
+        not recorded.
         """
 
     def cancel(self) -> None:
@@ -33,4 +32,4 @@ class EventSource(Protocol):
 
     @property
     def correlation(self) -> str:
-        """Of the last exception text that was kept from the records; empty if there was none."""
+        """Correlation id of the last exception text that was withheld; empty if none was."""

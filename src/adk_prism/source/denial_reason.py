@@ -20,7 +20,7 @@ REASON = "reason"
 
 
 class DenialReasonPlugin(BasePlugin):
-    """Tells the model why a person said no."""
+    """Gives the model the reason of a denial."""
 
     def __init__(self) -> None:
         super().__init__(name="adk_prism_denial")

@@ -18,7 +18,7 @@ from pydantic_core import ValidationError
 from adk_prism.source.bundled_apps import is_bundled
 
 MOST_FIELDS = 5
-"""Fields of a pydantic error that are written: a wrong union gives dozens, and the first ones tell."""
+"""Fields of a pydantic error that are written: a wrong union gives dozens, and the first ones are enough."""
 
 MOST_CAUSES = 8
 """Exceptions that are followed back: loaders and clients wrap an error two or three times."""
@@ -42,7 +42,7 @@ def message_of(error: BaseException) -> str:
         return _fields(error)
     text = _text(error)
     for cause in _causes(error):
-        # Whoever wraps an error usually repeats its text.
+        # A wrapping error usually repeats the text of its cause.
         if isinstance(cause, ValidationError) and (said := str(cause)) in text:
             text = text.replace(said, _fields(cause))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -71,12 +71,12 @@ def _text(error: BaseException) -> str:
 
 def _fields(error: ValidationError) -> str:
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)
-    told = [
+    shown = [
         f"{'.'.join(map(str, mistake['loc'])) or 'value'}: {mistake['msg']}"
         for mistake in mistakes[:MOST_FIELDS]
     ]
     more = len(mistakes) - MOST_FIELDS
-    return f"{error.title}: {'; '.join(told)}" + (f"; and {more} more" if more > 0 else "")
+    return f"{error.title}: {'; '.join(shown)}" + (f"; and {more} more" if more > 0 else "")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -108,6 +108,6 @@ def _is_own(filename: str) -> bool:
 
 
 def _shown(filename: str) -> str:
-    """Return a path as short as it can be told: below the working folder, or whole."""
+    """Return a path relative to the working folder, or whole if it is elsewhere."""
     path = Path(filename)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename

@@ -30,11 +30,11 @@ from adk_prism.source.history import apply_rewinds
 from adk_prism.source.sessions import SHARED, Sessions, new_state_event, recorded_state
 
 EARLIER = 0.001
-"""Seconds by which an event that was not there is put before the first one that was."""
+"""Seconds by which a generated event precedes the first real one."""
 
 
 class Past(Struct, frozen=True, kw_only=True):
-    """Where a session is cut, as the logs of its runs tell it."""
+    """Where a session is cut, according to the logs of its runs."""
 
     invocation: str
     """Of the run that is cut."""
@@ -63,7 +63,7 @@ class Cuttings(Struct, frozen=True):
 
 
 def cut_session(session: Session, past: Past) -> Cuttings | None:
-    """Return what a session was at the cut; None if it is not the one that the log tells of."""
+    """Return the session as it was at the cut; None if it is not the session of the log."""
     if past.places and not any(event.id in past.places for event in session.events):
         return None
     before = [event for event in session.events if _was_there(event, past)]
@@ -83,16 +83,16 @@ def _was_there(event: Event, past: Past) -> bool:
     if event.id in past.later:
         return False
     if event.invocation_id == past.invocation:
-        # What the log does not have is the user's: the message, answers to calls.
+        # Events that the log does not have are the user's: the message, answers to calls.
         limit = past.said_before if event.author == "user" else past.started
         return event.timestamp < limit
     return event.timestamp <= past.until
 
 
 def _in_order(events: Sequence[Event], places: Mapping[str, int]) -> list[Event]:
-    """Return events with those of the log in its order, the others where they stood."""
-    told = iter(sorted((e for e in events if e.id in places), key=lambda e: places[e.id]))
-    return [next(told) if event.id in places else event for event in events]
+    """Return the events: those of the log in its order, the others in their places."""
+    logged = iter(sorted((e for e in events if e.id in places), key=lambda e: places[e.id]))
+    return [next(logged) if event.id in places else event for event in events]
 
 
 def _initial(state: Mapping[str, Any], past: Past, live: Sequence[Event]) -> list[Event]:
@@ -129,9 +129,9 @@ def versions(events: Sequence[Event], *, highest: bool) -> dict[str, int]:
 
 
 async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None:
-    """Make a session of events. Raise `Conflict` if there is one of that name, with it untouched.
+    """Create a session from events. Raise `Conflict` if it exists, and leave that one as it is.
 
-    Whatever else is raised, there is no such session afterwards.
+    If anything else is raised, no session remains.
     """
     sessions = Sessions(runner.session_service)
     session = await sessions.create(origin)
@@ -144,11 +144,11 @@ async def plant(runner: Runner, origin: Origin, events: Sequence[Event]) -> None
 
 
 def resumable_past(runner: Runner, events: Sequence[Event]) -> list[Event]:
-    """Return a past in which ADK goes on where it ends.
+    """Return events after which ADK continues where they end.
 
-    A workflow takes a node whose last event is an unanswered call for one that is done. So the call is
-    left out there, but for the state that came with it, and the node asks its model again. Every other
-    root deals with it itself: one that is resumable runs the call, any other asks its model again.
+    A workflow treats a node whose last event is an unanswered call as done. So the call is left out, except
+    for the state that came with it, and the node asks its model again. Other roots handle it: a resumable
+    one runs the call, any other asks its model again.
     """
     if root_kind(runner.agent) != "workflow":
         return list(events)

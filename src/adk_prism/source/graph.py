@@ -9,7 +9,7 @@ Parallel and Loop agents. Decides:
 - an agent or node object that is reached twice is one node with two edges, so cycles end;
 - an agent behind an `AgentTool`, or a workflow among the tools, is itself what is delegated to: there
   is no second node for the tool around it;
-- transfers are drawn downwards only. Back and across they are the rule, and would drown the rest;
+- transfers are drawn downwards only: those back and across are always possible, and would hide the rest;
 - the app, and each composite in it, has a START and an END.
 """
 
@@ -25,7 +25,6 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
-from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import START, BaseNode, Workflow
@@ -176,7 +175,7 @@ def _flow_of(node: BaseNode) -> Flow:
 
 
 def _kind_of(node: BaseNode) -> Kind:
-    # ADK's node around a tool has no public name; what it holds tells it.
+    # ADK's node around a tool has no public class; it is recognised by its attribute.
     return "tool" if isinstance(getattr(node, "tool", None), BaseTool) else kind_of(node)
 
 
@@ -195,7 +194,7 @@ def _draw_workflow(drawing: _Drawing, node: Workflow, place: str) -> None:
     if graph is None:
         return
     start = drawing.add(_START, "start", place)
-    # START is one object for all workflows, so it is told by its name.
+    # START is one object for all workflows, so it is recognised by its name.
     at = {
         id(member): start if member.name == START.name else drawing.place(member, place)
         for member in graph.nodes
@@ -232,7 +231,7 @@ def _draw_parallel(drawing: _Drawing, node: BaseAgent, place: str) -> None:
 def _draw_llm_agent(drawing: _Drawing, node: LlmAgent, place: str) -> None:
     helpers = {id(agent) for agent in node.sub_agents}
     for tool in node.tools:
-        target = tool.agent if isinstance(tool, AgentTool) else node_of_tool(tool)
+        target = node_of_tool(tool)
         if target is None:
             _draw_tool(drawing, tool, place)
         elif id(target) not in helpers:  # ADK puts delegated sub-agents among the tools, too

@@ -1,4 +1,4 @@
-"""What a session's events say: which still count, who waits, where a call was made."""
+"""Queries over a session's events: which ones no rewind took back, where a call was made."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whole JSON documents to the values inside, bytes cut anywhere.
+"""Split JSON documents, which arrive in pieces, into the values inside.
 
 For files that are not one value a line: an array of events (`POST /run`), a session with its list
 of events, both also pretty-printed, or values one after the other. Only brackets and strings are
-looked at; whether a value is JSON is for its reader. Memory holds one value, never the document.
+scanned; the reader of a value decides whether it is JSON. Memory holds one value, never the document.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Value(Struct, frozen=True, gc=False):
     """On which it begins, from 1."""
     data: bytes
     is_session: bool = False
-    """The value is what a session says of itself before its list of events."""
+    """The value holds the fields of a session before its list of events."""
 
 
 class DocumentSplitter:
@@ -42,7 +42,7 @@ class DocumentSplitter:
         self._buffer = bytearray()
         """Begins with the value that is being read, if there is one."""
         self._at = 0
-        """How far the buffer has been looked at."""
+        """How far the buffer has been scanned."""
         self._string: int | None = None
         """Where the string begins that is not complete."""
         self._depth = 0
@@ -73,7 +73,7 @@ class DocumentSplitter:
             )
 
     def _forget_rest(self) -> None:
-        """Let go of what has been looked at: nobody reads what a session says after its events."""
+        """Drop what has been scanned: the fields of a session after its events are not used."""
         cut_string = self._string is not None
         self._drop(self._at)
         if cut_string:

@@ -39,16 +39,16 @@ _ODD = re.compile(
     rb'|"timestamp"\s*:\s*"'
     rb'|"error"\s*:'
 )
-"""Whatever this module acts on. A false alarm, such as a tool's own snake_case key, costs time."""
+"""Whatever this module changes. A false match, such as a tool's own snake_case key, only costs time."""
 
 
 def is_plain(event: bytes) -> bool:
-    """Tell that an event is spelled as ADK spells it; cheap, for the long files of text deltas."""
+    """Return whether an event is spelled as ADK spells it; fast, for long files of text deltas."""
     return _ODD.search(event) is None
 
 
 def respell(event: bytes) -> bytes:
-    """Return an event in ADK's spelling. Raise `msgspec.MsgspecError` for what is no object."""
+    """Return an event in ADK's spelling. Raise `msgspec.MsgspecError` if it is not an object."""
     fields = _renamed(_read_fields(event), _EVENT)
     _take_error(fields)
     if "timestamp" in fields:
@@ -57,7 +57,7 @@ def respell(event: bytes) -> bytes:
 
 
 def is_event(fields: Mapping[str, Any]) -> bool:
-    """Tell whether an object has any key of an ADK event, in either spelling."""
+    """Return whether an object has any key of an ADK event, in either spelling."""
     return any(_camel(key) in _EVENT for key in fields) or "error" in fields
 
 
@@ -110,7 +110,7 @@ def _map_of(rule: Rule) -> Rule:
 
 
 def _everything(value: Raw) -> Raw:
-    """Respell every key below: for values that hold no user's keys."""
+    """Respell every key below: for values without keys of the user."""
     return Raw(_encode(_all_camel(_read_any(value))))
 
 
@@ -183,7 +183,7 @@ def _first(values: Mapping[str, str], *keys: str) -> str:
 
 
 def _number_of(value: Raw) -> float | Raw | None:
-    """Return a timestamp as a number, also where it was written out; None if it is no time."""
+    """Return a timestamp as a number, also if it is text; None if it is not a time."""
     if not _is(value, b'"'):
         return value
     text = str(_read_any(value))

@@ -19,14 +19,14 @@ from google.genai import types
 _encode = msgspec.json.Encoder().encode
 
 _OWN = {"content", "actions", "node_info", "id", "timestamp"}
-"""What is looked at by itself."""
+"""Fields that are compared separately."""
 _rest_of_event = itemgetter(*(name for name in Event.model_fields if name not in _OWN))
 _rest_of_part = itemgetter(*(name for name in types.Part.model_fields if name != "text"))
 _NO_ACTIONS = EventActions().__dict__
 _PLAIN = (type(None), bool, str)
 
 _TIMES = (1e6, 1e12)
-"""Between them every writer of JSON gives a time the same digits."""
+"""Between these, all JSON encoders write a time with the same digits."""
 
 
 class _Pattern(NamedTuple):
@@ -39,13 +39,13 @@ class _Pattern(NamedTuple):
 
 
 class NextDelta:
-    """Writes the deltas of one run; None for whatever needs the real serializer."""
+    """Writes the deltas of one run; returns None for events that need the real serializer."""
 
     def __init__(self) -> None:
         self._pattern: _Pattern | None = None
 
     def write(self, event: Event) -> bytes | None:
-        """Return the JSON of an event that goes on as the last one did."""
+        """Return the JSON of an event that differs from the last one only in text, id and time."""
         pattern, text = self._pattern, _text_of(event)
         if pattern is None or text is None:
             return None
@@ -80,7 +80,7 @@ class NextDelta:
 
 
 def _text_of(event: Event) -> str | None:
-    """Return the text of an event that says one piece of text, and is of ADK's own classes."""
+    """Return the text of an event with one text part, if all objects are of ADK's own classes."""
     content = event.content
     if event.partial is not True or type(event) is not Event or type(content) is not types.Content:
         return None
@@ -99,5 +99,5 @@ def _written(pattern: _Pattern, text: str, event: Event) -> bytes | None:
             _encode(event.id),
             _encode(event.timestamp),
         )
-    except (ValueError, TypeError):  # Lone surrogates, or no text at all: not for this writer.
+    except (ValueError, TypeError):  # Lone surrogates, or no text: left to the real serializer.
         return None

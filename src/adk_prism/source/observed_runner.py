@@ -37,7 +37,7 @@ async def observed(
         while (event := await driven.step()) is not None:
             data = serialiser.event(event)
             if event.partial:  # by far the most
-                if observer.has_news:
+                if observer.has_pending:
                     await observer.flush()
                     _check(observer)
                 yield AgentEvent(data)
@@ -64,7 +64,7 @@ def _check(observer: RunObserver) -> None:
 
 
 class _Driven:
-    """A Runner that is asked for one event after the other."""
+    """A Runner whose events are requested one by one."""
 
     def __init__(self, events: AsyncGenerator[Event, None], observer: RunObserver) -> None:
         self._events = events

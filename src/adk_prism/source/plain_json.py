@@ -2,8 +2,8 @@
 
 Decides what becomes of a value that JSON cannot hold: a lone surrogate is replaced, NaN and the
 infinities are null, a cycle or too deep a nest is cut and marked, an object of a type that Pydantic
-does not know is its `repr`, as ADK does for state. Nothing is raised: an event with a bad value is
-worth more than none. It is the slow path; ordinary events never come here.
+does not know is its `repr`, as ADK does for state. Nothing is raised: an event with one bad value is
+better than no event. This is the slow path; ordinary events do not take it.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ def describe(value: object) -> str:
     """Return an object's `repr`, or the name of its type if even that fails."""
     try:
         return repr(value)
-    except Exception:  # A user's __repr__ may raise anything; what is left to say is the type.
+    except Exception:  # A user's __repr__ may raise anything.
         return f"<{type(value).__name__}>"

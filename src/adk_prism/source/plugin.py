@@ -2,9 +2,9 @@
 
 google-adk calls plugins for agents and tools, and not for other nodes: their starts, and the ends of all
 nodes of the newer runtime, come from the log of its node runner (`adk.log_listener`). `nodes.tracker`
-decides what either means; this module only dispatches, and no run fails for being observed.
+decides what they mean; this module only dispatches. Observing never makes a run fail.
 
-The plugin must be the first: ADK asks no other once one has answered for an agent or a tool.
+The plugin must be the first: after one plugin has answered for an agent or a tool, ADK calls no other.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_CALLED = "The tool was not called: its start could not be recorded."
 
 
 def watch_nodes(runner: Runner) -> None:
-    """See to it that a Runner's nodes can be seen: by a plugin of its own, before all others."""
+    """Observe a Runner's nodes: add our plugin to it, before all others."""
     manager = runner.plugin_manager
     if manager.get_plugin(NAME) is None:
         manager.plugins.insert(0, NodePlugin(runner.agent))
@@ -43,10 +43,10 @@ def watch_nodes(runner: Runner) -> None:
 
 
 class NodePlugin(BasePlugin):
-    """Tells the observer of the run that is being driven; without one, it does nothing."""
+    """Notifies the observer of the current run; without one, it does nothing."""
 
     def __init__(self, root: BaseNode) -> None:
-        """`root` is that of the Runner: ADK does not tell of one that is no agent."""
+        """`root` is that of the Runner: ADK's callbacks do not give it if it is not an agent."""
         super().__init__(name=NAME)
         self._root = root
 
@@ -57,12 +57,12 @@ class NodePlugin(BasePlugin):
         self, *, invocation_context: InvocationContext, event: Event
     ) -> None:
         if not event.partial:
-            await still_owned()  # ADK stores it next, and nobody stores into another's session.
+            await still_owned()  # ADK stores it next; only the owner of the run may.
             make_storable(event)
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
         if scope is not None and scope.run is not None and scope.run.owner is not None:
-            await _see(tracker.event_heard, invocation_context, event)
+            await _see(tracker.event_received, invocation_context, event)
 
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
@@ -118,7 +118,7 @@ def _end_work(context: ToolContext) -> None:
 
 
 def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
-    """Return an answer in place of the tool's: where nothing may be done any more, or it is in doubt."""
+    """Return an answer instead of the tool's: if the log cannot be written, or the call is in doubt."""
     scope = SCOPE.get()
     if scope is None:
         return None
@@ -131,24 +131,24 @@ def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
 
 
 async def _see(look: Callable[..., None], *what: object) -> None:
-    """Look at something that happens in the run that is being driven, and have it written."""
+    """Call an observer function, and write its records."""
     observer = _look(look, *what)
     if observer is None:
         return
     if tracker.is_cancelling():
-        observer.poke()  # who is cancelled a second time while it waits could not write
+        observer.poke()  # a second cancellation while it waits would lose the records
     else:
         await observer.flush()
 
 
 def _look(look: Callable[..., None], *what: object) -> RunObserver | None:
     scope = SCOPE.get()
-    if scope is None or scope.observer.is_deaf:
+    if scope is None or scope.observer.is_inactive:
         return None
     try:
         look(scope, *what)
-    except Exception as error:  # No run may fail for being watched; the operator is told.
-        scope.observer.tell(error)
+    except Exception as error:  # Observing must not fail a run; the operator gets a report.
+        scope.observer.report(error)
     return scope.observer
 
 
@@ -166,4 +166,4 @@ SIGNALS = AdkLogListener(
     _signal(tracker.node_ended),
     _signal(tracker.node_cancelled),
 )
-"""One for the process, as ADK's logger is; it listens from the first run on."""
+"""One for the process, like ADK's logger; attached at the first run."""

@@ -1,7 +1,7 @@
-"""What a model's provider says of its failure, as far as anybody may read it.
+"""The part of a model provider's error message that clients may see.
 
 An exception's text never enters the log: it may quote requests, paths and secrets. An error of Google's API
-is the exception to that, where it says how the service is: a user who is told "quota exceeded" knows what to
+is the exception, where it is about the state of the service: a user who reads "quota exceeded" knows what to
 do. ADK writes such an error into its event as google-genai 2.34 spells it (`errors.APIError.__str__`):
 `429 RESOURCE_EXHAUSTED. {'error': {'code': 429, 'message': '…', 'status': 'RESOURCE_EXHAUSTED'}}`, with its
 own advice before it. Only the message in that form is taken, only of the codes below, its first line, and
@@ -14,7 +14,7 @@ import ast
 import re
 from typing import Any
 
-TELLABLE = frozenset(
+PUBLIC_CODES = frozenset(
     """RESOURCE_EXHAUSTED UNAVAILABLE DEADLINE_EXCEEDED INTERNAL ABORTED CANCELLED NOT_FOUND
     FAILED_PRECONDITION""".split()
 )
@@ -25,7 +25,7 @@ LONGEST = 300
 """Characters. The first line of the longest message that the API is known to send has 220."""
 
 _MOST = 20_000
-"""Characters of an error that are looked at: its details may hold whole requests."""
+"""Characters of an error that are parsed: its details may hold whole requests."""
 
 _WRITTEN = re.compile(
     r"(?:\A|\n)\d{3} (?P<status>[A-Z_]{2,40})\. (?P<details>\{.*\})\s*\Z", re.DOTALL
@@ -51,8 +51,8 @@ _MASKED = (
 
 
 def provider_message(code: str, text: str) -> str:
-    """Return what may be told of a provider's error; empty where nothing may."""
-    if code not in TELLABLE or len(text) > _MOST:
+    """Return what clients may see of a provider's error; empty if nothing."""
+    if code not in PUBLIC_CODES or len(text) > _MOST:
         return ""
     found = _WRITTEN.search(text)
     if found is None or found["status"] != code:

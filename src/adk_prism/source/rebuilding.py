@@ -1,9 +1,9 @@
-"""Rebuild a session's events from the logs of its runs, where the session is gone or never was here.
+"""Rebuild a session's events from the logs of its runs, if the session is gone or was on another server.
 
 The log has every event of an agent, and the state before each run, but not the user's events. Those are
 created from the message or the answers in `RunStarted`, and state changes between two runs from the
 difference. What was redacted stays redacted. Answers to calls that the logs do not contain (the recording
-of a continuation alone) are left out, because no model could be shown them.
+of a continuation alone) are left out: no model accepts them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from adk_prism.source.sessions import SHARED
 
 
 class Chapter(Struct, frozen=True):
-    """One run of a session, as far as it counts."""
+    """One run of a session, up to the cut."""
 
     head: RunStarted
     started: float
@@ -47,10 +47,10 @@ def rebuild(chapters: Sequence[Chapter]) -> Cuttings:
         events += state_events(delta, chapter.started - EARLIER)
         if chapter.said:
             events += _said(chapter, events)
-        told = [_read(event) for event in chapter.events]
-        events += told
+        logged = [_read(event) for event in chapter.events]
+        events += logged
         state |= delta
-        for event in told:
+        for event in logged:
             state |= copied(event).actions.state_delta
     known = _without_orphans(events)
     return Cuttings([copied(event) for event in known], versions(known, highest=True), {})

@@ -74,7 +74,7 @@ class _SaidPart(Struct, rename="camel", gc=False):
 
 
 class _Said(Struct, gc=False):
-    """What a user's message is at least, whoever wrote the file."""
+    """The shape that every user message must have."""
 
     role: str | None = None
     parts: list[_SaidPart] | None = None
@@ -93,16 +93,16 @@ LATEST = 1e11
 """Seconds since 1970: three thousand years. Beyond, views could not count in microseconds."""
 
 UNNAMED = Origin(app="recording", user="user", session="recording")
-"""Where a capture belongs that does not say."""
+"""Origin of a capture that does not name one."""
 
 
 class RunReader:
     """Reads a recording or a capture that comes in pieces."""
 
     def __init__(self, *, end: Ending | None = None, origin: Origin | None = None) -> None:
-        """`end` tells the end of a run that has none; without it the last entry is the last event.
+        """`end` computes the end of a run that has none; without it the last entry is the last event.
 
-        `origin` is where a capture belongs, in place of what it says.
+        `origin` replaces the origin that a capture names.
         """
         self._end = end
         self._origin = origin
@@ -110,7 +110,7 @@ class RunReader:
         self._reader: _Recording | _Capture | None = None
         self._last: Entry | None = None
         self._is_ours = False
-        """It is a recording of a run, and not of a capture."""
+        """It was recorded by us, and not read from a capture."""
 
     def feed(self, chunk: bytes) -> Iterator[Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
@@ -125,13 +125,13 @@ class RunReader:
         if last is None:
             raise SourceError("The file contains no events.")
         if self._end is not None and not isinstance(last.record, RunEnded):
-            # A run that we record always has its end: where that is missing, so may be what was before it.
+            # We always record an end: if it is missing, entries before it may be missing too.
             ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
             yield Entry(last.cursor + 1, last.time, ended)
 
     def _read(self, item: Item) -> Iterator[Entry]:
         if self._reader is None:
-            # The first value tells a recording from a capture.
+            # The first value decides whether this is a recording or a capture.
             is_ours = _keys(item).keys() >= _RECORDING_KEYS
             self._reader = _Recording() if is_ours else _Capture(self._origin)
         for entry in self._reader.feed(item):
@@ -192,7 +192,7 @@ class _Recording:
 
 
 def _check_version(version: str) -> None:
-    """Refuse a recording of a newer release, which may hold what this one would show wrongly."""
+    """Refuse a recording of a newer release: this one might misread it."""
     if _release(version) > _release(VERSION):
         raise SourceError(
             f"The recording was written by adk-prism {version[:40]}, newer than this {VERSION}."
@@ -201,7 +201,7 @@ def _check_version(version: str) -> None:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the numbers that change when a format may: the first two. What is no version is none."""
+    """Return the first two numbers, which change with the format; nothing for what is not a version."""
     found = _RELEASE.match(version)
     return tuple(map(int, found.groups())) if found else ()
 
@@ -252,7 +252,7 @@ class _Capture:
         self._before = AdkEvent()
 
     def feed(self, item: Item) -> list[Entry]:
-        """Return the entries of a value: none for what says nothing, two with the first event."""
+        """Return the entries of a value: two for the first event, none for a repeated error."""
         if item.is_session:
             self._origin = self._origin or _origin_of(item)
             return []
@@ -264,7 +264,7 @@ class _Capture:
         found: list[Entry] = []
         if not self._cursor:
             self._cursor = 1
-            found.append(Entry(1, self._time, _made_up(data, event, self._origin or UNNAMED)))
+            found.append(Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED)))
         self._cursor += 1
         self._before = self._before if event.partial else event
         found.append(Entry(self._cursor, self._time, AgentEvent(data)))
@@ -292,22 +292,22 @@ def _sound(data: bytes) -> bytes:
 
 
 def _check_text(data: bytes) -> None:
-    """Raise `UnicodeDecodeError` for what is no text: values that nobody reads are sent on as they are."""
+    """Raise `UnicodeDecodeError` if it is not UTF-8: not every value is decoded here."""
     if not data.isascii():
         data.decode()
 
 
 def _repeats(before: AdkEvent, event: AdkEvent) -> bool:
-    """Tell ADK's second error frame: nobody's, and it says what the last whole event said.
+    """Return whether this is ADK's second error frame: it has no author and repeats the last whole event.
 
-    The event may have the API's status as its code where the frame has the exception's class.
+    The event may have the API's status as its code; the frame has the exception's class.
     """
     if not event.error_code or event.author or event.id or not before.error_code:
         return False
     return event.error_code == before.error_code or event.error_message == before.error_message
 
 
-def _made_up(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
+def _derived_start(data: bytes, event: AdkEvent, origin: Origin) -> RunStarted:
     # Spelling and spaces do not count: the same event always has the same run.
     same = msgspec.json.format(respell(data), indent=-1)
     run = "run-" + hashlib.sha256(same).hexdigest()[:24]

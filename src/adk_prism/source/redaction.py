@@ -1,4 +1,4 @@
-"""What may enter the log: the one place where an ADK event becomes JSON.
+"""Serialise ADK events for the log, without secrets: the one place where an event becomes JSON.
 
 Follows google-adk 2.13 `cli/api_server.py` (`run_agent_sse`): the event without ADK's internal
 metadata, dumped by alias without nulls, credential secrets stripped. The result equals ADK's, byte
@@ -7,11 +7,11 @@ for byte, except for these deliberate differences:
 - an event that ADK cannot write at all (lone surrogates, unknown types, cycles) is repaired;
 - `temp:` state never leaves (ADK trims it from final events but not from partial ones);
 - the text of an exception is replaced by safe text with a correlation id, or by what the model's provider
-  says of its service (`provider_error`); the operator gets it.
+  says about its service (`provider_error`); the operator gets the whole text.
 
 The event is serialised once, by its compiled serializer or by the pattern of the delta before it
-(`next_delta.py`). ADK's walk over the whole event, which costs five times as much, is taken only where
-the bytes hold a word that the walk would act on.
+(`next_delta.py`). ADK's walk over the whole event, which costs five times as much, is done only if
+the bytes contain a word that the walk would act on.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _SUSPICIOUS = (
     b'"__adk_internal_',
     b'"temp:',
 )
-"""Every key or name on which `redact_credentials`, `public_event` or we act. A false alarm
-costs one slow walk; the list is held complete by a test that compares with ADK's walk."""
+"""Every key or name on which `redact_credentials`, `public_event` or we act. A false match
+costs one slow walk. A test compares the list with ADK's walk."""
 
 _FOREIGN_SUSPICION = re.compile(
     rb"""\\u00[2-7]
@@ -85,7 +85,7 @@ _decode_state = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class Serialiser:
-    """Turns what one run yields into JSON that may be kept and shown."""
+    """Turns the events of one run into JSON that may be stored and shown."""
 
     def __init__(self, report: Report, *, run: str = "", app: str = "") -> None:
         self._report = report
@@ -94,7 +94,7 @@ class Serialiser:
         self._repaired = False
         self._deltas = NextDelta()
         self.correlation = ""
-        """Of the last text withheld, so that the end of the run can refer to the same line."""
+        """Correlation id of the last text withheld, so that the end of the run can refer to it."""
 
     def event(self, event: Event) -> bytes:
         """Return the event's JSON, redacted. Never raises for what an agent put in it."""
@@ -108,9 +108,9 @@ class Serialiser:
                 event, by_alias=True, exclude_none=True, warnings=False
             )
         except (ValueError, RecursionError) as error:
-            self._tell_of_repair(event, error)
+            self._report_repair(event, error)
             return encode_strictly(_redacted_event(event))
-        if _deserves_a_look(event, data) and _is_suspicious(data):
+        if _may_be_suspicious(event, data) and _is_suspicious(data):
             return encode_strictly(_redacted_event(event))
         self._deltas.learn(event, data)
         return data
@@ -118,15 +118,15 @@ class Serialiser:
     def _withhold(self, event: Event) -> Event:
         self.correlation = new_correlation()
         said = ": ".join(filter(None, (event.error_code, event.error_message)))
-        self._tell("agent error", event.author, said, said)
+        self._report_event("agent error", event.author, said, said)
         return _without_exception(event, f" Reference: {self.correlation}.")
 
-    def _tell_of_repair(self, event: Event, error: Exception) -> None:
+    def _report_repair(self, event: Event, error: Exception) -> None:
         if not self._repaired:
             self._repaired = True
-            self._tell("event repaired", event.author, describe(error))
+            self._report_event("event repaired", event.author, describe(error))
 
-    def _tell(self, kind: str, detail: str, cause: str, message: str = "") -> None:
+    def _report_event(self, kind: str, detail: str, cause: str, message: str = "") -> None:
         self._report(
             Diagnostic(
                 kind=kind,
@@ -170,8 +170,8 @@ def answer_json(name: str, response: Raw) -> Raw:
 def foreign_json(data: bytes) -> bytes:
     """Return the JSON of a record that was written elsewhere as it may enter a log.
 
-    Credentials, ADK's internal metadata and `temp:` state go, as from our own. The texts of exceptions
-    stay: whoever sends them has seen them.
+    Credentials, ADK's internal metadata and `temp:` state are removed, as from our own. The texts of
+    exceptions stay: the sender has seen them.
     """
     if _FOREIGN_SUSPICION.search(data) is None:
         return data
@@ -183,7 +183,7 @@ def foreign_json(data: bytes) -> bytes:
 
 
 def _drop_internal(value: dict[str, Any]) -> None:
-    """Take out what a record, or the event in it, should not have: in place, at the known places."""
+    """Remove internal keys from a record, or from the event in it, in place."""
     actions = value.get("actions")
     delta = ("stateDelta", "state_delta")
     places = [
@@ -198,7 +198,7 @@ def _drop_internal(value: dict[str, Any]) -> None:
 
 
 def session_json(session: Session) -> bytes:
-    """Return a session as ADK's server answers it, but for the texts of exceptions in its events."""
+    """Return a session as ADK's server does, without the texts of exceptions in its events."""
     shown = _dumped(session.model_copy(update={"events": []}))
     shown["state"] = {k: v for k, v in shown.get("state", {}).items() if not k.startswith(_TEMP)}
     shown["events"] = [
@@ -217,7 +217,7 @@ _AS_ADK: Mapping[str, Any] = {
 }
 
 
-def _deserves_a_look(event: Event, data: bytes) -> bool:
+def _may_be_suspicious(event: Event, data: bytes) -> bool:
     return (
         _UNDERSCORED.search(data) is not None
         or _AUTH_TYPE.search(data) is not None
@@ -245,8 +245,8 @@ def safe_code(code: str) -> str:
 def _without_exception(event: Event, reference: str = "") -> Event:
     code = safe_code(event.error_code) if event.error_code else event.error_code
     text = f"{WITHHELD} ({code}).{reference}" if code else f"{WITHHELD}.{reference}"
-    told = provider_message(code or "", event.error_message or "")
-    return event.model_copy(update={"error_code": code, "error_message": told or text})
+    said = provider_message(code or "", event.error_message or "")
+    return event.model_copy(update={"error_code": code, "error_message": said or text})
 
 
 def _redacted_event(event: Event) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is asked of a Runner: one message, some answers, or a state change.
+"""The request for one run of a Runner: a message, answers, or a state change.
 
 Validates what ADK would only refuse after the run has begun, so that a bad request is the caller's
 error and not a failed run.
@@ -15,7 +15,7 @@ from google.genai import types
 from msgspec import Raw, Struct
 
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION as CONFIRMATION
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.runlog.entry import (
     NOTHING,
     BroughtTool,
@@ -151,7 +151,7 @@ def read_content(json: bytes | Raw) -> types.Content:
             f"The message is not valid at {where[:80]!r}: {first['msg']}. "
             "Expected {'role': 'user', 'parts': [{'text': …}]}."
         ) from None
-    except AttributeError:  # genai's enumerations take anything for text (genai 2.34)
+    except AttributeError:  # genai's enumerations expect text (genai 2.34)
         raise Unprocessable(
-            "The message has a number where one of genai's names belongs."
+            "The message has a number where the name of an enumeration value is expected."
         ) from None

@@ -42,8 +42,8 @@ _ADK_KEYS = "_adk"
 _HAS_DELTA = b'"stateDelta":{"'
 
 LATE = 0.05
-"""Seconds after which a record bears the time it was put, not the time it is written. Less is the
-grain of a busy loop."""
+"""Seconds after which a record gets the time of what happened, not of the writing. Smaller delays are
+normal on a busy loop."""
 
 
 class _Actions(Struct, rename="camel"):
@@ -84,8 +84,8 @@ class RunObserver:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
     ) -> None:
-        """`stop` ends a run that cannot be recorded. `attempt` tells nodes from those of an earlier one;
-        `doubts` are the calls that it left without an answer."""
+        """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
+        earlier one; `doubts` are the calls that it left without an answer."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
@@ -105,23 +105,23 @@ class RunObserver:
         self._runs: dict[str, ObservedRun] = {}
         """By invocation."""
         self._loop = asyncio.get_running_loop()
-        self._has_told = False
+        self._has_reported = False
         self.is_closed = False
         self.error: Exception | None = None
         """Why the log cannot be written any more."""
 
     @property
-    def is_deaf(self) -> bool:
-        """Tell whether nothing more is to be seen: the run is over, or this is another loop.
+    def is_inactive(self) -> bool:
+        """Return whether nothing is observed any more: the run is over, or this is another event loop.
 
-        ADK can run tools, and agents in them, in threads with loops of their own; what happens
-        there has no place among the records of this one.
+        ADK can run tools, and agents in them, in threads with their own loops; what happens there has no
+        order relative to the records of this loop.
         """
         return self.is_closed or asyncio.get_running_loop() is not self._loop
 
     @property
-    def has_news(self) -> bool:
-        """Tell whether there is something to write, or a reason why it could not be."""
+    def has_pending(self) -> bool:
+        """Return whether there is something to write, or writing has failed."""
         return bool(self._queue) or self.error is not None
 
     # ------------------------------------------------------------------ runs and their events
@@ -130,7 +130,7 @@ class RunObserver:
         """Register the run of a Runner."""
         self._runs[invocation] = run
 
-    def hear(self, invocation: str, event: Event) -> None:
+    def record_child(self, invocation: str, event: Event) -> None:
         """Record an event of a run inside a tool; those of the run itself are yielded."""
         run = self._runs.get(invocation)
         if run is None or run.owner is None:
@@ -195,20 +195,20 @@ class RunObserver:
         if not node.is_open:
             return
         for inner in reversed(list(node.inside.values())):
-            fate = status if status == "cancelled" and inner.status == "finished" else None
-            self.close(inner, state, fate, derived=inner not in self._failing)
+            ending = status if status == "cancelled" and inner.status == "finished" else None
+            self.close(inner, state, ending, derived=inner not in self._failing)
         status = status or node.status
         error = node.failure or "" if status == "failed" else ""
         node.end(status, error)
         if node in self._failing:
             self._failing.remove(node)
-        news = self._differ(node.run, state)
+        changed = self._differ(node.run, state)
         ended = NodeEnded(
             node=node.id,
             status=status,
             error=error,
-            state=news.state,
-            gone=news.gone,
+            state=changed.state,
+            gone=changed.gone,
             derived=derived,
         )
         self._put(ended)
@@ -222,9 +222,9 @@ class RunObserver:
         now = state_json(state)
         if run.owner is not None:
             now |= {k: v for k, v in self._fold.items() if k.startswith(_ADK_KEYS) and k not in now}
-        news = self._fold.difference(now)
-        self._fold.change(*news)
-        return news
+        changed = self._fold.difference(now)
+        self._fold.change(*changed)
+        return changed
 
     # ------------------------------------------------------------------ writing
 
@@ -232,7 +232,7 @@ class RunObserver:
         self._queue.append((time.time(), item))
 
     async def flush(self) -> None:
-        """Write what has been put. It never raises: `error` then says why it could not."""
+        """Write the queue. It never raises: a failure is kept in `error`."""
         if not self._queue or self.error is not None:
             return
         async with self._writing:
@@ -242,23 +242,23 @@ class RunObserver:
                 is_late = time.time() - when > LATE
                 try:
                     await self._emit(Entry(0, when, record) if is_late else record)
-                except Exception as error:  # whoever records gets it back
+                except Exception as error:  # the recorder raises it again
                     self.error = error
                     if not isinstance(
                         error, Fenced
-                    ):  # An abort would be a word in another's session.
+                    ):  # the session has a new owner: do not write to it
                         self._stop()
                 else:
-                    # Not before: what a cancelled task could not write is left to the next one.
+                    # Only now: if this task is cancelled, the next flush writes the record.
                     self._queue.popleft()
 
     def poke(self) -> None:
-        """Have what has been put written in the next turn of the loop."""
+        """Write the queue in the next turn of the event loop."""
         if self._queue and (self._flushing is None or self._flushing.done()):
             self._flushing = self._loop.create_task(self.flush())
 
     async def finish(self) -> None:
-        """End the nodes that failed, write what is left, and see no more."""
+        """End the nodes that failed, write what is left, and stop observing."""
         if self.is_closed:
             return
         for node in list(self._failing):  # the innermost failed first
@@ -266,8 +266,8 @@ class RunObserver:
         self.is_closed = True
         await self.flush()
 
-    def tell(self, error: Exception) -> None:
-        """Tell the operator, once, that something could not be seen."""
-        if not self._has_told:
-            self._has_told = True
+    def report(self, error: Exception) -> None:
+        """Report to the operator, once, that something could not be observed."""
+        if not self._has_reported:
+            self._has_reported = True
             self._report(Diagnostic(kind="node not seen", cause=cause_of(error), run=self._name))

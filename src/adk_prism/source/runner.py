@@ -1,7 +1,7 @@
 """A run of an in-process ADK Runner as a source of records.
 
-Decides how google-adk 2.13's `Runner.run_async` is called so that a run can be named, repeated, gone
-on with and taken back:
+Decides how google-adk 2.13's `Runner.run_async` is called so that a run can be named, repeated,
+continued and rewound:
 - the invocation id is ours, so `RunStarted` knows it and a repeated start is one start. A workflow
   whose task agent waits for a reply keeps ADK's choice: under another id it would run again from
   its first node. A resumable legacy root takes an id only if its session has an event: it gets one.
@@ -30,11 +30,11 @@ from google.genai import types
 from msgspec import structs
 
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.errors import Conflict, NotFound, Unprocessable
+from adk_prism.errors import Conflict, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.runlog.entry import (
     NOTHING,
     Agent,
-    AgentEvent,
     Continues,
     Record,
     RunStarted,
@@ -46,7 +46,7 @@ from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.client_tools import declared_tools
 from adk_prism.source.confirmed_tools import confirmed_tools
-from adk_prism.source.containment import first_cause as first_cause
+from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.history import live_events
 from adk_prism.source.observed_runner import observed, serialised
@@ -59,13 +59,9 @@ from adk_prism.source.redaction import (
     state_json,
     values_json,
 )
-from adk_prism.source.request import CONFIRMATION, checked_message
-from adk_prism.source.request import ApprovalAnswer as ApprovalAnswer
-from adk_prism.source.request import CallAnswer as CallAnswer
-from adk_prism.source.request import RunRequest as RunRequest
-from adk_prism.source.request import read_content as read_content
+from adk_prism.source.request import RunRequest, checked_message
 from adk_prism.source.run_observer import RunObserver
-from adk_prism.source.sessions import new_state_event
+from adk_prism.source.sessions import load_session, new_state_event
 from adk_prism.source.tool_threads import thread_pool
 from adk_prism.source.unconfirmed_calls import InDoubt
 from adk_prism.source.untrusted import restored_invocations
@@ -88,7 +84,7 @@ class _Call:
         self.invocation = invocation
         self.message = message
         self.named = named
-        """Whether ADK is given the id; otherwise it comes to the same one by itself."""
+        """Whether the id is passed to ADK; otherwise ADK finds the same one."""
         self.answers = answers
 
 
@@ -170,13 +166,13 @@ class RunnerSource:
             raise first_cause(group) from group
 
     def _client_tools(self, invocation: str) -> AbstractContextManager[None]:
-        """Give the tools that the client brought to the agents, if the app says so."""
+        """Give the client's tools to the agents, if the app allows it."""
         tools, declared = self._request.client_tools, declared_tools(self._runner)
         return declared.brought(invocation, tools) if tools and declared else nullcontext()
 
     @asynccontextmanager
     async def _with_payloads(self, invocation: str) -> AsyncIterator[None]:
-        """Let a tool fail without the run, where a person gave something with an approval."""
+        """Keep the run alive if a tool fails on the payload of an approval."""
         if all(is_absent(decision.payload) for decision in self._request.decisions):
             yield
             return
@@ -225,7 +221,7 @@ class RunnerSource:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None
 
     def _short_session(self) -> GetSessionConfig | None:
-        """A run that begins with a message needs only the session's last events, if the app says so."""
+        """Return a config for the last events only: for a run with a message, if the app asks for it."""
         request = self._request
         if request.message is None or request.invocation or request.responses():
             return None
@@ -238,15 +234,7 @@ class RunnerSource:
         needs_all = resumes or kind == "workflow"
         # Only of a legacy root it matters whether there is an event; to find the last takes a while.
         needed = GetSessionConfig(num_recent_events=1 if kind == "legacy" else 0)
-        session = await self._runner.session_service.get_session(
-            app_name=self._runner.app_name,
-            user_id=origin.user,
-            session_id=origin.session,
-            config=None if needs_all else needed,
-        )
-        if session is None:
-            raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
-        return session
+        return await load_session(self._runner, origin, None if needs_all else needed)
 
     def _plan(self, session: Session) -> _Call:
         request = self._request
@@ -267,7 +255,7 @@ class RunnerSource:
         return _Call(f"e-{uuid4()}", request.message)
 
     def _check_resume(self, session: Session, invocation: str) -> None:
-        """ADK would run the model under an invocation that was taken back, or never was."""
+        """Raise `Conflict` for an invocation that was rewound or never existed: ADK would run the model."""
         if not invocation:
             raise Unprocessable("A run needs a message, answers, or an invocation to resume.")
         if not any(event.invocation_id == invocation for event in live_events(session)):
@@ -314,64 +302,12 @@ class RunnerSource:
 
 
 def _check_happened_here(session: Session, invocation: str) -> None:
-    """Raise `Conflict` for an invocation that the session was given, and that never ran in it."""
+    """Raise `Conflict` for an invocation that was restored from elsewhere and did not run here."""
     if invocation in restored_invocations(session):
         raise Conflict(
             f"The invocation {invocation[:60]!r} was restored from elsewhere: this server did not run it, "
             "and does not resume it. Send a new message."
         )
-
-
-class StateUpdateSource:
-    """A state-only update as a run: one event of the user, no model call."""
-
-    def __init__(
-        self,
-        runner: Runner,
-        request: RunRequest,
-        *,
-        agents: Sequence[Agent] | None = None,
-        report: Report = ignore,
-    ) -> None:
-        """Prepare the update; only `state_delta`, `origin`, `run` and `streaming` are used."""
-        self._runner = runner
-        self._request = request
-        self._agents = list_agents(runner.agent) if agents is None else list(agents)
-        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
-
-    @property
-    def correlation(self) -> str:
-        """Empty: no agent runs, so nothing of it can fail."""
-        return self._serialiser.correlation
-
-    def cancel(self) -> None:
-        """Do nothing: the update is over before anyone could stop it."""
-
-    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
-        """Yield `RunStarted`, append the change, yield its event. Raise `NotFound` before."""
-        del emit  # no node runs
-        request = self._request
-        session = await self._runner.session_service.get_session(
-            app_name=self._runner.app_name,
-            user_id=request.origin.user,
-            session_id=request.origin.session,
-            config=GetSessionConfig(num_recent_events=0),
-        )
-        if session is None:
-            raise NotFound(f"There is no session {request.origin.session[:60]!r}; create it first.")
-        event = new_state_event(request.state_delta)
-        yield RunStarted(
-            run=request.run,
-            origin=request.origin,
-            invocation=event.invocation_id,
-            streaming=request.streaming,
-            agents=self._agents,
-            state=state_json(session.state),
-            kind="state",
-            version=VERSION,
-        )
-        stored = await self._runner.session_service.append_event(session, event)
-        yield AgentEvent(self._serialiser.event(stored))
 
 
 def _redacted(continues: Continues | None) -> Continues | None:

@@ -1,11 +1,11 @@
-"""Secrets that apps put where everybody looks: found by the name of a key, or by what they are.
+"""Remove the secrets that apps put into state, arguments and texts: found by key name, or by their form.
 
 ADK's own redaction (`redaction.py`) knows credentials where ADK keeps them. This is for the rest: a token in
-the state, a password among a tool's arguments, an API key in a text. What is found is replaced in the log, so
-in all that is computed from it; the agent and its session keep the real value.
+the state, a password among a tool's arguments, an API key in a text. It is replaced in the log, and so in
+everything that is computed from the log; the agent and its session keep the real value.
 
-- **State keys** that say so in a word of theirs (`user_token`, `dbPassword`).
-- **Other keys** only by the few names that mean nothing else (`authorization`, `api_key`, `password`).
+- **State keys** with a word such as token or password in them (`user_token`, `dbPassword`).
+- **Other keys** only with an unmistakable name (`authorization`, `api_key`, `password`).
 - **Values**: those of this process's secret environment variables, and what has the form of a known key.
 
 A secret that a model streams in pieces is not found in the pieces.
@@ -51,8 +51,8 @@ _HINTS = tuple(
     re.compile(word.encode() + rb'[^":]{0,40}"\s*:\s*["\[{]')
     for word in "secret token passw passphrase credential key authorization cookie".split()
 )
-"""What a key may be that is worth a walk, told from the bytes, in lower case. Each begins with a word: the
-eight are found in a sixth of the time that one expression with eight words takes."""
+"""Keys, in lower case, for which the JSON is parsed and searched. Eight expressions that each begin with a
+word take a sixth of the time of one expression with eight words."""
 
 _BODY_BYTES = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_+/=-"
 _BODY = frozenset(_BODY_BYTES)
@@ -71,8 +71,7 @@ _FORMS = tuple(
         rb"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-\"]*(?:-----END [A-Z ]{0,40}-----)?",
     )
 )
-"""Kinds of keys that are known by their form. Alone, and not a stretch of something longer: what is Base64
-may hold anything."""
+"""Keys that are known by their form. Only whole words: Base64 data may contain anything."""
 
 _BLOB = b'"inlineData":{"data":"'
 SHORTEST_BLOB = 4096
@@ -83,7 +82,7 @@ _PARTIAL = b'"partial":true'
 
 
 class Secrets:
-    """What is secret on one server."""
+    """The secrets of one server."""
 
     def __init__(
         self,
@@ -91,7 +90,7 @@ class Secrets:
         patterns: Collection[str] = (),
         revealed: Collection[str] = (),
     ) -> None:
-        """`patterns`: of further keys, e.g. `*_pin`; `revealed`: keys that are none, whatever they say."""
+        """`patterns`: of further keys, e.g. `*_pin`; `revealed`: keys that are not secret."""
         long = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
         self._values = [value.encode("utf-8", "surrogatepass") for value in long[:MOST_VALUES]]
         # As they stand in a JSON text, between the quotes.
@@ -112,7 +111,7 @@ class Secrets:
     def json(self, data: bytes, *, names: bool = True) -> bytes:
         """Return a JSON text without secrets: the same one, if there are none."""
         data = _without(self._quoted, data)
-        if names and _may_tell_secrets(_without_blob(data), bool(self._patterns)):
+        if names and _may_hold_secrets(_without_blob(data), bool(self._patterns)):
             data = _without_forms(data)
             if self._patterns or _may_name_secrets(data):
                 return self._without_keys(data)
@@ -124,17 +123,17 @@ class Secrets:
         clean = _without_forms(_without(self._values, data))
         return text if clean is data else clean.decode("utf-8", "surrogatepass")
 
-    def telling(self, report: Report) -> Report:
-        """Return a report that tells no secret values."""
+    def redacting(self, report: Report) -> Report:
+        """Return a report function that removes secret values first."""
 
-        def tell(diagnostic: Diagnostic) -> None:
+        def redacted(diagnostic: Diagnostic) -> None:
             clean = {
                 name: self.text(getattr(diagnostic, name))
                 for name in ("detail", "cause", "message")
             }
             report(replace(diagnostic, **clean))
 
-        return tell
+        return redacted
 
     def _without_keys(self, data: bytes) -> bytes:
         value = pydantic_core.from_json(data)
@@ -161,7 +160,7 @@ class Secrets:
 
     def _is_secret(self, key: str, item: Any, *, in_state: bool) -> bool:
         if not item or key in self._revealed or not isinstance(item, str | list | dict):
-            return False  # numbers, switches and nothing are no secrets
+            return False  # numbers, booleans and null are not secrets
         if any(fnmatchcase(key, pattern) for pattern in self._patterns):
             return True
         if in_state:
@@ -189,9 +188,9 @@ def _without_forms(data: bytes) -> bytes:
 
 
 def _without_blob(data: bytes) -> bytes:
-    """Return what there is to look through in a JSON text: all but the first long stretch of Base64.
+    """Return the part of a JSON text to search: all but the first long run of Base64.
 
-    A second of sound is 64 KB of it, in which nothing can be found: no key stands in it alone.
+    A second of audio is 64 KB of it, in which no key can be found.
     """
     _, found, rest = data.partition(_BLOB)
     end = rest.find(b'"') if found else -1
@@ -200,7 +199,7 @@ def _without_blob(data: bytes) -> bytes:
     return data[: -len(rest)] + rest[end:]
 
 
-def _may_tell_secrets(data: bytes, has_patterns: bool) -> bool:
+def _may_hold_secrets(data: bytes, has_patterns: bool) -> bool:
     forms = (form.search(data) is not None for form in _FORMS)
     return has_patterns or any(forms) or _may_name_secrets(data)
 
@@ -238,7 +237,7 @@ def secret_values(environ: Mapping[str, str], urls: Iterable[str]) -> list[str]:
     variables = [
         value
         for name, value in environ.items()
-        # A path is where a secret lies, and no secret.
+        # A path to a secret is not a secret.
         if _SECRET_VARIABLE.search(name.upper()) and not value.startswith(("/", ".", "~"))
     ]
     return [*variables, *filter(None, map(_password, urls))]

@@ -1,4 +1,4 @@
-"""Folders whose apps become Runners: what is built of an app when it is imported.
+"""Folders of apps, and the Runner that is built from each app when it is imported.
 
 Follows google-adk 2.13: `cli/utils/agent_loader.py` imports, `cli/api_server.py` (`get_runner_async`)
 wraps a bare agent into an App named as its folder.
@@ -15,7 +15,7 @@ from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.runners import Runner
 
 from adk_prism.source.app_environment import AppEnvironment, Environments
-from adk_prism.source.app_folder import AppFolders, Stamp
+from adk_prism.source.app_folder import AppFolder, Found, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
 from adk_prism.source.denial_reason import DenialReasonPlugin
 from adk_prism.source.services import Services
@@ -33,15 +33,28 @@ class ServedFolders:
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         """`aliases` are further names that apps are served under, each with the app's own."""
-        self.apps = AppFolders(paths, aliases)
+        self._folders = [AppFolder(path, aliases) for path in paths]
         self.services = services
         self._environments = environments
-        self._loaders = {each.path: AgentLoader(str(each.path)) for each in self.apps.folders}
+        self._loaders = {each.path: AgentLoader(str(each.path)) for each in self._folders}
+
+    def scan(self) -> list[Found]:
+        """Return everything that is an app or looks like one, sorted by name."""
+        return sorted(found for folder in self._folders for found in folder.scan())
+
+    def find(self, name: str) -> Found | None:
+        """Return the app of this name, if it is there and can be served."""
+        return self._folder_of(name).find(name)
+
+    def _folder_of(self, name: str) -> AppFolder:
+        """Return the folder that has the app: the first one that has, or the first if none has."""
+        having = (folder for folder in self._folders if folder.find(name) is not None)
+        return next(having, self._folders[0])
 
     def build(self, name: str) -> Runner:
         """Import an app and return its Runner. Raises whatever the app's code raises."""
-        found = self.apps.find(name)
-        place = (found.path if found is not None else None) or self.apps.folder_of(name).path
+        found = self.find(name)
+        place = (found.path if found is not None else None) or self._folder_of(name).path
         with self._environments.loading(name, place):
             app = self._as_app(name)
         declared = [] if is_declared(app.plugins) else module_declaration(name)
@@ -64,25 +77,24 @@ class ServedFolders:
 
     def forget(self, name: str) -> None:
         """Forget the modules of an app that was imported in part."""
-        self._loader_of(name).remove_agent_from_cache(self.apps.module_of(name))
+        folder = self._folder_of(name)
+        self._loaders[folder.path].remove_agent_from_cache(folder.module_of(name))
         invalidate_caches()
 
     def stamp(self, name: str) -> Stamp:
-        """Return what changes when a file of the app does."""
-        return self.apps.stamp(name)
+        """Return a value that changes when a file of the app changes."""
+        return self._folder_of(name).stamp(name)
 
     def compare_environments(self) -> None:
         """Report the variables that the `.env` files of several apps set differently."""
-        apps = [each for each in self.apps.scan() if not each.problem]
+        apps = [each for each in self.scan() if not each.problem]
         self._environments.compare_files((each.name, each.path) for each in apps if each.path)
 
     def allows_threads(self, name: str) -> bool:
-        """Tell whether an app's tools may run beside other apps."""
+        """Return whether an app's tools may run in threads."""
         return self._environments.allows_threads(name)
 
     def _as_app(self, name: str) -> App:
-        loaded = self._loader_of(name).load_agent(self.apps.module_of(name))
+        folder = self._folder_of(name)
+        loaded = self._loaders[folder.path].load_agent(folder.module_of(name))
         return loaded if isinstance(loaded, App) else App(name=name, root_agent=loaded)
-
-    def _loader_of(self, name: str) -> AgentLoader:
-        return self._loaders[self.apps.folder_of(name).path]

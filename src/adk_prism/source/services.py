@@ -3,7 +3,7 @@
 Follows google-adk 2.13 `cli/utils/service_factory.py`: what `adk web --session_service_uri` takes
 is taken here, schemes registered by a `services.py` or `services.yaml` in the agents folder too.
 Decides only the defaults (files below one data folder) and that a URI that cannot be used is the
-caller's error, told without its password.
+caller's error, shown without its password.
 """
 
 from __future__ import annotations
@@ -117,13 +117,13 @@ def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None 
 
 
 async def check_services(services: Services) -> None:
-    """Find out now what the first message would meet. Raise `NoSessions`."""
+    """Check the session store at start, not at the first message. Raise `NoSessions`."""
     if isinstance(services.sessions, SessionCache):
         await services.sessions.check()
 
 
 async def close_services(services: Services) -> None:
-    """Let go of database connections; a service without any is left alone."""
+    """Close database connections, where a service has any."""
     parts: Sequence[object] = (services.sessions, services.artifacts, services.memory)
     for service in parts:
         if isinstance(service, _Closes):
@@ -174,19 +174,19 @@ def _make_folder(folder: Path) -> None:
 
 
 def _check_sqlite(uri: str) -> None:
-    """Find out now what SQLite would say at the first message, and without the reason."""
+    """Check the file at start: SQLite would fail at the first message, without a reason."""
     match = _SQLITE_FILE.fullmatch(uri)
-    trouble = _sqlite_trouble(Path(unquote(match[1]))) if match is not None else ""
-    if trouble:
+    problem = _sqlite_problem(Path(unquote(match[1]))) if match is not None else ""
+    if problem:
         raise UsageError(
-            f"The session database {safe_uri(uri)!r} {trouble}. Name a file in a writable folder; a path"
+            f"The session database {safe_uri(uri)!r} {problem}. Name a file in a writable folder; a path"
             " after three slashes is relative, after four absolute."
         )
 
 
-def _sqlite_trouble(file: Path) -> str:
+def _sqlite_problem(file: Path) -> str:
     if not file.parent.is_dir():
-        return "lies in a folder that does not exist"
+        return "is in a folder that does not exist"
     if not os.access(file if file.exists() else file.parent, os.R_OK | os.W_OK):
         return "cannot be read and written"
     if file.is_dir():

@@ -2,7 +2,7 @@
 
 ADK reads a session's whole history at the start of a turn, and again for each resume or rewind: with
 5,000 events that takes half a second and more. This service caches the events of long sessions, and a turn
-reads only what was appended since. State is read anew each time, because other sessions write `user:` and
+reads only what was appended since. State is read each time, because other sessions write `user:` and
 `app:` keys too.
 
 The cache holds what the service returned, never what was passed to `append_event`, so a session from the
@@ -19,23 +19,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from google.adk.events.event import Event
-from google.adk.sessions.base_session_service import (
-    BaseSessionService,
-    GetSessionConfig,
-    ListSessionsResponse,
-)
+from google.adk.sessions.base_session_service import BaseSessionService, GetSessionConfig
 from google.adk.sessions.session import Session
 
 from adk_prism.source.adk.session_storage import Revision, session_revision
-from adk_prism.source.event_count import SessionKey, count_events
 from adk_prism.source.event_size import event_size
 from adk_prism.source.history import apply_rewinds
 from adk_prism.source.prefix.placeholder import prefix_of, restore, shorten
 from adk_prism.source.prefix.session_prefix import Prefix, cut_off
 from adk_prism.source.session_store import SessionStore
+from adk_prism.source.session_tables import SessionKey, count_events
 
 SHORTEST = 50
 """Events below which a session is not cached: a query for new events would cost as much."""
@@ -61,14 +56,12 @@ _KNOWN = {
 """Services whose order of events and revisions are known; any other is used as it is. By name: to
 import them all takes half a second, and one is used."""
 
-_Key = SessionKey
-
 
 class AfterPrefix(GetSessionConfig):
     """Asks for a session without its prefix. To any other service it is a config without a limit."""
 
     speakers: frozenset[str]
-    """Agents of which one has to have spoken after the cut: ADK sees from it who speaks next."""
+    """Agents of which one must have spoken after the cut, so that ADK finds who speaks next."""
 
 
 @dataclass(slots=True)
@@ -91,23 +84,23 @@ def cached_sessions(service: BaseSessionService) -> BaseSessionService:
     """Return the service with a cache of long sessions, if its storage is known."""
     kind = type(service)
     is_known = f"{kind.__module__}.{kind.__qualname__}" in _KNOWN
-    return SessionCache(SessionStore(service)) if is_known else service
+    return SessionCache(service) if is_known else service
 
 
 def storage_of(service: BaseSessionService) -> BaseSessionService:
     """Return the storage service behind a cache."""
-    while isinstance(service, SessionCache | SessionStore):
+    while isinstance(service, SessionStore):
         service = service.inner
     return service
 
 
-class SessionCache(BaseSessionService):
-    """A session service in front of another one."""
+class SessionCache(SessionStore):
+    """A session store with a cache."""
 
     def __init__(self, inner: BaseSessionService, *, most_bytes: int = MOST_BYTES) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self._most_bytes = most_bytes
-        self._hot: OrderedDict[_Key, _CachedSession] = OrderedDict()
+        self._cached: OrderedDict[SessionKey, _CachedSession] = OrderedDict()
         """The session used last comes last."""
 
     async def get_session(
@@ -126,9 +119,9 @@ class SessionCache(BaseSessionService):
             self._shorten(key, session, config.speakers)
         return session
 
-    async def _whole(self, key: _Key) -> Session | None:
-        """Return a session with all events: those that are kept and what is new, or all read anew."""
-        hot = self._hot.get(key)
+    async def _whole(self, key: SessionKey) -> Session | None:
+        """Return a session with all events: the cached ones and the new ones, or all read again."""
+        hot = self._cached.get(key)
         if hot is not None and (session := await self._caught_up(key, hot)) is not None:
             self._keep(key, session, hot)
             return session
@@ -136,8 +129,8 @@ class SessionCache(BaseSessionService):
         self._keep(key, session, None)
         return session
 
-    async def _caught_up(self, key: _Key, hot: _CachedSession) -> Session | None:
-        """Return a session with the events that are kept and those that came since; None if unsure."""
+    async def _caught_up(self, key: SessionKey, hot: _CachedSession) -> Session | None:
+        """Return a session with the cached events and those that came since; None if unsure."""
         since = hot.events[-1].timestamp - OVERLAP
         session = await self._read(key, GetSessionConfig(after_timestamp=since))
         new = _news(hot.events, session.events) if session is not None else None
@@ -151,36 +144,38 @@ class SessionCache(BaseSessionService):
             return session
         return None
 
-    async def _read(self, key: _Key, config: GetSessionConfig | None) -> Session | None:
+    async def _read(self, key: SessionKey, config: GetSessionConfig | None) -> Session | None:
         app_name, user_id, session_id = key
-        return await self.inner.get_session(
+        return await super().get_session(
             app_name=app_name, user_id=user_id, session_id=session_id, config=config
         )
 
-    def _keep(self, key: _Key, session: Session | None, known: _CachedSession | None) -> None:
-        """Keep a session's events, of which some may be `known`, and let go of what is too much."""
-        self._hot.pop(key, None)
+    def _keep(self, key: SessionKey, session: Session | None, known: _CachedSession | None) -> None:
+        """Cache a session's events, of which some may be `known`, and evict what exceeds the limits."""
+        self._cached.pop(key, None)
         if session is None or len(session.events) < SHORTEST:
             return
         weight, count = (known.weight, len(known.events)) if known is not None else (0, 0)
         weight += sum(map(event_size, session.events[count:]))
         prefix = known.prefix if known is not None else None
-        # The Runner adds to the list that it is given: ours is another one.
-        self._hot[key] = _CachedSession(
+        # A copy: the Runner appends to its list.
+        self._cached[key] = _CachedSession(
             list(session.events), session_revision(session), weight, prefix
         )
-        total = sum(hot.bytes for hot in self._hot.values())
-        while total > self._most_bytes or len(self._hot) > MOST_SESSIONS:
-            _, dropped = self._hot.popitem(last=False)
+        total = sum(hot.bytes for hot in self._cached.values())
+        while total > self._most_bytes or len(self._cached) > MOST_SESSIONS:
+            _, dropped = self._cached.popitem(last=False)
             total -= dropped.bytes
 
-    def _shorten(self, key: _Key, session: Session, speakers: frozenset[str]) -> None:
-        """Take the prefix off a session, if it has one and what is left says who speaks."""
-        hot = self._hot.get(key)
+    def _shorten(self, key: SessionKey, session: Session, speakers: frozenset[str]) -> None:
+        """Take the prefix off a session, if it has one and the rest shows which agent speaks."""
+        hot = self._cached.get(key)
         if hot is None:
             return
         hot.prefix = cut_off(hot.events, hot.prefix)
-        if hot.prefix is not None and _says_who(hot.events[len(hot.prefix.events) :], speakers):
+        if hot.prefix is not None and _shows_speaker(
+            hot.events[len(hot.prefix.events) :], speakers
+        ):
             shorten(session, hot.prefix)
 
     async def append_event(self, session: Session, event: Event) -> Event:
@@ -188,60 +183,30 @@ class SessionCache(BaseSessionService):
             return event
         key = (session.app_name, session.user_id, session.id)
         before = session_revision(session)
-        # Forgotten until it is known what has been stored, also if that is never known.
-        hot = self._hot.pop(key, None)
-        stored = await self.inner.append_event(session, event)
+        # Not cached until the append has succeeded.
+        hot = self._cached.pop(key, None)
+        stored = await super().append_event(session, event)
         if hot is not None and hot.revision == before:
             hot.appended = (*hot.appended, stored.id)
             hot.revision = session_revision(session)
-            self._hot[key] = hot
+            self._cached[key] = hot
         prefix = prefix_of(session)
         if prefix is not None and prefix.tied(stored):
             restore(session)
         return stored
 
-    async def create_session(
-        self,
-        *,
-        app_name: str,
-        user_id: str,
-        state: dict[str, Any] | None = None,
-        session_id: str | None = None,
-    ) -> Session:
-        return await self.inner.create_session(
-            app_name=app_name, user_id=user_id, state=state, session_id=session_id
-        )
-
-    async def list_sessions(
-        self, *, app_name: str, user_id: str | None = None
-    ) -> ListSessionsResponse:
-        return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
-
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        self._hot.pop((app_name, user_id, session_id), None)
-        await self.inner.delete_session(app_name=app_name, user_id=user_id, session_id=session_id)
-
-    async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        return await self.inner.get_user_state(app_name=app_name, user_id=user_id)
-
-    async def check(self) -> None:
-        """Find out whether the store answers, where that can be asked. Raise `NoSessions`."""
-        if isinstance(self.inner, SessionStore):
-            await self.inner.check()
-
-    async def flush(self) -> None:
-        await self.inner.flush()
+        self._cached.pop((app_name, user_id, session_id), None)
+        await super().delete_session(app_name=app_name, user_id=user_id, session_id=session_id)
 
     async def close(self) -> None:
-        """Let go of the inner service's connections, if it has any."""
-        self._hot.clear()
-        close = getattr(self.inner, "close", None)
-        if close is not None:
-            await close()
+        """Empty the cache, and close the connections of the inner service, if it has any."""
+        self._cached.clear()
+        await super().close()
 
 
 def _news(kept: Sequence[Event], recent: Sequence[Event]) -> list[Event] | None:
-    """Return those of the recent events that come after all that are kept; None if they do not follow."""
+    """Return those of the recent events that come after all cached ones; None if they do not follow."""
     for count in range(1, min(len(kept), len(recent)) + 1):
         if kept[-count].id == recent[0].id:
             same = zip(kept[-count:], recent, strict=False)
@@ -249,8 +214,8 @@ def _news(kept: Sequence[Event], recent: Sequence[Event]) -> list[Event] | None:
     return None
 
 
-def _says_who(events: Sequence[Event], speakers: frozenset[str]) -> bool:
-    """Tell whether ADK need not look further back to see who speaks next (its `_agent_router`)."""
+def _shows_speaker(events: Sequence[Event], speakers: frozenset[str]) -> bool:
+    """Return whether these events are enough for ADK to see who speaks next (its `_agent_router`)."""
     return any(
         event.author in speakers
         and not event.error_code

@@ -1,7 +1,7 @@
-"""The SQLite file of ADK's sessions, where it is this server's own: it shrinks when sessions are deleted.
+"""The default SQLite file of ADK's sessions: it shrinks when sessions are deleted.
 
-ADK makes its tables and knows nothing of this. SQLite gives pages back only in a file that was made so,
-before its first table; an older file keeps its size, and uses the room again.
+ADK creates the tables. SQLite can shrink a file only if that was set before its first table; an older file
+keeps its size and reuses free pages.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from adk_prism.runlog.private_files import make_file
 
 VACUUM_PAGES = 4096
-"""Pages that are given back at a time, 16 MiB: nothing else is written for some tenths of a second."""
+"""Pages that are freed at a time, 16 MiB: it blocks other writers for some tenths of a second."""
 
 _BUSY_SECONDS = 5.0
 
 
 def prepare_session_file(file: Path) -> None:
-    """Make the file, if there is none, for this user alone, and as one that can shrink.
+    """Create the file, readable for this user only, and able to shrink, if there is none.
 
     Raise `OSError` or `sqlite3.Error`.
     """
@@ -28,7 +28,7 @@ def prepare_session_file(file: Path) -> None:
     make_file(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        connection.execute("VACUUM")  # Writes the first page, in which it is noted.
+        connection.execute("VACUUM")  # Writes the first page, which holds the setting.
 
 
 def shrink_session_file(file: Path) -> None:

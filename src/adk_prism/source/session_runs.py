@@ -35,7 +35,7 @@ StoredEvents = Sequence[Event]
 
 
 class SessionRunId(Struct, frozen=True, array_like=True):
-    """What the id of such a run says."""
+    """The contents of such a run's id."""
 
     app: str
     user: str
@@ -69,7 +69,7 @@ class SessionRunId(Struct, frozen=True, array_like=True):
 def stored_invocations(session: Session) -> dict[str, StoredEvents]:
     """Return the session's events by invocation, oldest first, without what a rewind took back.
 
-    Only invocations in which somebody said something: a change of state is no run.
+    Only invocations with content, output or an error: a change of state is not a run.
     """
     found: dict[str, list[Event]] = {}
     for event in live_events(session):
@@ -106,7 +106,7 @@ def _entries(run: SessionRunId, events: Sequence[Event], report: Report) -> Iter
 
 
 def _is_message(event: Event) -> bool:
-    """Tell a user's message from an answer to a call, which the reader takes from the event itself."""
+    """Return whether an event is a user's message, and not an answer to a call."""
     said = event.author == USER and event.content is not None
     return said and not event.get_function_responses()
 

@@ -36,7 +36,7 @@ _STATES = {
     "57": "the database is starting or going down",
 }
 """Beginnings of the SQL standard's states, as PostgreSQL gives them, and what they mean. Any other is no
-fault of the store: a value that it does not take, a session that was changed meanwhile."""
+fault of the store: an invalid value, a session that was changed meanwhile."""
 
 _MADE_MEANWHILE = frozenset(("23505", "42P06", "42P07", "42701", "42710"))
 """States that say that a table, a type or a row is there already."""
@@ -47,22 +47,22 @@ _PAUSES = (0.1, 0.3, 1.0, 2.0)
 _ATTEMPTS = 3
 """How often a list of sessions in memory is made in a thread."""
 
-_AWAY = "there is no connection to the database"
+_DISCONNECTED = "there is no connection to the database"
 _UNUSABLE = "the database cannot be used"
-_STRANGE = "the tables in the database are not whole, or not those of this ADK"
+_INCOMPLETE = "the tables in the database are incomplete, or of another ADK version"
 
 
 class SessionStore(BaseSessionService):
-    """A session service that says what is wrong with its store. Raises `NoSessions` for that."""
+    """A session service that raises `NoSessions` when its store cannot be used."""
 
     def __init__(self, inner: BaseSessionService) -> None:
         self.inner = inner
 
     async def check(self) -> None:
-        """Ask the store for something that nobody has: what counts is that it answers.
+        """Check that the store responds, with a query that finds nothing.
 
-        The first question makes the tables. Of replicas that start together only one can; the others are
-        told that the tables are there by now, or find them without their version: they ask again.
+        The first query creates the tables. If replicas start together, only one can; the others get an error
+        that the tables exist, or find them without their version, and try again.
         """
         for pause in (*_PAUSES, None):
             try:
@@ -71,7 +71,7 @@ class SessionStore(BaseSessionService):
                 if not _is_half_made(error):
                     raise
                 if pause is None:
-                    raise NoSessions(_told_as(_STRANGE)) from error
+                    raise NoSessions(_unusable_because(_INCOMPLETE)) from error
                 await asyncio.sleep(pause)
             else:
                 return
@@ -84,13 +84,13 @@ class SessionStore(BaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        with _told():
+        with _driver_errors():
             return await self.inner.get_session(
                 app_name=app_name, user_id=user_id, session_id=session_id, config=config
             )
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        with _told():
+        with _driver_errors():
             return await self.inner.append_event(session, event)
 
     async def create_session(
@@ -101,7 +101,7 @@ class SessionStore(BaseSessionService):
         state: dict[str, Any] | None = None,
         session_id: str | None = None,
     ) -> Session:
-        with _told():
+        with _driver_errors():
             return await self.inner.create_session(
                 app_name=app_name, user_id=user_id, state=state, session_id=session_id
             )
@@ -109,7 +109,7 @@ class SessionStore(BaseSessionService):
     async def list_sessions(
         self, *, app_name: str, user_id: str | None = None
     ) -> ListSessionsResponse:
-        with _told():
+        with _driver_errors():
             if sqlite_file(self.inner) is not None:
                 return await asyncio.to_thread(_list_in_thread, self.inner, app_name, user_id)
             if type(self.inner) is InMemorySessionService:
@@ -117,21 +117,21 @@ class SessionStore(BaseSessionService):
             return await self.inner.list_sessions(app_name=app_name, user_id=user_id)
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
-        with _told():
+        with _driver_errors():
             await self.inner.delete_session(
                 app_name=app_name, user_id=user_id, session_id=session_id
             )
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
-        with _told():
+        with _driver_errors():
             return await self.inner.get_user_state(app_name=app_name, user_id=user_id)
 
     async def flush(self) -> None:
-        with _told():
+        with _driver_errors():
             await self.inner.flush()
 
     async def close(self) -> None:
-        """Let go of the inner service's connections, if it has any."""
+        """Close the connections of the inner service, if it has any."""
         close = getattr(self.inner, "close", None)
         if close is not None:
             await close()
@@ -162,38 +162,38 @@ async def _list_memory(
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _driver_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        words = _words(error)
-        if words is None:
+        problem = _problem(error)
+        if problem is None:
             raise
-        raise NoSessions(_told_as(words)) from error
+        raise NoSessions(_unusable_because(problem)) from error
 
 
-def _told_as(words: str) -> str:
-    return f"The sessions cannot be read or written: {words}."
+def _unusable_because(problem: str) -> str:
+    return f"The sessions cannot be read or written: {problem}."
 
 
-def _words(error: BaseException) -> str | None:
-    """Return what is wrong with the store; None for an error that says nothing of it."""
+def _problem(error: BaseException) -> str | None:
+    """Return what is wrong with the store; None for an error that has another cause."""
     state = _state(error)
     if state:
         return next((words for begin, words in _STATES.items() if state.startswith(begin)), None)
     if isinstance(error, OSError):
-        return _AWAY
+        return _DISCONNECTED
     if isinstance(error, sqlite3.OperationalError):
         return _UNUSABLE
     # SQLAlchemy is imported by a service that needs it, and not for the others. Its names are PEP 249's.
     names = {
         kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith("sqlalchemy")
     }
-    return _AWAY if names & {"OperationalError", "InterfaceError", "TimeoutError"} else None
+    return _DISCONNECTED if names & {"OperationalError", "InterfaceError", "TimeoutError"} else None
 
 
 def _is_half_made(error: Exception) -> bool:
-    """Tell whether somebody makes the tables just now: ADK has a `ValueError` for those of no version."""
+    """Return whether another process is creating the tables: without a version, ADK raises `ValueError`."""
     return isinstance(error, ValueError) or _state(error) in _MADE_MEANWHILE
 
 

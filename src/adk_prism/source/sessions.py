@@ -1,11 +1,11 @@
-"""Sessions over ADK's session service: made empty, changed by events, rewound whole.
+"""Sessions over ADK's session service: created empty, changed by events, rewound completely.
 
 Decides the rules that make a rewind exact (google-adk 2.13 `sessions/_rewind_utils.py` folds state
 from events only): initial state is an event, never an argument of `create_session`; after a rewind
 the state is put back as it was before the rewound run. Not restored, as in ADK: `user:` and `app:`
 state, `user:` artifacts; the name of an artifact that the rewound part added stays listed, empty.
 
-Nothing here locks: the caller keeps writers of one session apart (`StaleSessionError`).
+Nothing here locks: the caller makes sure that a session has one writer at a time (`StaleSessionError`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from adk_prism.source.history import live_events, user_turns
 from adk_prism.source.plain_json import storable
 from adk_prism.source.redaction import state_json
 from adk_prism.source.secrets import REDACTED
-from adk_prism.source.state_key_removal import remove_state_keys
+from adk_prism.source.session_cache import storage_of
+from adk_prism.source.session_tables import remove_state_keys
 
 SHARED = ("app:", "user:", "temp:")
 """How keys begin that are not the session's own."""
@@ -39,7 +40,7 @@ _RESERVED = (*SHARED, "_adk")
 
 SEED = "p-seed-"
 """How the invocation id of the event begins that gives a session its first state."""
-_NO_EVENTS = GetSessionConfig(num_recent_events=0)
+NO_EVENTS = GetSessionConfig(num_recent_events=0)
 
 
 class Sessions:
@@ -56,9 +57,9 @@ class Sessions:
         self._allowed_state = allowed_state or {}
 
     async def create(self, origin: Origin, state: Mapping[str, Any] | None = None) -> Session:
-        """Make a session, empty, and give it its state as one event of the user.
+        """Create an empty session, and set its state by one event of the user.
 
-        An empty session id draws one. Raise `Conflict` if the session exists.
+        For an empty session id a new one is chosen. Raise `Conflict` if the session exists.
         """
         try:
             session = await self._service.create_session(
@@ -71,18 +72,18 @@ class Sessions:
         return session
 
     async def ensure(self, origin: Origin, state: Mapping[str, Any] | None = None) -> bool:
-        """Make the session if there is none; return whether it was made. Else `state` is unused."""
+        """Create the session, with `state`, if it does not exist; return whether it was created."""
         if await self.exists(origin):
             return False
         try:
             await self.create(origin, state)
-        except Conflict:  # Another request made it in between: it is there, as was asked.
+        except Conflict:  # Another request has created it meanwhile.
             return False
         return True
 
     async def exists(self, origin: Origin) -> bool:
-        """Tell whether there is such a session, without loading its events."""
-        return await self._load(origin, _NO_EVENTS) is not None
+        """Return whether there is such a session, without loading its events."""
+        return await self._load(origin, NO_EVENTS) is not None
 
     async def get(self, origin: Origin) -> Session:
         """Return the session with its events. Raise `NotFound`."""
@@ -90,14 +91,14 @@ class Sessions:
 
     async def state(self, origin: Origin) -> dict[str, Any]:
         """Return the state of all scopes without loading the events. Raise `NotFound`."""
-        return (await self._existing(origin, _NO_EVENTS)).state
+        return (await self._existing(origin, NO_EVENTS)).state
 
     async def append_state(self, origin: Origin, delta: Mapping[str, Any]) -> Event:
         """Change state by one content-less event of the user; return it as stored.
 
         Raise `NotFound`, or `Conflict` if someone else wrote to the session meanwhile.
         """
-        session = await self._existing(origin, _NO_EVENTS)
+        session = await self._existing(origin, NO_EVENTS)
         try:
             return await self._service.append_event(session, new_state_event(delta))
         except StaleSessionError:
@@ -139,7 +140,7 @@ class Sessions:
 
         `wanted_state` is `RunStarted.state` of the run that is taken back; without it, only initial
         state that was never changed can be restored. Keys that were added are removed, or left as
-        None by a service whose storage is unknown (`state_key_removal`). Raise `NotFound`, or `Conflict`
+        None by a service whose storage is unknown (`session_tables`). Raise `NotFound`, or `Conflict`
         for an invocation that is not there (any more) or holds several messages of the user (task mode),
         which a rewind would take back together.
         """
@@ -160,7 +161,7 @@ class Sessions:
     ) -> None:
         """Put back what ADK's rewind lost, and remove what it could only set to None."""
         wanted = _wanted(before, recorded)
-        after = await self._existing(origin, _NO_EVENTS)
+        after = await self._existing(origin, NO_EVENTS)
         extra = [key for key in after.state if not key.startswith(SHARED) and key not in wanted]
         if recorded is None:
             extra = [key for key in extra if after.state[key] is None]
@@ -169,7 +170,8 @@ class Sessions:
         }
         if delta:
             await self._service.append_event(after, new_state_event(delta))
-        await remove_state_keys(self._service, after, extra)
+        key = (origin.app, origin.user, origin.session)
+        await remove_state_keys(storage_of(self._service), key, extra)
 
     def refused_keys(self, app: str, keys: Iterable[str]) -> Sequence[str]:
         """Return the state keys that a client may not write.
@@ -200,6 +202,21 @@ class Sessions:
                 f"There is no session {origin.session[:60]!r} of app {origin.app[:60]!r}."
             )
         return session
+
+
+async def load_session(
+    runner: Runner, origin: Origin, config: GetSessionConfig | None = NO_EVENTS
+) -> Session:
+    """Return the session that a Runner is about to use. Raise `NotFound`."""
+    session = await runner.session_service.get_session(
+        app_name=runner.app_name,
+        user_id=origin.user,
+        session_id=origin.session,
+        config=config,
+    )
+    if session is None:
+        raise NotFound(f"There is no session {origin.session[:60]!r}; create it first.")
+    return session
 
 
 def new_state_event(delta: Mapping[str, Any], kind: str = "p-") -> Event:
@@ -261,7 +278,7 @@ def _is_shown(value: Raw, recorded: Raw) -> bool:
 
 
 def _matches(value: Any, recorded: Any) -> bool:
-    """Tell whether a value may be the one that was recorded, where what was secret can be anything."""
+    """Return whether a value may be the recorded one; a redacted part matches anything."""
     if isinstance(recorded, str) and REDACTED in recorded:
         return True
     if isinstance(recorded, dict) and isinstance(value, dict):

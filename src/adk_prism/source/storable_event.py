@@ -32,7 +32,7 @@ def make_storable(event: Event) -> None:
 
 
 def _is_storable(value: Any) -> bool:
-    """Tell whether there is nothing to replace; what is no plain data is for ADK to write."""
+    """Return whether there is nothing to replace; what is no plain data is for ADK to write."""
     waiting, seen = [value], set[int]()
     while waiting:
         found = waiting.pop()

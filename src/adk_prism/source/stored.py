@@ -1,7 +1,7 @@
-"""Events of an invocation that the session has and the log has not: to take over the run of a dead process.
+"""Events of an invocation that are in the session but not in the log: to take over the run of a dead process.
 
 ADK stores an event before it yields it, and the user's message before anything else, so the session can
-contain events that the log never got. Where both have an event, the log counts.
+contain events that the log never got. If both have an event, that of the log is used.
 """
 
 from __future__ import annotations

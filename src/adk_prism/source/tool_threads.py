@@ -48,7 +48,7 @@ class ToolThreads(BasePlugin):
 def tool_threads(count: int) -> BasePlugin:
     """Return the plugin that gives an app's synchronous tools so many threads; 0: the event loop.
 
-    Raise `ValueError` for a number that cannot be.
+    Raise `ValueError` for a number out of range.
     """
     if not 0 <= count <= MOST:
         raise ValueError(f"`tool_threads` must be a number from 0 to {MOST}, got {count!r}.")

@@ -44,25 +44,27 @@ Tool = TypeVar("Tool", bound=Callable[..., Any] | BaseTool)
 
 
 class InDoubt(Struct, frozen=True):
-    """What the operator wants to be done."""
+    """The operator's policy."""
 
     policy: Policy = "retry"
     tools: Mapping[str, Policy] = {}
-    """Of some tools, by name."""
+    """Policies of single tools, by name."""
 
     def of(self, tool: BaseTool) -> Policy:
-        """Return what is to be done about a call of a tool."""
+        """Return the policy for a call of a tool."""
         return self.tools.get(tool.name) or _mark_of(tool) or self.policy
 
 
 def in_doubt(policy: Policy) -> Callable[[Tool], Tool]:
-    """Say what is to be done about a call of this tool that was under way when its process died.
+    """Declare what to do about a call of this tool that was running when its process died.
 
     `retry` runs it again, `fail` answers it with an error, `ask` asks a person first. Raise `UsageError`
     for anything else.
     """
     if policy not in POLICIES:
-        raise UsageError(f"A policy for calls in doubt is retry, fail or ask; got {policy!r}.")
+        raise UsageError(
+            f"The policy for calls in doubt must be retry, fail or ask, got {policy!r}."
+        )
 
     def mark(tool: Tool) -> Tool:
         setattr(tool, _MARK, policy)
@@ -77,7 +79,7 @@ def idempotent(tool: Tool) -> Tool:
 
 
 def idempotency_key(tool_context: ToolContext) -> str:
-    """Return the name of a call that it keeps when it is run again after a takeover."""
+    """Return a key that a call keeps when it runs again after a takeover."""
     return f"{tool_context.invocation_id}/{tool_context.function_call_id or ''}"
 
 
@@ -94,9 +96,9 @@ def answer_in_doubt(doubt: InDoubt, tool: BaseTool, context: ToolContext) -> dic
 
 
 def answer_denied(context: ToolContext) -> dict[str, Any] | None:
-    """Return the answer to a call that a person, asked because of a doubt, does not want repeated.
+    """Return the answer to a call in doubt that a person does not want repeated.
 
-    ADK itself keeps only those tools from running that it gates.
+    ADK itself stops only tools with `require_confirmation`.
     """
     confirmation = context.tool_confirmation
     if confirmation is None or confirmation.confirmed:
@@ -110,6 +112,6 @@ def answer_denied(context: ToolContext) -> dict[str, Any] | None:
 
 
 def _mark_of(tool: BaseTool) -> Policy | None:
-    """Return what a tool, or the function that it calls, says."""
+    """Return the policy that a tool, or the function that it calls, declares."""
     found: Policy | None = getattr(tool, _MARK, None)
     return found or getattr(getattr(tool, "func", None), _MARK, None)

@@ -1,7 +1,7 @@
-"""History that this server did not see happen: what of it may become part of a session here.
+"""History that this server did not record: what of it may become part of a session here.
 
-An uploaded recording, a fork of one, events that a client gives a new session: whoever sent it could have
-written anything. So it is text for a model to read, and nothing to go on with. The rule is the one that
+An uploaded recording, a fork of one, events that a client gives a new session: the sender could have written
+anything. So a model may read it as text, and no run continues from it. The rule is the one that
 google-adk 2.13 has for a client's events (`cli/api_server.py`), applied by leaving out instead of refusing,
 and completed: ADK's own calls, long-running marks and actions go; so does what would be looked up
 elsewhere or choose what runs next (a cache, an interaction, a live session, an isolation scope).
@@ -52,7 +52,7 @@ def _spellings(*names: str) -> frozenset[str]:
     return frozenset(spelling for name in names for spelling in (name, to_camel(name)))
 
 
-_TOLD = _spellings(
+_KEPT = _spellings(
     "id", "invocation_id", "author", "timestamp", "branch", "node_info", "content", "output",
     "partial", "turn_complete", "turn_complete_reason", "interrupted", "finish_reason",
     "error_code", "error_message", "custom_metadata", "usage_metadata", "model_version",
@@ -61,7 +61,7 @@ _TOLD = _spellings(
 )  # fmt: skip
 """Fields of an event that say what happened. All others are handles or marks of the server that ran it."""
 
-_TOLD_ACTIONS = _spellings(
+_KEPT_ACTIONS = _spellings(
     "state_delta", "artifact_delta", "transfer_to_agent", "transfer_reason", "escalate"
 )
 """Actions that say what happened. The others ask somebody, or steer what runs next."""
@@ -82,7 +82,7 @@ _RESPONSE = _spellings("function_response")
 
 
 def clean_record(record: Record, refused: RefusedKeys) -> Record | None:
-    """Return a record as it may be copied into a conversation of this server; None for none of it."""
+    """Return a record as it may be copied into a conversation of this server; None to leave it out."""
     match record:
         case AgentEvent():
             return AgentEvent(_clean_event(record.event, refused))
@@ -107,7 +107,7 @@ def clean_head(head: RunStarted, refused: RefusedKeys) -> RunStarted:
 
 
 def _said(message: Raw) -> Raw:
-    """Return a message without function calls and responses: those are no words of a person."""
+    """Return a message without function calls and responses, which a person does not write."""
     if is_absent(message):
         return NOTHING
     content = pydantic_core.from_json(bytes(message))
@@ -124,37 +124,37 @@ def _allowed(state: Mapping[str, Any], refused: RefusedKeys) -> dict[str, Any]:
 
 
 def _clean_event(data: bytes | Raw, refused: RefusedKeys) -> bytes:
-    """Return an event's JSON with what it tells, and nothing that anyone could answer or go on with."""
+    """Return an event's JSON with what happened, without anything that could be answered or continued."""
     event = pydantic_core.from_json(bytes(data))
     if not isinstance(event, dict):
         return bytes(data)
-    told = {key: value for key, value in event.items() if key in _TOLD}
-    actions = told.get("actions")
+    kept = {key: value for key, value in event.items() if key in _KEPT}
+    actions = kept.get("actions")
     asked = _values(actions, _ASKED)
-    told["actions"] = _clean_actions(actions, refused)
-    content = told.get("content")
+    kept["actions"] = _clean_actions(actions, refused)
+    content = kept.get("content")
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         waits = {call for each in asked if isinstance(each, dict) for call in each}
         parts = [part for part in content["parts"] if not _asks(part, waits)]
-        # A content of which nothing is left would count as something that was said.
-        told["content"] = content | {"parts": parts} if parts or not content["parts"] else None
+        # Empty content would count as a message.
+        kept["content"] = content | {"parts": parts} if parts or not content["parts"] else None
     for name in ("customMetadata", "custom_metadata"):
-        if isinstance(metadata := told.get(name), dict):
-            told[name] = {k: v for k, v in metadata.items() if not k.startswith(INTERNAL_PREFIX)}
-    return encode_strictly(told)
+        if isinstance(metadata := kept.get(name), dict):
+            kept[name] = {k: v for k, v in metadata.items() if not k.startswith(INTERNAL_PREFIX)}
+    return encode_strictly(kept)
 
 
 def _clean_actions(actions: Any, refused: RefusedKeys) -> dict[str, Any]:
     if not isinstance(actions, dict):
         return {}
-    kept = {key: value for key, value in actions.items() if key in _TOLD_ACTIONS}
+    kept = {key: value for key, value in actions.items() if key in _KEPT_ACTIONS}
     for key in _DELTA & kept.keys():
         kept[key] = _allowed(kept[key], refused) if isinstance(kept[key], dict) else {}
     return kept
 
 
 def _asks(part: Any, waits: Collection[str]) -> bool:
-    """Tell a question to a person, the answer to one, and what stands in for a result meanwhile."""
+    """Return whether a part is a question to a person, an answer to one, or a placeholder for a result."""
     calls = _values(part, _CALL) + _values(part, _RESPONSE)
     if any(isinstance(c, dict) and c.get("name") in REQUESTS for c in calls):
         return True
@@ -199,18 +199,22 @@ def _without_open(event: Event, index: int, kept: frozenset[tuple[int, str]]) ->
     parts = event.content.parts if event.content is not None else None
     if not parts:
         return event
-    told: list[types.Part] = []
+    parts_kept: list[types.Part] = []
     seen: set[str] = set()
     for part in parts:
         about = part.function_call or part.function_response
         if about is None:
-            told.append(part)
+            parts_kept.append(part)
         elif (index, about.id or "") in kept and about.id not in seen:
             seen.add(about.id or "")
-            told.append(part)
-    if len(told) == len(parts):
+            parts_kept.append(part)
+    if len(parts_kept) == len(parts):
         return event
-    content = event.content.model_copy(update={"parts": told}) if told and event.content else None
+    content = (
+        event.content.model_copy(update={"parts": parts_kept})
+        if parts_kept and event.content
+        else None
+    )
     return event.model_copy(update={"content": content})
 
 
@@ -220,5 +224,5 @@ def as_client_event(event: Event) -> Event:
 
 
 def restored_invocations(session: Session) -> frozenset[str]:
-    """Return the invocations that a session was given, in whole or in part."""
+    """Return the invocations that were restored, in whole or in part."""
     return frozenset(event.invocation_id for event in session.events if is_restored(event))

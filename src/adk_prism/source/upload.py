@@ -1,8 +1,7 @@
 """A recording or capture that a client sends: read as any file, and cleaned as our own events are.
 
-Decides what of it may enter the log. Its story stays: entries, times, the message, what it continues.
-What only the server that ran it could vouch for goes: the key under which it was started, and its place
-in a chat.
+Decides what of it may enter the log. Entries, times, the message and what it continues are kept. What only
+the server that ran it could know is removed: its idempotency key, and its place in a chat.
 """
 
 from __future__ import annotations

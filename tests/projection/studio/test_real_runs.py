@@ -28,7 +28,8 @@ from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.graph import read_graph
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions
 from adk_prism.testing.laws import check_laws
 

@@ -26,7 +26,8 @@ from adk_prism.pipeline.record import Recorder
 from adk_prism.runlog.entry import AgentEvent, Entry, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.recording import read_run, write_run
-from adk_prism.source.runner import RunnerSource, RunRequest
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions
 from adk_prism.view.film import Film, fold
 

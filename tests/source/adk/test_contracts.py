@@ -40,9 +40,8 @@ from adk_prism.source.adk import (
 )
 from adk_prism.source.adk.capabilities import CAPABILITIES, probe, switched_off
 from adk_prism.source.adk.model_class import rewrite_requests
-from adk_prism.source.event_count import count_events
 from adk_prism.source.history import apply_rewinds
-from adk_prism.source.state_key_removal import remove_state_keys
+from adk_prism.source.session_tables import count_events, remove_state_keys
 from adk_prism.source.tool_threads import ToolThreadPool, thread_pool
 
 ADK = tuple(int(number) for number in version("google-adk").split(".")[:2])
@@ -181,7 +180,7 @@ async def test_the_storage_of_sessions(kind: str, tmp_path: Path) -> None:
         await service.append_event(session, Event(author="user", actions=delta))
         assert session_storage.session_revision(session) != before
         assert await count_events(service, ("a", "u", "s")) == 1
-        assert await remove_state_keys(service, session, ["gone"])
+        assert await remove_state_keys(service, ("a", "u", "s"), ["gone"])
         found = await service.get_session(**where)
         assert found is not None
         assert found.state == {"kept": 1}

@@ -23,6 +23,7 @@ from msgspec import Raw
 from starlette.websockets import WebSocket
 
 from adk_prism.errors import PrismError, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.pipeline.live_runs import LiveRun
 from adk_prism.projection.contract import FrameReader
 from adk_prism.runlog.entry import (
@@ -42,7 +43,6 @@ from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
-from adk_prism.source.request import CONFIRMATION
 
 MAX_REASON_BYTES = 120
 """A close frame has room for 123."""

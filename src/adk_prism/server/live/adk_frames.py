@@ -20,12 +20,12 @@ from msgspec import Raw, Struct
 from pydantic import ValidationError
 
 from adk_prism.errors import PrismError, TooLarge, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, is_absent
 from adk_prism.server.guards.strict_body import check_frame
 from adk_prism.server.live.frames import check_audio
 from adk_prism.server.websocket.frames import encode
 from adk_prism.source.live.audio_log import PcmChunk
-from adk_prism.source.request import CONFIRMATION
 
 MAX_IMAGE_BYTES = 1024 * 1024
 """Bytes of one camera frame, of which a client sends one or two a second."""

@@ -41,7 +41,7 @@ def open_observability(
         errors.keep(diagnostic)
         tell(diagnostic)
 
-    told = in_call(metrics.counting(secrets.telling(tell_and_keep)))
+    told = in_call(metrics.counting(secrets.redacting(tell_and_keep)))
     ended: list[Ended] = [metrics.call_ended]
     if settings.access_log:
         ended.append(access_log(settings.log_format))

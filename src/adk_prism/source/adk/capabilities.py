@@ -75,7 +75,7 @@ class ProbeResult(NamedTuple):
 
     @property
     def is_on(self) -> bool:
-        """Tell whether the capability can be used."""
+        """Return whether the capability can be used."""
         return not self.problem
 
 

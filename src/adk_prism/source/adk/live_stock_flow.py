@@ -27,18 +27,18 @@ _AGENT_METHODS = ("run_live", "_run_live_impl", "_run_with_lifecycle")
 
 
 def is_stock_runner(runner: Runner) -> bool:
-    """Tell whether a Runner passes its agents' events on as ADK's own class does."""
+    """Return whether a Runner passes its agents' events on as ADK's own class does."""
     return isinstance(runner.agent, BaseAgent) and _are_adks(type(runner), _RUNNER_METHODS)
 
 
 def has_event_plugins(runner: Runner, known: Collection[str]) -> bool:
-    """Tell whether a plugin other than those `known` by name handles each event of a Runner."""
+    """Return whether a plugin other than those `known` by name handles each event of a Runner."""
     others = (plugin for plugin in runner.plugin_manager.plugins if plugin.name not in known)
     return any(type(p).on_event_callback is not BasePlugin.on_event_callback for p in others)
 
 
 def is_stock_agent(agent: BaseAgent) -> bool:
-    """Tell whether an agent passes its model's responses on unchanged."""
+    """Return whether an agent passes its model's responses on unchanged."""
     if not _are_adks(type(agent), _AGENT_METHODS):
         return False
     if not isinstance(agent, LlmAgent):
@@ -49,7 +49,7 @@ def is_stock_agent(agent: BaseAgent) -> bool:
 
 
 def has_streaming_tool(request: LlmRequest) -> bool:
-    """Tell whether a tool may take a copy of what is sent to the model."""
+    """Return whether a tool may take a copy of what is sent to the model."""
     functions = (getattr(tool, "func", None) for tool in request.tools_dict.values())
     return any(inspect.isasyncgenfunction(function) for function in functions)
 

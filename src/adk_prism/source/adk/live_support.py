@@ -29,7 +29,7 @@ _LIVE_GEMINI = re.compile(r"(?:^|-)(?:live|native-audio)(?:-|$)")
 
 
 def supports_live(root: BaseNode) -> bool:
-    """Tell whether an agent can be run live."""
+    """Return whether an agent can be run live."""
     match root:
         case LlmAgent():
             return _has_live_model(root)
@@ -48,7 +48,7 @@ def _implements_live(kind: type[BaseAgent]) -> bool:
 
 @cache
 def _is_unimplemented(run_live: Callable[..., object]) -> bool:
-    """Tell whether a method only raises `NotImplementedError`.
+    """Return whether a method only raises `NotImplementedError`.
 
     ADK has such methods in ParallelAgent, LoopAgent, RemoteA2aAgent, and in BaseAgent for subclasses that
     define none.
@@ -61,7 +61,7 @@ def _is_unimplemented(run_live: Callable[..., object]) -> bool:
 
 
 def only_raises(source: str) -> bool:
-    """Tell whether the first statement of a function raises `NotImplementedError`."""
+    """Return whether the first statement of a function raises `NotImplementedError`."""
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return False

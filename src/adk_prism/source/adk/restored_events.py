@@ -23,7 +23,7 @@ def mark_restored(event: Event) -> Event:
 
 
 def is_restored(event: Event) -> bool:
-    """Tell whether an event was put into its session and did not happen there."""
+    """Return whether an event was put into its session and did not happen there."""
     return bool((event.custom_metadata or {}).get(RESTORED))
 
 

@@ -33,7 +33,7 @@ def run_telemetry() -> TelemetryConfig | None:
 
 
 def _is_installed() -> bool:
-    """Tell whether a provider may be installed: until then, OpenTelemetry returns a proxy."""
+    """Return whether a provider may be installed: until then, OpenTelemetry returns a proxy."""
     return not (
         _IS_KNOWN
         and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

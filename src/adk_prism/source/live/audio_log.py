@@ -88,7 +88,7 @@ class AudioLog:
         return due
 
     def _fits(self, author: str, chunks: list[PcmChunk]) -> bool:
-        """Tell whether chunks can be joined to those before."""
+        """Return whether chunks can be joined to those before."""
         assert self._first is not None
         same = self._chunks[0].media_type == chunks[0].media_type
         return same and self._first.author == author

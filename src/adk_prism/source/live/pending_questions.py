@@ -198,7 +198,7 @@ class PendingQuestions:
             del self._cancelled[next(iter(self._cancelled))]
 
     def is_cancelled(self, call: str) -> bool:
-        """Tell whether the model has cancelled the last call with this ADK id."""
+        """Return whether the model has cancelled the last call with this ADK id."""
         return self._client_id(call) in self._cancelled
 
     def abandon_all(self, reason: str) -> None:

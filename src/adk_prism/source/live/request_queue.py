@@ -33,7 +33,7 @@ class RequestQueue(LiveRequestQueue):
     """The queue of one live run."""
 
     def __init__(self, is_cancelled: Callable[[str], bool]) -> None:
-        """`is_cancelled` tells whether the model has cancelled a call: its response is not sent."""
+        """`is_cancelled` returns whether the model has cancelled a call: its response is not sent."""
         super().__init__()
         self._is_cancelled = is_cancelled
         self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue()
@@ -43,7 +43,7 @@ class RequestQueue(LiveRequestQueue):
 
     @property
     def closed(self) -> bool:
-        """Whether the run has been told to end."""
+        """Whether the run was asked to end."""
         return self._is_closed
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class RequestQueue(LiveRequestQueue):
         self.send(LiveRequest(audio_stream_end=True))
 
     def send_audio(self, pcm: bytes, media_type: str) -> bool:
-        """Put a chunk of audio, or an image; tell whether there was room."""
+        """Put a chunk of audio, or an image; return whether there was room."""
         waiting = self._waiting.qsize()
         if waiting >= MAX_WAITING:
             return False

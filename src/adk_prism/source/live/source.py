@@ -26,15 +26,15 @@ from google.adk.events.event_actions import EventActions
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
-from google.adk.sessions.base_session_service import GetSessionConfig
 from google.genai import types
 
 from adk_prism.diagnostics import Report, ignore
-from adk_prism.errors import NotFound, Unprocessable
+from adk_prism.errors import Unprocessable
 from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted, SpeakerInterrupted
 from adk_prism.source.adk.live_call_cancellation import watch_cancellations
 from adk_prism.source.adk.live_stock_flow import has_event_plugins, is_stock_runner, process_event
 from adk_prism.source.agents import list_agents
+from adk_prism.source.containment import first_cause
 from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
 from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
@@ -46,7 +46,7 @@ from adk_prism.source.plain_json import storable
 from adk_prism.source.plugin import NAME as NODES
 from adk_prism.source.redaction import Serialiser, state_json
 from adk_prism.source.request import checked_message
-from adk_prism.source.runner import first_cause
+from adk_prism.source.sessions import load_session
 from adk_prism.version import VERSION
 
 MAX_UNWRITTEN = 256
@@ -95,7 +95,7 @@ class LiveSource:
         self._is_speaking = False
         self._is_muted = False
         self._is_active = False
-        """The model has been told that the person is speaking."""
+        """The model was notified that the person is speaking."""
         self._is_cancelled = False
         self._said: dict[str, None] = {}
         """Ids of the last messages, in order."""
@@ -139,14 +139,7 @@ class LiveSource:
 
     async def _started(self) -> RunStarted:
         origin = self._call.origin
-        session = await self._runner.session_service.get_session(
-            app_name=self._runner.app_name,
-            user_id=origin.user,
-            session_id=origin.session,
-            config=GetSessionConfig(num_recent_events=0),
-        )
-        if session is None:
-            raise NotFound(f"Session {origin.session[:60]!r} does not exist; create it first.")
+        session = await load_session(self._runner, origin)
         return RunStarted(
             run=self._call.run,
             origin=origin,
@@ -277,13 +270,13 @@ class LiveSource:
     async def change_state(self, delta: Mapping[str, Any]) -> None:
         """Change the session's state; recorded here, because ADK stores it without an event."""
         changed = storable(delta)
-        told = Event(
+        changed_event = Event(
             invocation_id=self._call.invocation,
             author="user",
             actions=EventActions(state_delta=changed),
         )
         await self._write_audio()
-        await self._records.put(AgentEvent(self._serialiser.event(told)))
+        await self._records.put(AgentEvent(self._serialiser.event(changed_event)))
         self._run.request_queue.send(LiveRequest(state_delta=changed))
 
     def _remember(self, message: str) -> None:
@@ -293,11 +286,11 @@ class LiveSource:
             del self._said[next(iter(self._said))]
 
     def send_audio(self, pcm: bytes, media_type: str = MICROPHONE_TYPE) -> bool:
-        """Send a chunk of the microphone's audio, or an image; tell whether there was room for it."""
+        """Send a chunk of the microphone's audio, or an image; return whether there was room for it."""
         return self._run.request_queue.send_audio(pcm, media_type)
 
     def signal_activity(self, *, starts: bool) -> None:
-        """Tell the model that the person starts or stops speaking, in any mode."""
+        """Signal to the model that the person starts or stops speaking, in any mode."""
         if starts:
             self._run.request_queue.send_activity_start()
         else:
@@ -305,17 +298,17 @@ class LiveSource:
         self._is_active = starts
 
     def end_audio(self) -> None:
-        """Tell the model that no more audio comes for now."""
+        """Signal to the model that no more audio comes for now."""
         self._run.request_queue.send_audio_stream_end()
 
     def start_speech(self) -> None:
-        """The person starts to speak; a model that does not detect it is told."""
+        """Handle that the person starts to speak; a model that does not detect it gets a signal."""
         if self._call.options.manual and not self._is_active:
             self._is_active = True
             self._run.request_queue.send_activity_start()
 
     def end_speech(self) -> None:
-        """The person has stopped speaking, or switched the microphone off."""
+        """Handle that the person has stopped speaking, or switched the microphone off."""
         if not self._call.options.manual:
             self._run.request_queue.send_audio_stream_end()
         elif self._is_active:
@@ -331,7 +324,7 @@ class LiveSource:
         self._interrupt_model()
 
     def _interrupt_model(self) -> None:
-        """Tell the model that it is interrupted, in the way that it understands."""
+        """Interrupt the model in the way that it supports."""
         if self._call.options.manual:
             self.start_speech()
             return

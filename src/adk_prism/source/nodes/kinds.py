@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
-from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, FunctionNode, JoinNode, Workflow
 
 from adk_prism.runlog.entry import NodeKind
-from adk_prism.source.agents import node_of_tool
+from adk_prism.source.agents import children_of
 
 _KINDS: Sequence[tuple[type[BaseNode], NodeKind]] = (
     (Workflow, "workflow"),
@@ -62,16 +60,4 @@ def _walk(root: BaseNode) -> Iterator[tuple[str, BaseNode]]:
             continue
         seen.add(id(node))
         yield parent, node
-        waiting.extend((node.name, child) for child in reversed(_members(node)))
-
-
-def _members(node: BaseNode) -> list[BaseNode]:
-    members: list[BaseNode] = []
-    if isinstance(node, Workflow) and node.graph is not None:
-        members.extend(node.graph.nodes)
-    if isinstance(node, BaseAgent):
-        members.extend(node.sub_agents)
-    if isinstance(node, LlmAgent):
-        inner = (t.agent if isinstance(t, AgentTool) else node_of_tool(t) for t in node.tools)
-        members.extend(member for member in inner if member is not None)
-    return members
+        waiting.extend((node.name, child) for child in reversed(children_of(node)))

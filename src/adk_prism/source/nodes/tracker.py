@@ -39,7 +39,7 @@ from adk_prism.source.run_observer import SCOPE, Scope
 
 
 def is_cancelling() -> bool:
-    """Tell whether the task in which this happens is being cancelled."""
+    """Return whether the task in which this happens is being cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -48,7 +48,7 @@ def is_cancelling() -> bool:
 
 
 def run_started(scope: Scope, context: InvocationContext, root: BaseNode) -> None:
-    """See a Runner begin: the run itself, or one inside the node that runs here."""
+    """Handle the start of a Runner: the run itself, or one inside the current node."""
     agent = context.agent
     if isinstance(agent, BaseAgent):
         root = agent.root_agent  # an agent behind a tool is the root of its own run
@@ -57,16 +57,16 @@ def run_started(scope: Scope, context: InvocationContext, root: BaseNode) -> Non
     SCOPE.set(scope._replace(run=run))
 
 
-def event_heard(scope: Scope, context: InvocationContext, event: Event) -> None:
-    """See an event of a run that is hidden."""
-    scope.observer.hear(context.invocation_id, event)
+def event_received(scope: Scope, context: InvocationContext, event: Event) -> None:
+    """Handle an event of a run inside a tool."""
+    scope.observer.record_child(context.invocation_id, event)
 
 
 # --------------------------------------------------------------------------- agents
 
 
 def agent_started(scope: Scope, agent: BaseAgent, context: CallbackContext) -> None:
-    """See an agent begin, or a node turn out to be one."""
+    """Handle the start of an agent; the current node may turn out to be it."""
     if scope.run is None:
         return
     node = scope.node
@@ -88,7 +88,7 @@ def agent_started(scope: Scope, agent: BaseAgent, context: CallbackContext) -> N
 
 
 def _around(scope: Scope, agent: BaseAgent, state: dict[str, Any]) -> Node | None:
-    """Find the node that an older agent runs in; end those before it that said nothing of their end."""
+    """Find the node that an older agent runs in; end those before it whose end was not reported."""
     wanted = agent.parent_agent.name if agent.parent_agent is not None else ""
     nodes = [node for node in _enclosing(scope.node) if node.is_open]
     for index, node in enumerate(nodes):
@@ -106,7 +106,7 @@ def _enclosing(node: Node | None) -> list[Node]:
 
 
 def agent_ended(scope: Scope, agent: BaseAgent, context: CallbackContext) -> None:
-    """See an older agent end; the others end by signal."""
+    """Handle the end of an older agent; the others end by signal."""
     node = _named(scope, agent.name)
     if node is None or node.is_signalled:
         return
@@ -116,7 +116,7 @@ def agent_ended(scope: Scope, agent: BaseAgent, context: CallbackContext) -> Non
 
 
 def agent_failed(scope: Scope, agent: BaseAgent, error: Exception) -> None:
-    """See an agent fail; its end is yet to come."""
+    """Handle the error of an agent; its end comes later."""
     node = _named(scope, agent.name)
     if node is None:
         return
@@ -142,7 +142,7 @@ def code_of(error: BaseException) -> str:
 
 
 def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
-    """See a tool begin, or a node turn out to be one."""
+    """Handle the start of a tool; the current node may turn out to be it."""
     if scope.run is None:
         return
     call = context.function_call_id or ""
@@ -163,7 +163,7 @@ def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
 
 
 def tool_ended(scope: Scope, tool: BaseTool, context: ToolContext, result: object) -> None:
-    """See a tool return."""
+    """Handle the return of a tool."""
     call = context.function_call_id or ""
     node = _finish_tool(scope, call)
     if node is None:
@@ -172,7 +172,7 @@ def tool_ended(scope: Scope, tool: BaseTool, context: ToolContext, result: objec
         node.run.deferred[call] = node
         return
     status = _status_of(tool, context, result)
-    if node.is_signalled:  # a workflow's node: what it answers is what it gives on
+    if node.is_signalled:  # a workflow's node: its answer is its output
         node.waits = status == "waiting"
         return
     scope.observer.close(node, context.state.to_dict(), status)
@@ -191,14 +191,14 @@ def _status_of(tool: BaseTool, context: ToolContext, result: object) -> NodeStat
 
 
 def _is_failure(result: object) -> bool:
-    """Tell whether an answer is an error, as it will be read from the log."""
+    """Return whether an answer is an error, as it will be read from the log."""
     if not isinstance(result, dict) or not result.keys() & {"error", "success"}:
         return False
     return failure(Raw(encode_strictly(result))) is not None
 
 
 def tool_failed(scope: Scope, context: ToolContext, error: BaseException) -> None:
-    """See a tool raise, or be cancelled. Somebody may still answer for it: it has failed all the same."""
+    """Handle the error or cancellation of a tool. It has failed even if a plugin answers for it."""
     node = _finish_tool(scope, context.function_call_id or "")
     if node is None:
         return
@@ -224,13 +224,13 @@ def _finish_tool(scope: Scope, call: str) -> Node | None:
 
 
 def node_started(scope: Scope, path: str) -> None:
-    """See a node of the newer runtime begin, perhaps once more."""
+    """Handle the start of a node of the newer runtime, perhaps another attempt."""
     run, outer = scope.run, scope.node
     if run is None:
         return
     earlier = _signalled(scope, path)
     if earlier is not None and earlier.run is run:
-        # The same place again: it failed, and is tried once more.
+        # The same place again: it failed, and this is another attempt.
         scope.observer.close(earlier, run.session.state, "failed")
         run.retry(earlier)
         outer = earlier.outer
@@ -240,12 +240,12 @@ def node_started(scope: Scope, path: str) -> None:
 
 
 def node_ended(scope: Scope, path: str) -> None:
-    """See it end."""
+    """Handle the end of a node."""
     _end_node(scope, path, cancelled=False)
 
 
 def node_cancelled(scope: Scope, path: str) -> None:
-    """See it end before its time."""
+    """Handle the cancellation of a node."""
     _end_node(scope, path, cancelled=True)
 
 

@@ -86,7 +86,7 @@ class Node:
             around.failure = error
 
     def _takes_down(self) -> bool:
-        """Tell whether its parent fails with it; a failed tool is answered by its agent."""
+        """Return whether its parent fails with it; a failed tool is answered by its agent."""
         return self.is_signalled or self.kind != "tool"
 
     def enclosing(self) -> Iterator[Node]:

@@ -22,7 +22,7 @@ CONTENT_BYTES = 2300
 
 
 class PrefixContents:
-    """Contents in order, and what each was when it was made."""
+    """Contents in order, with a copy of their original values."""
 
     def __init__(self, contents: Iterable[types.Content] = ()) -> None:
         self._keep(list(contents))
@@ -47,7 +47,7 @@ class PrefixContents:
         return self._contents[-1] if self._contents else None
 
     def contents(self) -> list[types.Content]:
-        """Return the contents for one request. The one before it must be done with."""
+        """Return the contents for one request; the previous request must be finished."""
         as_made = all(map(eq, map(vars, self._parts), self._made_parts)) and all(
             map(eq, map(vars, self._contents), self._made)
         )
@@ -56,7 +56,7 @@ class PrefixContents:
         return list(self._contents)
 
     def followed_by(self, more: Iterable[types.Content]) -> PrefixContents:
-        """Return a view that goes on after this one."""
+        """Return a view of these contents and more."""
         longer = PrefixContents(more)
         longer._contents[:0] = self._contents
         longer._parts[:0] = self._parts
@@ -65,7 +65,7 @@ class PrefixContents:
         return longer
 
     def _make(self) -> None:
-        """Make all contents anew, from what they were."""
+        """Create all contents again from their original values."""
         pairs = zip(self._parts, self._made_parts, strict=True)
         parts = {id(part): _made(part, made) for part, made in pairs}
         contents: list[types.Content] = []

@@ -19,7 +19,7 @@ from adk_prism.source.prefix.contents import PrefixContents
 from adk_prism.source.prefix.session_prefix import Prefix
 
 _TEXT = "[{} earlier events of this session, which are put back when the model is asked]"
-"""For whoever looks at a session while it is short, or at the spans of a request."""
+"""Visible to code that reads the short session, and in the spans of a request."""
 
 
 class PrefixPlaceholder(types.Content):
@@ -44,7 +44,7 @@ class PrefixPlaceholder(types.Content):
         return self._prefix
 
     def show(self, view: PrefixContents) -> None:
-        """Say what it stands for in the request that it is in: each request has a mark of its own."""
+        """Set what it stands for in its request: each request has its own mark."""
         self._view = view
 
     def contents(self) -> list[types.Content]:
@@ -53,13 +53,13 @@ class PrefixPlaceholder(types.Content):
 
 
 def prefix_of(session: Session) -> Prefix | None:
-    """Return the prefix that a session is without."""
+    """Return the prefix that was taken off a session."""
     content = session.events[0].content if session.events else None
     return content.prefix if isinstance(content, PrefixPlaceholder) else None
 
 
 def shorten(session: Session, prefix: Prefix) -> None:
-    """Put the mark in the place of the prefix."""
+    """Replace the prefix by the mark."""
     mark = Event(
         author="user",
         invocation_id=Event.new_id(),
@@ -70,7 +70,7 @@ def shorten(session: Session, prefix: Prefix) -> None:
 
 
 def restore(session: Session) -> None:
-    """Put the prefix in the place of the mark: the run goes on with all events."""
+    """Replace the mark by the prefix: the run continues with all events."""
     prefix = prefix_of(session)
     if prefix is not None:
         session.events[:1] = prefix.events

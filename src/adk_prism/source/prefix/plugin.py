@@ -1,4 +1,4 @@
-"""Long sessions at flat cost, for an app that asks for it with a plugin.
+"""Long sessions at constant cost per turn, for an app that declares a plugin.
 
     from adk_prism import cached_prefix
 
@@ -50,7 +50,7 @@ class CachedPrefix(BasePlugin):
 
 
 def cached_prefix() -> BasePlugin:
-    """Return the plugin by which an app asks for long sessions at flat cost."""
+    """Return the plugin that makes long sessions cost the same per turn."""
     return CachedPrefix()
 
 
@@ -65,13 +65,13 @@ def after_prefix(runner: Runner) -> AfterPrefix | None:
     if not isinstance(root, LlmAgent) or not _is_conversation(runner, root):
         return None
     if manager.get_plugin(_NAME) is None:
-        # Another list: runs that go on are in the midst of the one that was.
+        # A new list: active runs iterate over the old one.
         manager.plugins = [_PutBack(), *manager.plugins]
     return AfterPrefix(speakers=frozenset(_speakers(root)))
 
 
 def _is_conversation(runner: Runner, root: LlmAgent) -> bool:
-    """Tell whether all agents speak in one lane, and nothing but requests is made of all events.
+    """Return whether all agents speak in one lane, and nothing but requests is made of all events.
 
     Compaction sums them up, and ADK's context cache finds in them what it has stored.
     """
@@ -97,7 +97,7 @@ def _speakers(root: LlmAgent) -> list[str]:
 
 
 class _PutBack(BasePlugin):
-    """Sees to it that every model gets the whole request."""
+    """Makes sure that every model gets the whole request."""
 
     def __init__(self) -> None:
         super().__init__(name=_NAME)
@@ -114,7 +114,7 @@ class _PutBack(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
-        """Put the prefix back, or have the model do it: then nothing else has to go through it."""
+        """Put the prefix back, or let the model do it, so that nothing else processes it."""
         mark = find_mark(llm_request.contents)
         if mark is None:
             return
@@ -123,7 +123,7 @@ class _PutBack(BasePlugin):
         agent = context.agent
         if not (
             isinstance(agent, LlmAgent)
-            and not _is_looked_at(context, agent)
+            and not _is_observed(context, agent)
             and rewrite_requests(agent.canonical_model, _whole)
         ):
             llm_request.contents = put_back(llm_request.contents)
@@ -131,7 +131,7 @@ class _PutBack(BasePlugin):
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        """Give all events to callbacks that come after an agent: they may keep what was said."""
+        """Give all events to callbacks that come after an agent: they may read the history."""
         if agent.canonical_after_agent_callbacks:
             restore(callback_context.get_invocation_context().session)
 
@@ -141,14 +141,14 @@ class _PutBack(BasePlugin):
 
 
 async def _fits(agent: BaseAgent, context: InvocationContext, prefix: Prefix) -> bool:
-    """Tell whether an agent's requests can be built from the events after a prefix.
+    """Return whether an agent's requests can be built from the events after a prefix.
 
     Not those of an agent of another class, which may read the session as it likes, nor where ADK goes
     through the contents once more (planners, code executors) or leaves some to the model's server.
     Instructions that ADK puts before the last messages of the user need to find their place after it.
     """
     if context.isolation_scope is not None:
-        return True  # It is shown nothing of the prefix, which has no scope.
+        return True  # It sees nothing of the prefix, which has no scope.
     if type(agent) is not LlmAgent or agent.mode not in _CHAT:
         return False
     if agent.include_contents != "default" or agent.planner or agent.code_executor:
@@ -166,7 +166,7 @@ def _is_users(content: types.Content) -> bool:
 
 
 async def _view(context: InvocationContext, prefix: Prefix) -> PrefixContents:
-    """Return what the agent of a context is shown of a prefix, and have it kept."""
+    """Return what the agent of a context sees of a prefix, and cache it."""
     agent = context.agent
     assert isinstance(agent, LlmAgent), "a mark is in the requests of agents that were found to fit"
     who = f"{agent.name} {type(agent.canonical_model).__qualname__}"
@@ -180,7 +180,7 @@ async def _view(context: InvocationContext, prefix: Prefix) -> PrefixContents:
 
 
 async def _contents(context: InvocationContext, events: Sequence[Event]) -> list[types.Content]:
-    """Return what ADK makes of events for the agent of a context."""
+    """Return the contents that ADK builds from events for the agent of a context."""
     request = LlmRequest()
     session = context.session.model_copy(update={"events": list(events)})
     alike = context.model_copy(update={"session": session})
@@ -189,8 +189,8 @@ async def _contents(context: InvocationContext, events: Sequence[Event]) -> list
     return request.contents
 
 
-def _is_looked_at(context: InvocationContext, agent: LlmAgent) -> bool:
-    """Tell whether anybody but the model is given the request, or may choose another model."""
+def _is_observed(context: InvocationContext, agent: LlmAgent) -> bool:
+    """Return whether anything but the model gets the request, or may choose another model."""
     if type(agent) is not LlmAgent:
         return True
     if agent.canonical_before_model_callbacks or agent.canonical_on_model_error_callbacks:

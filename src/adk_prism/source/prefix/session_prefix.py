@@ -19,17 +19,17 @@ from google.adk.events.event import Event
 from adk_prism.source.prefix.contents import PrefixContents
 
 KEPT = 16
-"""Events after the cut, at least: the last few turns stay with the run, whatever asks for them."""
+"""Events after the cut, at least: the last few turns stay with the run."""
 
 LONGEST = 48
-"""Events after the cut before it moves on. Looking for the next cut is paid once in some ten turns."""
+"""Events after the cut before it moves on. The next cut is searched about once in ten turns."""
 
 MOST_VIEWS = 8
-"""Agents whose view of one prefix is kept; each is a list of contents as long as the prefix."""
+"""Agents whose view of one prefix is cached; each is a list of contents as long as the prefix."""
 
 
 class Prefix:
-    """The events before a cut, what they are tied to, and their contents as each agent is shown them."""
+    """The events before a cut, what they are tied to, and their contents as each agent sees them."""
 
     def __init__(
         self, events: Sequence[Event], message: Event, shorter: Prefix | None = None
@@ -48,18 +48,18 @@ class Prefix:
             self._ties |= ties(event)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # Nobody changes it, and it is as large as the session.
+        return self  # It never changes, and is as large as the session.
 
     def tied(self, event: Event) -> bool:
-        """Tell whether an event after the cut has to do with one before it."""
+        """Return whether an event after the cut refers to one before it."""
         return _sums_up(event) or not self._ties.isdisjoint(ties(event))
 
     def view(self, who: str) -> tuple[int, PrefixContents]:
-        """Return what an agent is shown of the prefix as far as that is known, and of how many events."""
+        """Return the cached view of an agent, and how many events it covers."""
         return self._views.get(who, (0, PrefixContents()))
 
     def keep_view(self, who: str, view: PrefixContents) -> None:
-        """Keep what an agent is shown of all of the prefix."""
+        """Cache what an agent sees of the whole prefix."""
         if who not in self._views and len(self._views) >= MOST_VIEWS:
             self._views.pop(next(iter(self._views)))
         self._views[who] = len(self.events), view
@@ -106,7 +106,7 @@ def _closed_cut(events: Sequence[Event]) -> int:
 
 
 def ties(event: Event) -> set[str]:
-    """Return what an event shares with those that it has to do with.
+    """Return the keys that connect an event with others.
 
     A model may give the same id to two calls, and ADK then reads both differently: also a tie.
     """
@@ -133,19 +133,19 @@ def _calls(event: Event) -> Iterator[str | None]:
 
 
 def _sums_up(event: Event) -> bool:
-    """Tell whether an event stands for others: ADK then leaves those out, and sorts by time."""
+    """Return whether an event is a summary of others: ADK then leaves those out, and sorts by time."""
     return event.actions.compaction is not None
 
 
 def _is_plain(event: Event) -> bool:
-    """Tell whether every agent of the conversation sees an event, and at the place where it is."""
+    """Return whether every agent of the conversation sees an event, in its place."""
     if event.branch or event.isolation_scope:
         return False
     return event.author != "user" or not event.node_info.path
 
 
 def _is_message(event: Event) -> bool:
-    """Tell whether an event is a message of the user, which every agent is shown."""
+    """Return whether an event is a message of the user, which every agent is shown."""
     content = event.content
     if event.author != "user" or content is None or content.role != "user":
         return False
