@@ -20,7 +20,15 @@ from adk_prism.facts.reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.agent_task import Abandoned, AgentTask
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import AgentEvent, Entry, Record, RunEnded, RunId, RunStarted
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    Entry,
+    Outcome,
+    Record,
+    RunEnded,
+    RunId,
+    RunStarted,
+)
 from adk_prism.runlog.leases import OWNED, Lease
 from adk_prism.source.containment import CONTAINED, Containment, contain, ordinary
 from adk_prism.source.contract import EventSource
@@ -30,6 +38,8 @@ from adk_prism.source.redaction import safe_code
 STOPPED = "server_stopped"
 OWNER_LOST = "owner_lost"
 _PARTIAL = b'"partial":true'
+UNREAD = 256
+"""Deltas that are read together: one by one, between the steps of an agent, costs several times as much."""
 
 State = Literal["before", "running", "abandoned", "over"]
 
@@ -59,6 +69,7 @@ class Recorder:
         self._source = source
         self._report = report
         self._reader = past.reader if past else Reader()
+        self._unread: list[Entry] = []
         self._lease = Lease(run)
         self._state: State = "running" if past else "before"
         self._work: AgentTask[RunEnded] | None = None
@@ -156,7 +167,7 @@ class Recorder:
             raise
         finally:
             await records.aclose()
-        outcome, code = self._reader.outcome()
+        outcome, code = self._outcome()
         if outcome == "cancelled":
             return self._stopped()
         correlation = self._tell(code) if outcome == "failed" else ""
@@ -175,10 +186,14 @@ class Recorder:
             # Nothing is done, no tool called, while somebody else may own the run.
             await lease.sure()
         receipt = await self._log.append(self._run, [record], epoch=lease.epoch, times=times)
-        self._reader.feed(Entry(receipt.cursor, 0.0, record))
+        self._unread.append(Entry(receipt.cursor, 0.0, record))
+        if type(record) is AgentEvent and _PARTIAL in record.event:
+            if len(self._unread) >= UNREAD:
+                self._read()
+            return
+        self._read()
         if type(record) is AgentEvent:
-            if _PARTIAL not in record.event:
-                self._notice_unknown_fields(record.event)
+            self._notice_unknown_fields(record.event)
         elif isinstance(record, RunStarted):
             self.head = record
             self._state = "running"
@@ -186,6 +201,16 @@ class Recorder:
             self.started.set_result(None)
         elif isinstance(record, RunEnded):
             self._state, self.ended = "over", record
+
+    def _read(self) -> None:
+        """Read what was written."""
+        entries, self._unread = self._unread, []
+        for entry in entries:
+            self._reader.feed(entry)
+
+    def _outcome(self) -> tuple[Outcome, str]:
+        self._read()
+        return self._reader.outcome()
 
     def _fail_start(self, error: BaseException) -> None:
         if not self.started.done():
@@ -200,7 +225,7 @@ class Recorder:
             return RunEnded(outcome="failed", code=safe_code(type(result).__name__))
 
     def _failure(self, error: BaseException) -> RunEnded:
-        outcome, code = self._reader.outcome()
+        outcome, code = self._outcome()
         if self._wish == "stop" or outcome == "cancelled":
             return self._stopped()
         if self._work is not None and self._work.was_interrupted:

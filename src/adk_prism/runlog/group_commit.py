@@ -30,9 +30,9 @@ IDLE_SPACING, BUSY_SPACING, LONGEST_SPACING = 0.003, 0.02, 0.05
 seconds of the loop's thread, so that other busy processes do not make groups smaller. The third at most. None
 of them can be seen in a growing text."""
 
-LOOP_SHARE = 20
-"""Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a
-twentieth of the loop's time."""
+LOOP_SHARE = 4
+"""Where writing in the loop is slow (a slow disk), groups are spaced so that it takes no more than a fifth of
+the loop's time. Not less: a group of many runs takes long too, and would be no cheaper later."""
 
 IDLE_TURN = 0.0001
 """Seconds. A turn of the event loop that took less had nothing else to do: an empty one takes a third of
@@ -117,16 +117,17 @@ class GroupCommit:
         """Write if the last turn of the loop was empty, or enough time has passed; else look again."""
         # The loop's own clock may stand still within a turn.
         now = time.perf_counter()
-        is_due = (
-            now - self._looked < IDLE_TURN
-            or now - self._written >= LONGEST_SPACING
-            or time.thread_time() - self._cpu >= BUSY_SPACING
-        )
-        if is_due:
+        if now - self._looked < IDLE_TURN or self._is_late(now - self._written):
             self._write()
         else:
             self._looked = now
             self._next_look = self._loop.call_soon(self._look)
+
+    def _is_late(self, elapsed: float) -> bool:
+        # CPU time is dear to ask for, and never more than the time that has passed.
+        return elapsed >= BUSY_SPACING and (
+            elapsed >= LONGEST_SPACING or time.thread_time() - self._cpu >= BUSY_SPACING
+        )
 
     def _cancel_look(self) -> None:
         if self._next_look is not None:

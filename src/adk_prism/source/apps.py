@@ -25,6 +25,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_correlation
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
+from adk_prism.source.adk.missing_extras import remember_missing_extras
 from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.app_environment import Environments
 from adk_prism.source.app_folder import Found, problem_of_name
@@ -297,6 +298,7 @@ class Apps:
 
 def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:
     """Return a Runner as it is served; the host's own stays as it was."""
+    remember_missing_extras()
     if runner.app_name == name and runner.session_service is sessions:
         return runner
     served = copy(runner)

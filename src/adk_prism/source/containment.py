@@ -122,7 +122,7 @@ class _Factory:
         active = CONTAINED.get() if context is None else context.get(CONTAINED)
         if context is not None:
             more["context"] = context
-        if active is None:
+        if active is None or _is_asyncios_own(coro):
             return self._make(asyncio.Task, loop, coro, more)
         task = self._make(_Task, loop, _contained(coro, active), more)
         # If the task is cancelled before its first step, nothing else closes the coroutine.
@@ -139,6 +139,16 @@ class _Factory:
         if self._before is not None:
             return self._before(loop, coro, **more)
         return kind(coro, loop=loop, **more)
+
+
+_WAITS = {asyncio.Queue.get.__code__: asyncio.Queue, asyncio.Event.wait.__code__: asyncio.Event}
+"""What waits without running code of an agent. google-adk makes such a task for every event."""
+
+
+def _is_asyncios_own(coro: Coroutine[Any, Any, Any]) -> bool:
+    """Return whether a coroutine, which has not begun, only waits for something of asyncio's."""
+    owner = _WAITS.get(getattr(coro, "cr_code", None))
+    return owner is not None and type(coro.cr_frame.f_locals["self"]) is owner
 
 
 async def _contained(coro: Coroutine[Any, Any, _Result], active: Containment) -> _Result:

@@ -14,6 +14,7 @@ from google.adk.apps.app import App
 from google.adk.cli.utils.agent_loader import AgentLoader
 from google.adk.runners import Runner
 
+from adk_prism.source.adk.missing_extras import remember_missing_extras
 from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolder, Found, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
@@ -57,6 +58,7 @@ class ServedFolders:
         place = (found.path if found is not None else None) or self._folder_of(name).path
         with self._environments.loading(name, place):
             app = self._as_app(name)
+        remember_missing_extras()
         declared = [] if is_declared(app.plugins) else module_declaration(name)
         plugins = [
             *app.plugins,
