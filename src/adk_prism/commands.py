@@ -41,6 +41,8 @@ class Submit(Struct, frozen=True, kw_only=True):
     """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
     confirmed: list[Decision] = []
     """Approvals that are given with a payload, as parts of the message."""
+    leaves_questions: bool = True
+    """What the conversation still asks expires with it. If not, it is refused while a question is open."""
 
 
 class Regenerate(Struct, frozen=True, kw_only=True):
@@ -68,6 +70,33 @@ class Answer(Struct, frozen=True, kw_only=True):
     message_id: str = ""
     """Empty: the message that made the calls."""
     answers: list[ToolAnswer]
+    repeats: bool = False
+    """The client sends results back that it was shown: one that is equal to those is not new."""
+
+
+class QuestionAnswer(Struct, frozen=True, kw_only=True):
+    """What a client says to one question: an approval, a request for input or a credential."""
+
+    question: str
+    """Id of the approval or request."""
+    response: Raw = NOTHING
+    """To a request."""
+    decision: Decision | None = None
+    """On an approval. None: the answer does not read as one."""
+    input: Raw = NOTHING
+    """The arguments of the approved call; empty if the client did not send them."""
+    is_cancelled: bool = False
+    """Nobody answers. An approval is denied; a request ends what asked for it."""
+
+
+class AnswerQuestions(Struct, frozen=True, kw_only=True):
+    """Answer all open questions of a conversation in one, by their ids."""
+
+    answers: list[QuestionAnswer]
+    results: list[ToolAnswer] = []
+    """Results of the client's own tools that come along."""
+    message: Submit | None = None
+    """The message that the client's list ends with. A new one can follow questions that are cancelled."""
 
 
 class RunAgent(Struct, frozen=True, kw_only=True):
@@ -83,7 +112,7 @@ class ChangeState(Struct, frozen=True):
     """Change the session's state by the request's `state_delta`, without calling a model."""
 
 
-Command = Submit | Regenerate | Answer | RunAgent | ChangeState
+Command = Submit | Regenerate | Answer | AnswerQuestions | RunAgent | ChangeState
 
 
 class ClientRequest(Struct, frozen=True, kw_only=True):
@@ -93,8 +122,14 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     session: str = ""
     """Empty: a new one."""
     user: str = DEFAULT_USER
+    run: str = ""
+    """The client's own id of the run. The same request under the same id starts one run."""
     state_delta: Mapping[str, Any] = {}
     """Applied to the session's state first."""
+    state: Mapping[str, Any] = {}
+    """The client's copy of the state: what it changed there is applied first, as far as it may write it."""
+    declared_state: Mapping[str, Any] = {}
+    """Applied where the app declares these keys for clients, else passed over."""
     tools: Any = None
     """The client's own tools, as they came: `{name: {description, parameters}}`."""
     has_instructions: bool = False

@@ -4,6 +4,8 @@
     ├── UsageError            the caller asked for something that cannot be
     │   ├── NotFound          … there is no such app, session, run, artifact (404)
     │   ├── Conflict          … not now: busy session, answered call, taken name (409)
+    │   │   ├── QuestionsOpen … the conversation waits for answers first
+    │   │   └── Expired       … that question is not open (any more)
     │   ├── Unprocessable     … understood and refused, e.g. a reused key with another body (422)
     │   ├── BadPosition       … not a position of this stream (400)
     │   ├── Gone              … it was there and has been trimmed (410)
@@ -60,6 +62,14 @@ class NotFound(UsageError):
 class Conflict(UsageError):
     status = 409
     title = "Conflict"
+
+
+class QuestionsOpen(Conflict):
+    title = "Questions are open"
+
+
+class Expired(Conflict):
+    title = "Expired"
 
 
 class Unprocessable(UsageError):

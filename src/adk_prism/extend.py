@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from adk_prism.commands import (
     Answer,
+    AnswerQuestions,
     Before,
     ChangeState,
     ClientRequest,
     Command,
+    QuestionAnswer,
     Regenerate,
     RunAgent,
     Submit,
@@ -32,6 +34,7 @@ from adk_prism.runlog.entry import Decision, Entry, RunId, RunStarted, to_raw
 
 __all__ = [
     "Answer",
+    "AnswerQuestions",
     "Before",
     "ChangeState",
     "ClientRequest",
@@ -47,6 +50,7 @@ __all__ = [
     "Payload",
     "Projection",
     "ProtocolSpec",
+    "QuestionAnswer",
     "Reader",
     "Regenerate",
     "RunAgent",

@@ -14,12 +14,20 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import Raw, Struct
 
-from adk_prism.commands import Answer, ChangeState, Command, Regenerate, RunAgent, Submit
+from adk_prism.commands import (
+    Answer,
+    AnswerQuestions,
+    ChangeState,
+    Command,
+    Regenerate,
+    RunAgent,
+    Submit,
+)
 from adk_prism.diagnostics import Report
 from adk_prism.errors import Conflict, NotFound
 from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.pipeline import answer_matching as matching
-from adk_prism.pipeline import continuation
+from adk_prism.pipeline import continuation, questions
 from adk_prism.pipeline.answered_message import (
     AnsweredMessage,
     find_answered_by_adk,
@@ -30,7 +38,12 @@ from adk_prism.pipeline.branch_point import kept_turns, taken_ids
 from adk_prism.pipeline.chats import ChatHistory, Chats, Turn, first_recorded
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import Policy, SessionLocks
-from adk_prism.pipeline.source_wrappers import HeldAnswers, PreparedSource
+from adk_prism.pipeline.source_wrappers import (
+    HeldAnswers,
+    LeftQuestions,
+    PreparedSource,
+    no_preparation,
+)
 from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId, Warned, to_raw
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
@@ -50,6 +63,8 @@ class Start(Struct, frozen=True, kw_only=True):
     run: RunId | None = None
     """Given under an idempotency key; else one is drawn."""
     digest: str = ""
+    client_run: str = ""
+    """The client's own id of the run."""
     streaming: bool = True
     state_delta: Mapping[str, Any] = {}
     custom_metadata: Mapping[str, Any] = {}
@@ -102,6 +117,8 @@ class Conversations:
                 return await self._regenerate(start, command)
             case Answer():
                 return await self._answer(start, command)
+            case AnswerQuestions():
+                return await self._answer_questions(start, command)
             case RunAgent():
                 return await self._run_agent(start, command)
             case ChangeState():
@@ -114,18 +131,25 @@ class Conversations:
     async def _submit(self, start: Start, message: Submit) -> RunId:
         """Send a message. What the chat has after the message before it is removed first (`lineage`)."""
         async with self._alone(start):
-            await self._apps.sessions(start.origin.app).ensure(start.origin)
-            history = await self._chats.history(start.origin)
-            turns = history.turns
-            kept = await kept_turns(self._chats, history, message)
-            if kept < len(turns):
-                return await self._retake(start, turns, kept, message)
-            answered = await self._answer_request(start, turns, message)
-            if answered is not None:
-                return answered
-            if (message.responses or message.confirmed) and not _parts(message.content):
-                raise Conflict("Nothing in this conversation is waiting for this answer.")
+            return await self._place(start, message)
+
+    async def _place(self, start: Start, message: Submit) -> RunId:
+        """Say a message where it belongs. The session is decided about here alone."""
+        await self._apps.sessions(start.origin.app).ensure(start.origin)
+        history = await self._chats.history(start.origin)
+        turns = history.turns
+        kept = await kept_turns(self._chats, history, message)
+        if kept < len(turns):
+            return await self._retake(start, turns, kept, message)
+        if not message.leaves_questions:
+            questions.check_none_open(await questions.last_asked(self._chats, turns))
             return await self._say(start, message)
+        answered = await self._answer_request(start, turns, message)
+        if answered is not None:
+            return answered
+        if (message.responses or message.confirmed) and not _parts(message.content):
+            raise Conflict("Nothing in this conversation is waiting for this answer.")
+        return await self._say(start, message)
 
     async def _say(
         self,
@@ -255,6 +279,34 @@ class Conversations:
             async with self._locks.held(start.origin):
                 pass
 
+    async def _answer_questions(self, start: Start, given: AnswerQuestions) -> RunId:
+        """Continue a message all of whose questions are answered, or leave them."""
+        async with self._deciding.held(start.origin):
+            turns = await self._chats.turns(start.origin)
+            message = questions.new_message(turns, given)
+            if message is not None:
+                return await self._place(start, message)
+            repeated = questions.find_repeated(turns, given)
+            if repeated is not None:
+                return repeated
+            asked = await questions.last_asked(self._chats, turns)
+            if asked is None:
+                raise questions.expired(given)
+            if questions.is_left(asked, given):
+                return await self._leave(start, asked)
+            answers = continuation.signed(questions.match(asked, given), start.by)
+            return await self._go_on(start, asked, answers)
+
+    async def _leave(self, start: Start, asked: AnsweredMessage) -> RunId:
+        """End what a message asks: nobody answers."""
+        turn = asked.turn
+
+        def make(run: RunId) -> EventSource:
+            left = LeftQuestions(run, start.origin, turn.last.summary.invocation, turn.message)
+            return PreparedSource(left, digest=start.digest, client_run=start.client_run)
+
+        return await self._runs.start(start.origin, "wait", make, start.run)
+
     async def _go_on(
         self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
     ) -> RunId:
@@ -296,7 +348,7 @@ class Conversations:
 
         def make(run: RunId) -> EventSource:
             held = HeldAnswers(run, start.origin, asked.turn.last.summary.invocation, kept)
-            return PreparedSource(held, digest=start.digest)
+            return PreparedSource(held, digest=start.digest, client_run=start.client_run)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -361,7 +413,7 @@ class Conversations:
             agents = self._apps.agents(start.origin.app)
             request = self._request(start, run)
             source = StateUpdateSource(runner, request, agents=agents, report=self._report)
-            return PreparedSource(source, digest=start.digest)
+            return PreparedSource(source, digest=start.digest, client_run=start.client_run)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
 
@@ -398,10 +450,14 @@ class Conversations:
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> EventSource:
         source = self.source(request)
-        if before is not None:
-            return PreparedSource(source, before=before, digest=start.digest)
-        # Most runs need no preparation: a step less for each of their events.
-        return PreparedSource(source, digest=start.digest) if start.digest else source
+        if before is None and not start.digest:
+            return source  # Most runs need no preparation: a step less for each of their events.
+        return PreparedSource(
+            source,
+            before=before or no_preparation,
+            digest=start.digest,
+            client_run=start.client_run,
+        )
 
 
 def _find(history: ChatHistory, message_id: str) -> int:
@@ -420,7 +476,8 @@ def _matched(asked: AnsweredMessage, given: Answer) -> matching.MatchedAnswers:
     """Match a client's answers. Raise `Conflict` for what is not waited for (any more)."""
     if asked.turn.live:
         raise Conflict("That message is still streaming; answer when it has finished.")
-    answers = matching.match_parts(asked.pending, given.answers, is_whole=bool(given.message_id))
+    is_whole = given.repeats or bool(given.message_id)
+    answers = matching.match_parts(asked.pending, given.answers, is_whole=is_whole)
     if answers.decisions and asked.is_late:
         raise Conflict(
             "This request has expired: the conversation has continued without the approval."

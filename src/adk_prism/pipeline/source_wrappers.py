@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 from msgspec import structs
 
-from adk_prism.runlog.entry import Continues, Entry, Origin, Record, RunStarted
+from adk_prism.runlog.entry import Continues, Entry, Origin, Record, RunEnded, RunStarted
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.version import VERSION
 
 
-async def _nothing() -> None:
-    pass
+async def no_preparation() -> None:
+    """Do nothing."""
 
 
 class PreparedSource:
@@ -23,20 +23,25 @@ class PreparedSource:
         self,
         inner: EventSource,
         *,
-        before: Callable[[], Awaitable[None]] = _nothing,
+        before: Callable[[], Awaitable[None]] = no_preparation,
         digest: str = "",
+        client_run: str = "",
     ) -> None:
+        """`digest` and `client_run` are of the request, and go into the run's first record."""
         self._inner = inner
         self._before = before
         self._digest = digest
+        self._client_run = client_run
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Prepare, then yield what the source yields."""
         await self._before()
         async with aclosing(self._inner.records(emit)) as records:
             async for record in records:
-                if isinstance(record, RunStarted) and self._digest:
-                    record = structs.replace(record, digest=self._digest)
+                if isinstance(record, RunStarted):
+                    record = structs.replace(
+                        record, digest=self._digest, client_run=self._client_run
+                    )
                 yield record
 
     def cancel(self) -> None:
@@ -70,6 +75,30 @@ class ContinuedSource:
     @property
     def correlation(self) -> str:
         return self._inner.correlation
+
+
+class LeftQuestions:
+    """A run that ends what a message asks: nobody answers, and the agent does not go on."""
+
+    correlation = ""
+
+    def __init__(self, run: str, origin: Origin, invocation: str, message: str) -> None:
+        self._started = RunStarted(
+            run=run,
+            origin=origin,
+            invocation=invocation,
+            continues=Continues(message=message),
+            version=VERSION,
+        )
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Yield a run that is over at once."""
+        del emit  # nothing runs
+        yield self._started
+        yield RunEnded(outcome="cancelled")
+
+    def cancel(self) -> None:
+        """Nothing runs."""
 
 
 class HeldAnswers:

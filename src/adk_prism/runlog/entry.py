@@ -147,6 +147,8 @@ class RunStarted(_Record):
     """Ids of the chat messages that went with it, the user's and the assistant's, oldest first."""
     digest: str = ""
     """Of the request that started the run under an idempotency key."""
+    client_run: str = ""
+    """The client's own id of the run, where its protocol has one."""
     derived: bool = False
     """The record was not written when the run began, but made up for a capture."""
     uploaded: bool = False

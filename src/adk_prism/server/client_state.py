@@ -11,8 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from adk_prism.errors import Forbidden
+import msgspec
+from msgspec import Raw
+
+from adk_prism.errors import Forbidden, NotFound
+from adk_prism.facts.json_value import same_json
+from adk_prism.runlog.entry import Origin, Warned, to_raw
 from adk_prism.source.apps import Apps
+from adk_prism.source.redaction import state_json
+
+SHOWN = 5
+"""Keys in a warning."""
 
 
 class ClientState:
@@ -48,3 +57,51 @@ class ClientState:
                 f"A client may not write the state key {refused[0][:60]!r}: the app {app!r} lets clients "
                 f"write {', '.join(sorted(declared)) or 'none'}."
             )
+
+    async def changes(
+        self, origin: Origin, copy: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[Warned]]:
+        """Return what a client changed in its copy of the state, and a warning about what it may not write.
+
+        A client sends the whole copy with every request, and most of it is what it was sent: a key whose
+        value is as clients see it did not change. One that is not there was not taken away, since pages
+        keep only what they use.
+        """
+        if not copy:
+            return {}, []
+        shown = state_json(await self._current(origin))
+        changed = {
+            key: value
+            for key, value in copy.items()
+            if key not in shown or not _is_same(shown[key], to_raw(value))
+        }
+        refused = set(self.refused_keys(origin.app, changed))
+        kept = {key: value for key, value in changed.items() if key not in refused}
+        return kept, [_state_ignored(refused)] if refused else []
+
+    async def _current(self, origin: Origin) -> Mapping[str, Any]:
+        try:
+            return await self._apps.sessions(origin.app).state(origin)
+        except NotFound:  # the session is made with its first message
+            return {}
+
+    def declared(self, app: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what of some state the app declares for clients."""
+        declared = self._apps.client_keys(app) or ()
+        return {key: value for key, value in state.items() if key in declared}
+
+
+def _is_same(shown: Raw, value: Raw) -> bool:
+    try:
+        return same_json(shown, value)
+    except (msgspec.MsgspecError, OverflowError, RecursionError):
+        return True  # what cannot be compared a client cannot have changed
+
+
+def _state_ignored(keys: Iterable[str]) -> Warned:
+    names = sorted(key[:40] for key in keys)
+    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+    return Warned(
+        code="state-ignored",
+        text=f"The state of the request was not written for {shown}: clients may not write these keys.",
+    )

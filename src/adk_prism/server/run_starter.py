@@ -77,15 +77,18 @@ class RunStarter:
         if _is_adk(asked) and not await self._apps.sessions(app).exists(origin):
             raise NotFound("Session not found.")
         tools, warnings = tools_of_request(self._apps, app, asked)
+        changed, ignored = await self._client_state.changes(origin, asked.state)
+        declared = self._client_state.declared(app, asked.declared_state)
         start = Start(
             origin=origin,
             policy=self._settings.adk_busy if _is_adk(asked) else self._settings.chat_busy,
             by=called_by(),
             streaming=asked.streaming,
-            state_delta=asked.state_delta,
+            state_delta={**changed, **declared, **asked.state_delta},
             custom_metadata=asked.custom_metadata,
             client_tools=tools,
-            warnings=warnings,
+            warnings=[*warnings, *ignored],
+            client_run=asked.run,
         )
 
         async def begin(run: RunId | None, digest: str) -> RunId:
@@ -97,7 +100,8 @@ class RunStarter:
 
         # The session that was asked for: one that is drawn here differs with every repetition.
         scope = f"{spec.name} {origin.app} {origin.user} {asked.session}"
-        return await self._idempotency.once(sent.key, scope, sent.body, begin, digest=sent.digest)
+        key = sent.key or asked.run
+        return await self._idempotency.once(key, scope, sent.body, begin, digest=sent.digest)
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller

@@ -26,7 +26,14 @@ from uuid import uuid4
 from msgspec import Struct
 from starlette.websockets import WebSocket
 
-from adk_prism.commands import Answer, ChangeState, Regenerate, RunAgent, Submit
+from adk_prism.commands import (
+    Answer,
+    AnswerQuestions,
+    ChangeState,
+    Regenerate,
+    RunAgent,
+    Submit,
+)
 from adk_prism.errors import (
     BadPosition,
     Conflict,
@@ -295,7 +302,7 @@ class LiveConnection(SocketConnection):
                     await run.source.say(content, message.message_id[:LONGEST_NAME])
             case Answer() as given:
                 await self._continue(await self._joined(frame.id), given)
-            case Regenerate() | RunAgent() | ChangeState():
+            case Regenerate() | AnswerQuestions() | RunAgent() | ChangeState():
                 raise Unprocessable("A live answer cannot be regenerated; send the message again.")
 
     async def _take_responses(self, run: LiveRun, message: Submit) -> None:
