@@ -72,6 +72,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     answers: list[ToolAnswer]
     repeats: bool = False
     """The client sends results back that it was shown: one that is equal to those is not new."""
+    leaves_questions: bool = True
+    """If not, it is refused while a question is open."""
 
 
 class QuestionAnswer(Struct, frozen=True, kw_only=True):

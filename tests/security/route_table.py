@@ -90,6 +90,11 @@ def _chat(bobs: Belongings) -> Json:
     return {"id": bobs.session, "userId": bobs.user, "messages": [message]}
 
 
+def _agent(bobs: Belongings) -> Json:
+    message = {"id": "m2", "role": "user", "content": "hello"}
+    return {"threadId": bobs.session, "runId": "r1", "messages": [message]}
+
+
 def _artifact(_: Belongings) -> Json:
     return {"filename": "new.txt", "artifact": {"text": "new"}}
 
@@ -109,6 +114,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
     "GET /api/protocols": Common("/api/protocols"),
+    "GET /api/ag-ui/{app_name}/capabilities": Common(f"/api/ag-ui/{APP}/capabilities"),
     "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
     "GET /metrics": Operated("/metrics"),
@@ -173,6 +179,13 @@ ROUTES: dict[str, Row] = {
     "POST /api/studio/{app_name}/stream": Owned(
         f"/api/studio/{APP}/stream",
         lambda bobs: {"input": "hello", "user_id": bobs.user, "session_id": bobs.session},
+    ),
+    "POST /api/ag-ui/{app_name}": Owned(f"/api/ag-ui/{APP}?userId={{user}}", _agent),
+    "POST /api/ag-ui/{app_name}/connect": Owned(
+        f"/api/ag-ui/{APP}/connect?userId={{user}}", _agent
+    ),
+    "POST /api/ag-ui/{app_name}/{thread_id}/stop": Owned(
+        f"/api/ag-ui/{APP}/{{session}}/stop?userId={{user}}", lambda _: {}
     ),
     "POST /api/protocols/{name}/{app_name}": Owned(f"/api/protocols/ai-sdk/{APP}", _chat),
     # runs

@@ -206,3 +206,51 @@ async def test_a_key_is_that_of_the_whole_body() -> None:
             )
         assert [answer.status_code for answer in answers] == [200, 200, 422]
         assert len({answer.headers["x-prism-run"] for answer in answers[:2]}) == 1
+
+
+TOOL: Json = {"id": "t1", "role": "tool", "toolCallId": "c1", "content": "found"}
+MORE: Json = {**TOOL, "id": "t2", "toolCallId": "c2"}
+THOUGHT: Json = {"id": "h1", "role": "reasoning", "content": "Hm."}
+
+RESULTS = [
+    Case("results at the end", posted(user("u1"), TOOL, MORE), posted(U1, TOOL, MORE)),
+    Case(
+        "results before the last message",
+        posted(ANSWER, TOOL, MORE, user("u2")),
+        posted(STUB, TOOL, MORE, user("u2")),
+    ),
+    Case(
+        "something between results",
+        posted(TOOL, THOUGHT, SYSTEM, user("u2")),
+        posted(TOOL, THOUGHT, SYSTEM, user("u2")),
+    ),
+    Case(
+        "results of the past",
+        posted(TOOL, user("u1"), MORE, ANSWER, user("u2")),
+        posted({"id": "t1", "role": "tool"}, U1, {"id": "t2", "role": "tool"}, STUB, user("u2")),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", RESULTS, ids=lambda case: case.id)
+@pytest.mark.parametrize("piece", [1, 7, 0])
+def test_results_are_kept_at_the_end_of_the_list(case: Case, piece: int) -> None:
+    """Where a protocol has them as messages: further up they are history like the rest."""
+    raw = json.dumps(case.body).encode()
+    kept = HistoryFilter(10_000, frozenset({b'"tool"'}))
+    for at in range(0, len(raw), piece or len(raw)):
+        kept.feed(raw[at : at + (piece or len(raw))])
+    assert json.loads(kept.finish()) == case.kept
+
+
+def test_results_of_the_past_may_be_large_and_those_at_the_end_may_not() -> None:
+    large = {**TOOL, "content": "x" * 900}
+
+    def kept(*messages: Json) -> bytes:
+        found = HistoryFilter(2_000, frozenset({b'"tool"'}))
+        found.feed(json.dumps(posted(*messages)).encode())
+        return found.finish()
+
+    assert len(kept(large, large, large, ANSWER, user("u1"))) < 500
+    with pytest.raises(TooLarge):
+        kept(user("u1"), large, large, large)

@@ -271,6 +271,8 @@ class Conversations:
         while True:
             async with self._deciding.held(start.origin):
                 turns = await self._chats.turns(start.origin)
+                if not given.leaves_questions:
+                    questions.check_none_open(await questions.last_asked(self._chats, turns))
                 asked = await find_answered_by_chat(self._chats, turns, given)
                 answers = continuation.signed(_matched(asked, given), start.by)
                 if not (asked.is_late and self._locks.is_held(start.origin)):

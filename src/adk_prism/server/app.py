@@ -28,6 +28,7 @@ from adk_prism.server import index_page, web_page
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.data_folder import open_data_folder
+from adk_prism.server.guards.agent_body import AGENT_PATH
 from adk_prism.server.guards.body_limit import BodyLimit, PathLimit
 from adk_prism.server.guards.chat_body import CHAT_PATH
 from adk_prism.server.guards.host_and_origin import Guard
@@ -46,6 +47,7 @@ from adk_prism.server.routes import (
     adk_live,
     adk_meta,
     adk_sessions,
+    ag_ui,
     audit,
     catalogue,
     chat,
@@ -98,6 +100,7 @@ def routers(context: Context) -> list[APIRouter]:
         forks.routes(context),
         recordings.routes(context),
         studio.routes(context),
+        ag_ui.routes(context),
         protocols.routes(context),
         tickets.routes(context.tickets),
         me.routes(),
@@ -201,6 +204,7 @@ def _path_limits(settings: Settings) -> list[PathLimit]:
     return [
         PathLimit(re.compile(re.escape(recordings.PATH)), "--upload-limit", settings.upload_limit),
         PathLimit(CHAT_PATH, "--history-limit", history),
+        PathLimit(AGENT_PATH, "--history-limit", history),
     ]
 
 

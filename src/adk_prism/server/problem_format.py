@@ -1,8 +1,8 @@
 """In which form a client is told a problem: as JSON, or as its text alone.
 
-The AI SDK's chat transport makes the whole body of a refusal the message of the error that a page shows, so
-under the chat routes a problem is plain text, unless the request says that it reads JSON. What browsers and
-most programs send by default (`*/*`) says nothing of the kind.
+The AI SDK's chat transport and AG-UI's `HttpAgent` make the whole body of a refusal the message of the error
+that a page shows, so under their routes a problem is plain text, unless the request says that it reads JSON.
+What browsers and most programs send by default (`*/*`) says nothing of the kind.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from starlette.types import Scope
 MEDIA_TYPE: Final = "application/problem+json"
 TEXT_TYPE: Final = "text/plain"
 CHAT_PATH: Final = "/api/chat"
+AG_UI_PATH: Final = "/api/ag-ui"
 
 _JSON = frozenset({"application/json", "application/problem+json"})
 
@@ -22,7 +23,7 @@ def wants_text(scope: Scope) -> bool:
     """Tell whether a problem of this request is answered as text."""
     path: str = scope.get("path", "")
     path = path.removeprefix(scope.get("root_path", ""))
-    if path != CHAT_PATH and not path.startswith(f"{CHAT_PATH}/"):
+    if not any(path == each or path.startswith(f"{each}/") for each in (CHAT_PATH, AG_UI_PATH)):
         return False
     accepted = (value.decode("latin-1") for name, value in scope["headers"] if name == b"accept")
     return not any(_is_json(each) for value in accepted for each in value.split(","))
@@ -69,10 +70,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 """Of every route."""
 
-CHAT_RESPONSES: dict[int | str, dict[str, Any]] = {
+TEXT_RESPONSES: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "Anything but a success is a problem: its text, or JSON (RFC 9457) if accepted",
         "content": {**_AS_TEXT, **_AS_JSON},
     }
 }
-"""Of the chat routes."""
+"""Of the routes of chat clients and of AG-UI."""

@@ -8,6 +8,7 @@ from adk_prism.projection.ag_ui.dialects import DIALECTS
 from adk_prism.projection.ag_ui.error_text import completed
 from adk_prism.projection.ag_ui.frames import Frame, RunError
 from adk_prism.projection.ag_ui.projection import AgUiProjection
+from adk_prism.projection.ag_ui.requests import read_request
 from adk_prism.projection.contract import STREAM_BROKEN, Options, Payload, ProtocolSpec
 from adk_prism.runlog.entry import Entry, RunStarted
 
@@ -36,5 +37,6 @@ SPEC = ProtocolSpec(
     failure=_failure,
     completed=completed,
     dialects=tuple(DIALECTS),
+    read_request=read_request,
     resumes_by="run position",
 )

@@ -162,6 +162,10 @@ class StateDelta(_Owned, tag="STATE_DELTA"):
     delta: list[Json]
 
 
+class MessagesSnapshot(_Timed, tag="MESSAGES_SNAPSHOT"):
+    messages: list[Json]
+
+
 class ActivitySnapshot(_Owned, tag="ACTIVITY_SNAPSHOT"):
     message_id: str
     activity_type: str
@@ -203,6 +207,7 @@ Frame = (
     | ToolCallResult
     | StateSnapshot
     | StateDelta
+    | MessagesSnapshot
     | ActivitySnapshot
     | RawEvent
     | Custom

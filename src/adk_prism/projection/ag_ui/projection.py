@@ -45,7 +45,7 @@ from adk_prism.projection.ag_ui.frames import (
 from adk_prism.projection.ag_ui.json_text import text_of
 from adk_prism.projection.ag_ui.owners import Owners, Tag
 from adk_prism.projection.ag_ui.questions import Questions
-from adk_prism.projection.ag_ui.run_input import run_input
+from adk_prism.projection.ag_ui.run_input import run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
@@ -147,7 +147,7 @@ class AgUiProjection:
         out.append(
             RunStarted(
                 item.origin.session,
-                item.run,
+                run_id(self._head),
                 self._dialect.protocol_version or UNSET,
                 continues.message if continues else UNSET,
                 run_input(self._head, self._files),
@@ -179,7 +179,7 @@ class AgUiProjection:
         interrupts = asked.interrupts() if self._awaits else []
         pending = self._calls.pending(asked.calls)
         thread = self._head.origin.session
-        how = Ending(thread, self._run, interrupts, pending, self._usage.told())
+        how = Ending(thread, run_id(self._head), interrupts, pending, self._usage.told())
         out.append(ending(item, how, self._dialect))
 
     # -------------------------------------------------------------- what is said

@@ -30,6 +30,7 @@ from adk_prism.commands import (
     ToolAnswer,
 )
 from adk_prism.errors import Unprocessable
+from adk_prism.projection.ag_ui.call_ids import call_of
 from adk_prism.projection.ag_ui.user_content import genai_parts
 from adk_prism.runlog.entry import NOTHING, Decision, to_raw
 
@@ -73,7 +74,7 @@ def _read_command(body: Json, tail: _Tail) -> Command:
     if tail.user is not None:
         return _submit(tail)
     if tail.results:
-        return Answer(answers=tail.results, repeats=True)
+        return Answer(answers=tail.results, repeats=True, leaves_questions=False)
     raise Unprocessable(
         "There is nothing to answer: `messages` must end with a user's message or with tool results, or "
         "`resume` must answer interrupts. To answer a message again, end the list with it."
@@ -207,7 +208,7 @@ def _extras(tail: _Tail) -> dict[str, Raw]:
 def _result(message: Json) -> ToolAnswer:
     call, error = _required(message, "toolCallId"), _text(message, "error")
     output = to_raw({"error": error}) if error else _output(message.get("content"))
-    return ToolAnswer(call=call, output=output)
+    return ToolAnswer(call=call_of(call), output=output)
 
 
 def _output(content: Any) -> Raw:

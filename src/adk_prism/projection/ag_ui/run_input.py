@@ -22,12 +22,17 @@ def run_input(head: RunStarted, files: FileLinks) -> Json:
     message = user_message(head.message_id or f"{head.run}-user", head, files)
     return {
         "threadId": head.origin.session,
-        "runId": head.run,
+        "runId": run_id(head),
         "messages": [message] if message else [],
         "tools": [],
         "context": [],
         "forwardedProps": {},
     }
+
+
+def run_id(head: RunStarted) -> str:
+    """Return the id under which a client knows a run: its own, where it gave one."""
+    return head.client_run or head.run
 
 
 def user_message(message_id: str, head: RunStarted, files: FileLinks) -> Json | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import ClassVar
 
 from adk_prism.server.guards.history_filter import HistoryFilter
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
@@ -15,10 +16,13 @@ CHAT_PATH = re.compile(r"/api/chat/[^/]+")
 class ChatRoute(StrictRoute):
     """A route whose JSON body is kept without its earlier messages, and then parsed strictly."""
 
+    results: ClassVar[frozenset[bytes]] = frozenset()
+    """Roles of messages that are kept if they are the end of the list, or right before its last message."""
+
     async def read(self, request: StrictRequest) -> bytes:
         """Return what is kept of the body; the request has the digest of all of it."""
         settings = request.app.state.context.settings
-        kept, digest = HistoryFilter(settings.body_limit), hashlib.sha256()
+        kept, digest = HistoryFilter(settings.body_limit, self.results), hashlib.sha256()
         async for piece in request.stream():
             digest.update(piece)
             kept.feed(piece)

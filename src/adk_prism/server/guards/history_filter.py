@@ -2,7 +2,8 @@
 
 Chat clients post their whole history with every message, photos included; the server needs the last message,
 and of the others who spoke and under which id. So the body is scanned piece by piece: an earlier message is
-forgotten as soon as it is over, and a stub `{"id", "role"}` takes its place. Short system messages stay.
+forgotten as soon as it is over, and a stub `{"id", "role"}` takes its place. Short system messages stay,
+and so do results at the end of the list where a protocol has them as messages (`held_results`).
 Memory is bounded by the limit of what is kept, twice, however long the history is.
 
 The scan finds strings, brackets and commas, and knows nothing of JSON beyond them. What it keeps is parsed
@@ -16,6 +17,7 @@ import re
 import msgspec
 
 from adk_prism.errors import TooLarge, UsageError
+from adk_prism.server.guards.held_results import HeldResults
 from adk_prism.server.guards.strict_body import explain_invalid, too_deep
 
 MOST_MARKS = 2_000_000
@@ -34,13 +36,16 @@ _MARK = re.compile(rb'["{}\[\],:]')
 _BRACKET_OR_STRING = re.compile(rb'["{}\[\]]')
 _IN_STRING = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _NAMES = {b'"id"', b'"role"'}
+_INSTRUCTIONS = {b'"system"', b'"developer"'}
 
 
 class HistoryFilter:
     """Takes a body in pieces; keeps it with its earlier messages cut down to stubs."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, results: frozenset[bytes] = frozenset()) -> None:
+        """`results` are the roles, as JSON strings, of messages that are kept at the end of the list."""
         self._limit = limit
+        self._results = HeldResults(results)
         self._kept = bytearray()
         self._message = bytearray()
         """What there is of the message that is being read."""
@@ -161,7 +166,6 @@ class HistoryFilter:
     def _separate(self, mark: bytes) -> None:
         if self._in_list and self._depth == _LIST:
             self._forget_message()
-            self._kept += mark
             return
         self._take(mark)
         if self._previous or self._depth == 1:
@@ -187,21 +191,23 @@ class HistoryFilter:
         self._is_over, self._stub = False, {}
         if not is_over:
             _check(message)
-        if stub.get(b'"role"') == b'"system"' and not is_over and len(message) <= LONGEST_SYSTEM:
-            self._kept += message
-        elif is_over or message.lstrip().startswith(b"{"):
-            inside = b",".join(name + b":" + value for name, value in stub.items())
-            self._kept += b"{" + inside + b"}"
+        role = stub.get(b'"role"', b"")
+        is_short = role in _INSTRUCTIONS and not is_over and len(message) <= LONGEST_SYSTEM
+        shown = message if is_short else _shortened(message, stub, is_over=is_over)
+        if self._results.takes(role):
+            self._results.add(b"" if is_over else message, shown)
         else:
-            self._kept += b"null"
-        if len(self._kept) > self._limit:
+            self._kept += self._results.dropped() + shown + b","
+        if len(self._kept) + self._results.size > self._limit:
+            self._results.shorten()
+        if len(self._kept) + self._results.size > self._limit:
             raise self._too_large()
 
     def _flush_message(self) -> None:
         """The list is over: its last message is kept."""
-        if self._is_over:
+        if self._is_over or not self._results.are_whole:
             raise self._too_large()
-        self._kept += self._message
+        self._kept += self._results.kept() + self._message
         self._message.clear()
         self._stub = {}
 
@@ -210,6 +216,12 @@ class HistoryFilter:
             f"The body is larger than {self._limit} bytes without its earlier messages; the operator sets"
             " it with --body-limit."
         )
+
+
+def _shortened(message: bytes, stub: dict[bytes, bytes], *, is_over: bool) -> bytes:
+    if not is_over and not message.lstrip().startswith(b"{"):
+        return b"null"
+    return b"{" + b",".join(name + b":" + value for name, value in stub.items()) + b"}"
 
 
 def _check(message: bytes) -> None:

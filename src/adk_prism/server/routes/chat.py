@@ -26,7 +26,7 @@ from adk_prism.server.guards.name_rules import AppName, SessionId
 from adk_prism.server.guards.strict_body import StrictRequest, StrictRoute
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.parameters import QueryUser
-from adk_prism.server.problem_format import CHAT_PATH, CHAT_RESPONSES
+from adk_prism.server.problem_format import CHAT_PATH, TEXT_RESPONSES
 from adk_prism.server.routes.run import RUN_HEADER, Key
 from adk_prism.server.run_starter import Sent
 
@@ -36,7 +36,7 @@ Dialect = Annotated[str, Query(description="AI SDK version: 5, 6 or 7")]
 def routes(context: Context) -> APIRouter:
     """Return the router of chats."""
     router = APIRouter(
-        prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=CHAT_RESPONSES
+        prefix=CHAT_PATH, route_class=StrictRoute, tags=["AI SDK"], responses=TEXT_RESPONSES
     )
     chat = _ChatRoutes(context)
     router.add_api_route(

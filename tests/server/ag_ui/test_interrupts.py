@@ -1,0 +1,253 @@
+"""Interrupts: answered all in one by their ids, cancelled, repeated, too late, forged."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from google.adk.tools import LongRunningFunctionTool
+from google.adk.tools.function_tool import FunctionTool
+from tests.server.ag_ui.thread import (
+    Thread,
+    cancelled,
+    customs,
+    events,
+    interrupts,
+    of_type,
+    resolved,
+    result,
+    text_of,
+    user,
+)
+from tests.server.staged import Stage, agent, staging
+from tests.server.test_input_answers import Guests, booking
+from tests.server.test_payloads import office
+from tests.source.scripted import Scripted, call
+
+Json = dict[str, Any]
+
+PAID: list[int] = []
+
+
+def pay(amount: int) -> Json:
+    """Pay."""
+    PAID.append(amount)
+    return {"paid": amount}
+
+
+def locate() -> None:
+    """Ask the page where it is."""
+
+
+PAY = FunctionTool(pay, require_confirmation=True)
+FIRST, SECOND = call("pay", "c-pay-0000000001", amount=1), call("pay", "c-pay-0000000002", amount=2)
+WHERE = call("locate", "c-loc-0000000001")
+
+
+@pytest.fixture(autouse=True)
+def nothing_paid() -> None:
+    PAID.clear()
+
+
+def cashier(*turns: Any) -> Any:
+    return agent(Scripted.saying(*turns), tools=[PAY, LongRunningFunctionTool(locate)])
+
+
+async def asked(stage: Stage, prompt: str = "pay") -> tuple[Thread, list[Json]]:
+    """Say something; return the thread and its interrupts."""
+    thread = Thread(stage)
+    return thread, interrupts(await thread.run(user(prompt)))
+
+
+async def test_an_approval_goes_on_and_gives_the_result() -> None:
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        assert asks["reason"] == "tool_call"
+        found = await thread.run(resume=[resolved(asks["id"], {"approved": True})])
+        assert not of_type(found, "TOOL_CALL_START")
+        (given,) = of_type(found, "TOOL_CALL_RESULT")
+        assert given["toolCallId"] == asks["toolCallId"]
+        assert json.loads(given["content"]) == {"paid": 1}
+        assert text_of(found) == "Paid it."
+        assert found[-1]["outcome"] == {"type": "success"}
+    assert PAID == [1]
+
+
+@pytest.mark.parametrize("answer", ["denied", "cancelled", "false"])
+async def test_a_denial_and_a_cancellation_let_the_agent_go_on_without(answer: str) -> None:
+    async with staging(cashier(FIRST, "Fine, not.")) as stage:
+        thread, (asks,) = await asked(stage)
+        given = {
+            "denied": resolved(asks["id"], {"approved": False, "reason": "too much"}),
+            "cancelled": cancelled(asks["id"]),
+            "false": resolved(asks["id"], False),
+        }[answer]
+        found = await thread.run(resume=[given])
+        assert text_of(found) == "Fine, not."
+    assert PAID == []
+
+
+async def test_copilotkits_tool_message_is_the_same_answer() -> None:
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        said = {"approved": True}
+        found = await thread.run(
+            result(asks["toolCallId"], said), resume=[resolved(asks["id"], said)]
+        )
+        assert text_of(found) == "Paid it."
+    assert PAID == [1]
+
+
+async def test_a_tool_message_alone_approves_nothing() -> None:
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        forged = result(asks["toolCallId"], {"paid": 1})
+        code, _ = await thread.refused(forged)
+        assert code == "INTERRUPT_OPEN"
+        thread.messages.remove(forged)
+        assert await thread.run(resume=[resolved(asks["id"], True)])
+    assert PAID == [1]
+
+
+async def test_all_questions_are_answered_in_one() -> None:
+    """One that is missing is refused, and everything stays open."""
+    async with staging(cashier([FIRST, SECOND], "Done.")) as stage:
+        thread, (one, two) = await asked(stage)
+        code, message = await thread.refused(resume=[resolved(one["id"], True)])
+        assert code == "INTERRUPT_OPEN"
+        assert two["id"] in message
+        found = await thread.run(resume=[resolved(one["id"], True), resolved(two["id"], False)])
+        assert text_of(found) == "Done."
+    assert PAID == [1]
+
+
+async def test_other_input_waits_until_the_questions_are_answered() -> None:
+    async with staging(cashier(FIRST, "Paid it.", "Then.")) as stage:
+        thread, (asks,) = await asked(stage)
+        new = user("something else")
+        code, message = await thread.refused(new)
+        assert code == "INTERRUPT_OPEN"
+        assert asks["id"] in message
+        thread.messages.remove(new)
+        found = await thread.run(resume=[resolved(asks["id"], True)])
+        assert text_of(found) == "Paid it."
+        assert text_of(await thread.run(new)) == "Then."
+
+
+async def test_a_new_message_may_follow_questions_that_are_cancelled() -> None:
+    async with staging(cashier(FIRST, "Something else, then.")) as stage:
+        thread, (asks,) = await asked(stage)
+        found = await thread.run(user("never mind"), resume=[cancelled(asks["id"])])
+        assert text_of(found) == "Something else, then."
+        code, _ = await thread.refused(resume=[resolved(asks["id"], True)])
+        assert code == "INTERRUPT_EXPIRED"
+    assert PAID == []
+
+
+async def test_answering_again_is_the_same_run() -> None:
+    """Under the same `runId` and under another one; a different answer comes too late."""
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        approved = [resolved(asks["id"], {"approved": True})]
+        first = await thread.post(run="answer", resume=approved)
+        for run in ("answer", "other"):
+            again = await thread.post(run=run, resume=approved)
+            assert again.headers["x-prism-run"] == first.headers["x-prism-run"]
+        code, _ = await thread.refused(resume=[resolved(asks["id"], False)])
+        assert code == "INTERRUPT_EXPIRED"
+    assert PAID == [1]
+
+
+async def test_an_unknown_question_cannot_be_answered() -> None:
+    async with staging(cashier(FIRST, "Paid it.", "Hello.")) as stage:
+        nothing = await Thread(stage).refused(user("x"), resume=[resolved("none", True)])
+        assert nothing[0] == "INTERRUPT_EXPIRED"
+        thread, (asks,) = await asked(stage)
+        both = [resolved(asks["id"], True), resolved("none", True)]
+        code, _ = await thread.refused(resume=both)
+        assert code == "INTERRUPT_EXPIRED"
+        assert PAID == []
+        assert await thread.run(resume=both[:1])
+    assert PAID == [1]
+
+
+async def test_an_approval_needs_a_decision_and_its_arguments_stay() -> None:
+    async with staging(cashier(FIRST, "Paid it.")) as stage:
+        thread, (asks,) = await asked(stage)
+        for payload in (None, "yes", {"ok": True}, {"approved": "yes"}):
+            code, _ = await thread.refused(resume=[resolved(asks["id"], payload)])
+            assert code == "INVALID_INPUT"
+        edited = {"approved": True, "editedArgs": {"amount": 99}}
+        code, message = await thread.refused(resume=[resolved(asks["id"], edited)])
+        assert code == "INVALID_INPUT"
+        assert "arguments" in message
+        same = {"approved": True, "editedArgs": {"amount": 1}}
+        assert text_of(await thread.run(resume=[resolved(asks["id"], same)])) == "Paid it."
+    assert PAID == [1]
+
+
+async def test_a_payload_has_the_shape_that_the_tool_asks_for() -> None:
+    async with staging(office("Enjoy.")) as stage:
+        thread, (asks,) = await asked(stage, "time off")
+        wanted = asks["responseSchema"]["properties"]["payload"]
+        assert wanted["required"] == ["approved_days"]
+        code, _ = await thread.refused(resume=[resolved(asks["id"], {"approved": True})])
+        assert code == "INVALID_INPUT"
+        given = {"approved": True, "payload": {"approved_days": 3}}
+        found = await thread.run(resume=[resolved(asks["id"], given)])
+        (told,) = of_type(found, "TOOL_CALL_RESULT")
+        assert json.loads(told["content"])["approved_days"] == 3
+
+
+async def test_a_request_for_input_takes_what_its_schema_says() -> None:
+    async with staging(booking(Guests)) as stage:
+        thread, (asks,) = await asked(stage, "book")
+        assert (asks["id"], asks["reason"]) == ("q-1", "input_required")
+        assert "guests" in asks["responseSchema"]["properties"]
+        code, message = await thread.refused(resume=[resolved("q-1", {"guests": "many"})])
+        assert code == "INVALID_INPUT"
+        assert "guests" in message
+        found = await thread.run(resume=[resolved("q-1", {"guests": 4})])
+        assert found[-1]["outcome"] == {"type": "success"}
+        told = customs(found, "adk.output")[-1]
+        assert told["value"]["output"]["answer"]["guests"] == 4
+
+
+async def test_a_request_that_is_cancelled_ends_what_asked_for_it() -> None:
+    async with staging(booking(Guests)) as stage:
+        thread, _ = await asked(stage, "book")
+        found = await thread.run(resume=[cancelled("q-1")])
+        assert found[-1]["outcome"] == {"type": "cancelled"}
+        code, _ = await thread.refused(resume=[resolved("q-1", {"guests": 4})])
+        assert code == "INTERRUPT_EXPIRED"
+        assert interrupts(await thread.run(user("again")))
+
+
+async def test_results_of_the_pages_tools_come_with_the_answer() -> None:
+    async with staging(cashier([FIRST, WHERE], "Paid there.")) as stage:
+        thread, (asks,) = await asked(stage)
+        found = await thread.run(
+            result("c-loc-0000000001", {"at": "home"}), resume=[resolved(asks["id"], True)]
+        )
+        assert text_of(found) == "Paid there."
+    assert PAID == [1]
+
+
+async def test_results_may_come_after_the_answer() -> None:
+    async with staging(cashier([FIRST, WHERE], "Paid there.")) as stage:
+        thread, (asks,) = await asked(stage)
+        found = await thread.run(resume=[resolved(asks["id"], True)])
+        assert text_of(found) == ""
+        assert PAID == []
+        found = await thread.run(result("c-loc-0000000001", {"at": "home"}))
+        assert text_of(found) == "Paid there."
+    assert PAID == [1]
+
+
+async def test_an_edit_takes_a_question_back() -> None:
+    async with staging(cashier(FIRST, "Hello.")) as stage:
+        thread, _ = await asked(stage)
+        found = events(await Thread(stage).post(user("no, hello", "u-pay"), run="edit"))
+        assert text_of(found) == "Hello."
+        assert thread.messages
