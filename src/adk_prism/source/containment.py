@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
+from types import CoroutineType
 from typing import Any, TypeVar
 
 _ADK = "google.adk."
@@ -147,8 +148,10 @@ _WAITS = {asyncio.Queue.get.__code__: asyncio.Queue, asyncio.Event.wait.__code__
 
 def _is_asyncios_own(coro: Coroutine[Any, Any, Any]) -> bool:
     """Return whether a coroutine, which has not begun, only waits for something of asyncio's."""
-    owner = _WAITS.get(getattr(coro, "cr_code", None))
-    return owner is not None and type(coro.cr_frame.f_locals["self"]) is owner
+    if not isinstance(coro, CoroutineType):
+        return False
+    owner, frame = _WAITS.get(coro.cr_code), coro.cr_frame
+    return owner is not None and frame is not None and type(frame.f_locals["self"]) is owner
 
 
 async def _contained(coro: Coroutine[Any, Any, _Result], active: Containment) -> _Result:
