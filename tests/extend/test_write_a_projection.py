@@ -147,6 +147,6 @@ def test_a_bad_entry_point_is_left_out(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PYTHONPATH", env["PYTHONPATH"])
     with serving(tmp_path, agents=None) as server:
         listed = [each["name"] for each in server.http.get("/api/protocols").json()]
-        assert listed == ["adk", "ai-sdk", "studio"]
+        assert listed == ["adk", "ai-sdk", "studio", "ag-ui"]
         said = "".join(server.lines)
     assert all(f"'{name}'" in said for name in BROKEN)

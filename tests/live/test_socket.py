@@ -192,7 +192,7 @@ async def test_drop_come_back_and_go_on() -> None:
             assert (await back.closed())[0] == 1000
         shown = await _get(server, f"/api/runs/{run}")
         assert shown["outcome"] == "finished"
-        for protocol in ("adk", "ai-sdk", "studio"):
+        for protocol in ("adk", "ai-sdk", "studio", "ag-ui"):
             assert await _stream(server, f"/api/runs/{run}/stream?as={protocol}")
 
 

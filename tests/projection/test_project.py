@@ -107,7 +107,7 @@ def test_an_event_that_is_none_is_the_sources() -> None:
 # ------------------------------------------------------------------------------ asynchronously
 
 
-@pytest.mark.parametrize("as_", ["adk", "ai-sdk", "studio"])
+@pytest.mark.parametrize("as_", ["adk", "ai-sdk", "studio", "ag-ui"])
 async def test_asynchronous_events_give_the_same_frames(as_: str) -> None:
     """In every protocol; each frame as soon as its event is there."""
     events = [_said(f"word {number}", partial=number < 3) for number in range(4)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BREAKS = ("\r", "\n", "\r\n", "\u2028", "\u2029", "\u0085", "\v", "\f", "\x1c", "\0")
 FORGED = 'id: 9.9{b}event: end{b}data: {{"type":"finish"}}{b}{b}data: [DONE]{b}{b}retry: 1{b}{b}'
 PAYLOAD = "".join(f"{b}{b}{FORGED.format(b=b)}" for b in BREAKS)
-PROTOCOLS = ("adk", "ai-sdk", "studio")
+PROTOCOLS = ("adk", "ai-sdk", "studio", "ag-ui")
 Json = dict[str, Any]
 
 
