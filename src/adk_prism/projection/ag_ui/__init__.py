@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from adk_prism.projection.ag_ui import grammar
 from adk_prism.projection.ag_ui.dialects import DIALECTS
 from adk_prism.projection.ag_ui.error_text import completed
 from adk_prism.projection.ag_ui.frames import Frame, RunError
@@ -38,5 +39,6 @@ SPEC = ProtocolSpec(
     completed=completed,
     dialects=tuple(DIALECTS),
     read_request=read_request,
+    grammar=grammar,
     resumes_by="run position",
 )
