@@ -1,4 +1,4 @@
-"""What conformance tests ask for: `sdk`, `judge`, `chat`, `chunk_schema`.
+"""What conformance tests ask for: `sdk`, `judge`, `chat`, `ag_ui_client`, `chunk_schema`.
 
 Each worker starts once per pytest process, at its first use. Where Node or its packages are
 missing the tests fail, through the `node` fixture: `make test` installs both.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.conformance.ag_ui import AgUiClient
 from tests.conformance.chat import Chat
 from tests.conformance.judge import SDKS, Judge, Sdk
 from tests.conformance.worker import running
@@ -39,6 +40,13 @@ def chat(node: Node) -> Iterator[Chat]:
     """`chat(script) -> ChatResult`."""
     with running(node.binary, node.folder / "chat.mjs") as worker:
         yield Chat(worker)
+
+
+@pytest.fixture(scope="session")
+def ag_ui_client(node: Node) -> Iterator[AgUiClient]:
+    """`ag_ui_client(runs, client) -> Held`."""
+    with running(node.binary, node.folder / "ag_ui.mjs") as worker:
+        yield AgUiClient(worker)
 
 
 @pytest.fixture(scope="session")

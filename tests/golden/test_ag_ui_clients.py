@@ -1,0 +1,138 @@
+"""The real AG-UI client takes every recording, and builds the messages and state that we say it builds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from tests.conformance.ag_ui import READERS, AgUiClient
+from tests.recordings.library import CAPTURES, RECORDINGS, continues, ended, first_of, load
+
+from adk_prism.facts.reader import Reader
+from adk_prism.facts.state import StateFold
+from adk_prism.facts.strict_json import repair
+from adk_prism.pipeline.replay import replay
+from adk_prism.projection.ag_ui import SPEC
+from adk_prism.projection.ag_ui.history import ThreadMessages
+from adk_prism.projection.message_scope import Scope
+from adk_prism.runlog.entry import Entry, RunStarted
+
+Json = dict[str, Any]
+
+readers = pytest.mark.parametrize(
+    ("client", "dialect"), READERS, ids=lambda value: str(value).removeprefix("ag-ui-client-")
+)
+
+
+@readers
+@pytest.mark.parametrize("name", [*RECORDINGS, *CAPTURES])
+def test_the_client_takes_each_run(
+    name: str, client: str, dialect: str, ag_ui_client: AgUiClient
+) -> None:
+    """Parser, schema, verifier and reducer object to nothing, and drop nothing."""
+    runs = chain(name)
+    # A run that goes on is read after the one that it goes on with, by a client that was there.
+    held = ag_ui_client([body(run, dialect) for run in runs], client)
+    assert held.faults == []
+    assert held.state == state_after(runs[-1])
+    assert_ended(name, held.ended[-1], dialect)
+
+
+@readers
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_the_history_is_what_the_client_holds(
+    name: str, client: str, dialect: str, ag_ui_client: AgUiClient
+) -> None:
+    """Whoever opens the thread later sees what the open page shows."""
+    runs = chain(name)
+    replayed = [body(run, dialect, Scope(part="1 of 2", replayed=True)) for run in runs]
+    held = ag_ui_client(replayed, client)
+    assert held.faults == []
+    assert [without_error(message) for message in history(runs, dialect)] == held.messages
+
+
+@pytest.mark.parametrize("name", ["tool", "x_parallel", "reasoning", "help"])
+def test_bytes_may_come_in_any_pieces(name: str, ag_ui_client: AgUiClient) -> None:
+    """A frame that is cut, in the middle of a character too."""
+    whole = ag_ui_client([body(load(name), "1.0")], "ag-ui-client-1")
+    for piece in (1, 7):
+        assert ag_ui_client([body(load(name), "1.0")], "ag-ui-client-1", piece) == whole
+
+
+@readers
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [
+        (b"TEXT_MESSAGE_END", "text messages are still active"),
+        (b"TOOL_CALL_START", "No active tool call found"),
+        (b"RUN_STARTED", "First event must be"),
+    ],
+)
+def test_the_client_does_object(
+    lost: bytes, why: str, client: str, dialect: str, ag_ui_client: AgUiClient
+) -> None:
+    """A client that took anything would prove nothing."""
+    frames = body(load("tool"), dialect).split(b"\n\n")
+    cut = b"\n\n".join(frame for frame in frames if lost not in frame)
+    (fault,) = ag_ui_client([cut], client).faults
+    assert why in fault
+
+
+def test_every_dialect_is_read() -> None:
+    """A dialect that no client of these tests reads would prove nothing."""
+    assert {dialect for _, dialect in READERS} == set(SPEC.dialects)
+
+
+# --------------------------------------------------------------------------- pieces
+
+
+def chain(name: str) -> list[Sequence[Entry]]:
+    """Return the runs of a message up to the recording of that name."""
+    if name in CAPTURES or not continues(name):
+        return [load(name)]
+    return [load(first_of(name)), load(name)]
+
+
+def body(run: Sequence[Entry], dialect: str, scope: Scope | None = None) -> bytes:
+    return b"".join(replay(run, SPEC.format(dialect, scope=scope or Scope())))
+
+
+def state_after(run: Sequence[Entry]) -> Json:
+    """Return the state as facts have it, repaired for JavaScript."""
+    reader, state = Reader(), StateFold()
+    for item in (item for entry in run for item in reader.feed(entry)):
+        state.feed(item)
+    found: Json = msgspec.json.decode(repair(bytes(state.snapshot())))
+    return found
+
+
+def history(runs: list[Sequence[Entry]], dialect: str) -> list[Json]:
+    builder = ThreadMessages(SPEC.format(dialect).options)
+    for run in runs:
+        head = run[0].record
+        assert isinstance(head, RunStarted)
+        builder.user_message(head.message_id or f"{head.run}-user", head, run[0].time)
+        builder.begin_run(Scope())
+        for entry in run:
+            builder.feed(entry)
+    return builder.messages()
+
+
+def without_error(message: Json) -> Json:
+    """Leave out what no event can tell."""
+    return {key: value for key, value in message.items() if key != "error"}
+
+
+def assert_ended(name: str, end: Json, dialect: str) -> None:
+    """The run ended for the client as it ended."""
+    outcome = "captured" if name in CAPTURES else ended(name).outcome
+    if outcome == "cancelled" and dialect == "1.0":
+        assert end["outcome"] == {"type": "cancelled"}
+    elif outcome in ("failed", "incomplete", "cancelled"):
+        assert end["error"]["message"]
+    elif outcome == "finished":
+        assert end["outcome"]["type"] == "success"
+    elif outcome == "waiting":
+        assert end["outcome"]["type"] in ("interrupt", "success")
