@@ -21,6 +21,9 @@ from adk_prism.runlog.entry import Entry, RunStarted
 
 Json = dict[str, Any]
 
+REPLAYED = Scope(part="1 of 2", replayed=True)
+"""For a client that was shown nothing before."""
+
 readers = pytest.mark.parametrize(
     ("client", "dialect"), READERS, ids=lambda value: str(value).removeprefix("ag-ui-client-")
 )
@@ -47,7 +50,7 @@ def test_the_history_is_what_the_client_holds(
 ) -> None:
     """Whoever opens the thread later sees what the open page shows."""
     runs = chain(name)
-    replayed = [body(run, dialect, Scope(part="1 of 2", replayed=True)) for run in runs]
+    replayed = [body(run, dialect, REPLAYED) for run in runs]
     held = ag_ui_client(replayed, client)
     assert held.faults == []
     assert [without_error(message) for message in history(runs, dialect)] == held.messages

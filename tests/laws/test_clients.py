@@ -1,25 +1,30 @@
-"""The real AI SDK takes streams that no recording has: a sample of runs made at random."""
+"""The real clients take streams that no recording has: a sample of runs made at random."""
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, given, settings
+from tests.conformance import ag_ui
 from tests.conformance.judge import READERS, Judge
-from tests.laws.logs import plausible_runs
+from tests.golden.test_ag_ui_clients import REPLAYED, body, history, state_after, without_error
+from tests.laws.logs import plausible_runs, wild_runs
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.ending_text import BROKEN
+from adk_prism.facts.json_value import same_json
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
-from adk_prism.runlog.entry import Entry, RunEnded
+from adk_prism.runlog.entry import Entry, RunEnded, to_raw
 
-
-@settings(
+sampled = settings(
     max_examples=80,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+@sampled
 @given(run=plausible_runs())
 def test_the_client_takes_any_run_of_adk(run: list[Entry], judge: Judge) -> None:
     """Each SDK, each dialect it reads: no error, no second post, nothing left hanging."""
@@ -33,6 +38,18 @@ def test_the_client_takes_any_run_of_adk(run: list[Entry], judge: Judge) -> None
         # The helper of 5.0.0 waits for ever beside a call that failed; later ones do not.
         stuck = {"stuck"} if sdk == "ai-5.0.0" else set()
         assert verdict.codes <= allowed | stuck, f"{sdk}, dialect {dialect}:{verdict.why}"
+
+
+@sampled
+@given(run=plausible_runs() | wild_runs())
+def test_an_ag_ui_client_takes_any_run(run: list[Entry], ag_ui_client: ag_ui.AgUiClient) -> None:
+    """Each client, each dialect it reads: no objection, and the messages and state that we say it holds."""
+    for client, dialect in ag_ui.READERS:
+        held = ag_ui_client([body(run, dialect, REPLAYED)], client)
+        assert held.faults == [], f"{client}, dialect {dialect}"
+        told = [without_error(each) for each in history([run], dialect)]
+        assert same_json(to_raw(told), to_raw(held.messages)), (told, held.messages)
+        assert same_json(to_raw(held.state), to_raw(state_after(run)))
 
 
 def _delegated(run: list[Entry]) -> set[str]:

@@ -125,7 +125,9 @@ class Calls:
                 item.input
             )  # what was streamed is not what the call was made with
         call.state = "made"
-        out.append(ToolCallEnd(call.id, metadata={"adk": about} if about else UNSET))
+        # What an end says replaces what the start did, so it is said whole or not at all.
+        told = spoken_by(item.speaker, **about) if about else UNSET
+        out.append(ToolCallEnd(call.id, metadata=told))
         if item.signature:
             out.append(
                 ReasoningEncryptedValue("tool-call", call.id, item.signature, subagent_run_id=tag)
