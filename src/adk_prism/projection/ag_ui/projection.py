@@ -45,7 +45,7 @@ from adk_prism.projection.ag_ui.frames import (
 from adk_prism.projection.ag_ui.json_text import text_of
 from adk_prism.projection.ag_ui.owners import Owners, Tag
 from adk_prism.projection.ag_ui.questions import Questions
-from adk_prism.projection.ag_ui.run_input import run_id, run_input
+from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
@@ -143,13 +143,12 @@ class AgUiProjection:
     # -------------------------------------------------------------- runs and messages
 
     def _run_began(self, item: fact.RunBegan, out: list[Frame]) -> None:
-        continues = self._head.continues
         out.append(
             RunStarted(
                 item.origin.session,
                 run_id(self._head),
                 self._dialect.protocol_version or UNSET,
-                continues.message if continues else UNSET,
+                parent_run(self._head) or UNSET,
                 run_input(self._head, self._files),
             )
         )

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.media import UNKNOWN_TYPE
+from adk_prism.projection.ag_ui.frame_size import fits, too_large
 from adk_prism.projection.ag_ui.frames import Json
 from adk_prism.projection.file_links import INLINE_LIMIT, FileLinks, plain_base64
-from adk_prism.runlog.entry import RunStarted
+from adk_prism.runlog.entry import NOTHING, RunStarted
 
 FIRST = 1
 """Cursor of the record in which a run has what the user said."""
@@ -35,6 +36,11 @@ def run_id(head: RunStarted) -> str:
     return head.client_run or head.run
 
 
+def parent_run(head: RunStarted) -> str:
+    """Return the run that a run goes on with; empty where the client knows that one by a name of its own."""
+    return head.continues.message if head.continues and not head.client_run else ""
+
+
 def user_message(message_id: str, head: RunStarted, files: FileLinks) -> Json | None:
     """Return what the user sent as a message; None where it was neither words nor files."""
     given = read_object(head.message).get("parts") if bytes(head.message) else ()
@@ -47,7 +53,9 @@ def user_message(message_id: str, head: RunStarted, files: FileLinks) -> Json | 
         return None
     texts = [part["text"] for part in parts if part["type"] == "text"]
     content = "".join(texts) if len(texts) == len(parts) else parts
-    return {"id": message_id, "role": "user", "content": content}
+    message: Json = {"id": message_id, "role": "user", "content": content}
+    metadata = read_object(head.extras.get("metadata", NOTHING))
+    return {**message, "metadata": metadata} if metadata else message
 
 
 def _part(part: Json, run: str, at: int, files: FileLinks) -> Json | None:
@@ -61,6 +69,8 @@ def _part(part: Json, run: str, at: int, files: FileLinks) -> Json | None:
     kind = media_type.partition("/")[0]
     shown: Json = {"type": kind if kind in _KINDS else "document"}
     data = str(held.get("data") or "") if blob else ""
+    if not fits(len(data)) and not files.base:
+        return {"type": "text", "text": too_large(len(data) * 3 // 4)}
     if blob and not (files.base and len(data) > INLINE_LIMIT):
         shown["source"] = {"type": "data", "value": plain_base64(data), "mimeType": media_type}
     else:
