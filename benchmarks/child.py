@@ -56,7 +56,7 @@ class Child:
 @contextmanager
 def child(kind: str) -> Iterator[Child]:
     """Run a child until the block ends; a server is listening when it begins."""
-    port = _free_port()
+    port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", "benchmarks.served", kind, str(port)],
         stdin=subprocess.PIPE,
@@ -92,7 +92,8 @@ def _pin(child: int) -> None:
     os.sched_setaffinity(0, cpus[:-1] or cpus)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

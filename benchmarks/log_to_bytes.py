@@ -67,8 +67,8 @@ def rows(*, quick: bool) -> list[Row]:
     """Measure, and return the comparisons."""
     cases = (
         Case("text delta", events.words(2000), minimum.text, 4, 8, peer_target=0.2),
-        Case("tool", events.tools(500), minimum.tool, 2, 4.5, minimum.copied_tool),
-        Case("tool, 16 KiB", events.tools(200, hits=40), minimum.tool, 2, 4.5, minimum.copied_tool),
+        Case("tool", events.tools(500), minimum.tool, 3, 5, minimum.copied_tool),
+        Case("tool, 16 KiB", events.tools(200, hits=40), minimum.tool, 3, 5, minimum.copied_tool),
         Case("state", events.states(1000), minimum.state, 2, 4.5, minimum.copied_state),
     )
     found: list[Row] = []

@@ -41,7 +41,7 @@ def rows(*, quick: bool) -> list[Row]:
             millis(measured.cost("many")),
             millis(measured.cost("one")),
             measured.ratio("many", "one"),
-            2,
+            1.3,
         ),
         Row(
             "memory of an idle stream",

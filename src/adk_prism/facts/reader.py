@@ -108,7 +108,7 @@ class Reader:
         grown = text_delta(self._lanes, event)
         if grown is not None:
             self._events.ending.is_partial = True
-            return self._in_turn([grown])
+            return [grown] if self._turns is None else self._in_turn([grown])
         facts = self._retries.feed(self._events.read(cursor, event))
         added: list[Fact] = []
         if self._annotators:

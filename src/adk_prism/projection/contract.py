@@ -206,8 +206,10 @@ class FrameReader:
         projection = self._projection
         if projection is None:
             projection = self._projection = self._begin(entry)
-        payload = self._payload
-        return [payload(frame) for frame in projection.feed(entry)]
+        frames = projection.feed(entry)
+        if len(frames) == 1:  # most often, and cheaper than a comprehension
+            return [self._payload(frames[0])]
+        return [self._payload(frame) for frame in frames]
 
     def _begin(self, first: Entry) -> Projection[Any]:
         if isinstance(first.record, RunStarted):
