@@ -21,8 +21,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adk_prism.errors import Unprocessable
+from adk_prism.facts.calls.question_schema import payload_schema, response_schema
 from adk_prism.facts.calls.schema_values import NONE, Json, Validator, coerced, parsed
-from adk_prism.facts.json_value import read_object
 from adk_prism.runlog.entry import to_raw
 
 LONGEST_SCHEMA_TEXT = 400
@@ -35,13 +35,6 @@ _TYPES = {"OBJECT", "ARRAY", "STRING", "INTEGER", "NUMBER", "BOOLEAN", "NULL"}
 """As genai spells them in schemas of its own."""
 
 # --------------------------------------------------------------------------- questions
-
-
-def response_schema(request: Raw) -> Json:
-    """Return the schema of the answer to `adk_request_input`; empty if anything will do."""
-    tree = read_object(request)
-    schema = tree.get("response_schema") or tree.get("responseSchema")
-    return schema if isinstance(schema, dict) else {}
 
 
 def fit_response(request: Raw, response: Raw) -> Raw:
@@ -86,14 +79,6 @@ def _fitted(schema: Json, value: Any) -> Any:
 # --------------------------------------------------------------------------- payloads
 
 
-def payload_schema(payload: Raw) -> Json:
-    """Return the schema of a confirmation's payload, read from the one that the tool sent as a sample.
-
-    Every key is wanted, with a value of the same JSON type; `null` stands for anything.
-    """
-    return _sample(msgspec.json.decode(bytes(payload))) if bytes(payload) else {}
-
-
 def check_payload(asked: Raw, given: Raw) -> None:
     """Raise `Unprocessable` for a payload that has not the shape of the one that was asked for."""
     schema = payload_schema(asked)
@@ -112,23 +97,6 @@ def check_payload(asked: Raw, given: Raw) -> None:
             f"The payload does not match the schema of the tool: {_where(error)}. "
             f"{expected(schema)} The approval stays open."
         )
-
-
-def _sample(value: Any) -> Json:
-    match value:
-        case bool():
-            return {"type": "boolean"}
-        case int() | float():
-            return {"type": "number"}
-        case str():
-            return {"type": "string"}
-        case list():
-            return {"type": "array"}
-        case dict():
-            fields = {key: _sample(item) for key, item in value.items()}
-            return {"type": "object", "properties": fields, "required": list(fields)}
-        case _:
-            return {}
 
 
 # --------------------------------------------------------------------------- words

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, UnsetType, json
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.calls.answer_schema import payload_schema
+from adk_prism.facts.calls.question_schema import payload_schema
 from adk_prism.facts.ending_text import BROKEN, UNANSWERED, with_reference
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.reader import Reader

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw, Struct
 
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.calls.answer_schema import payload_schema
+from adk_prism.facts.calls.question_schema import payload_schema
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ApprovalRequested, CallRequested, InputRequested
 from adk_prism.projection.studio.frames import Interrupt, milliseconds
