@@ -109,11 +109,15 @@ def live() -> Iterator[Run]:
     )
 
 
+def all_runs() -> Iterator[Run]:
+    """Yield every run."""
+    yield from (*recorded(), *tried(), *scenes(), *live())
+
+
 @cache
 def chunks(dialect: str) -> dict[str, list[Json]]:
     """Return the chunks of every run, by its id."""
-    runs = (*recorded(), *tried(), *scenes(), *live())
-    return {run.id: ai_sdk(run.records, dialect=dialect, scope=run.scope) for run in runs}
+    return {run.id: ai_sdk(run.records, dialect=dialect, scope=run.scope) for run in all_runs()}
 
 
 def all_chunks(*dialects: str) -> Iterator[Json]:

@@ -17,6 +17,8 @@ from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.facts.model import Fact
 from adk_prism.facts.reader import Reader
 from adk_prism.projection.adk.projection import AdkProjection
+from adk_prism.projection.ag_ui import SPEC as AG_UI
+from adk_prism.projection.ag_ui.projection import AgUiProjection
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.projection import AiSdkProjection
 from adk_prism.projection.file_links import FileLinks
@@ -66,6 +68,24 @@ def ai_sdk(
     frames = (frame for entry in placed for frame in projection.feed(entry))
     payloads = (SPEC.payload(frame).data for frame in frames)
     return [msgspec.json.decode(payload) for payload in payloads if payload != b"[DONE]"]
+
+
+def ag_ui(
+    run: Iterable[Record],
+    *,
+    dialect: str = "1.0",
+    scope: Scope = WHOLE,
+    raw: bool = False,
+    without: type[Any] | None = None,
+) -> list[Json]:
+    """Return the run's AG-UI events."""
+    placed = entries(run)
+    projection = AG_UI.make(AG_UI.format(dialect, scope=scope, raw=raw).options, placed[0])
+    if without is not None:
+        assert isinstance(projection, AgUiProjection)
+        projection._reader = _Deaf(without)
+    frames = (frame for entry in placed for frame in projection.feed(entry))
+    return [msgspec.json.decode(AG_UI.payload(frame).data) for frame in frames]
 
 
 def adk(run: Iterable[Record]) -> list[Json]:

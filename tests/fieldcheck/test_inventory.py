@@ -14,14 +14,15 @@ from tests.fieldcheck.carriers import CARRIERS
 
 from adk_prism.facts import adk_event
 from adk_prism.fieldcheck.chunk_inventory import read_releases
+from adk_prism.fieldcheck.event_inventory import read_ag_ui_releases
 from adk_prism.fieldcheck.inventory import TRANSLATED, read_inventory
 from adk_prism.projection.ai_sdk.finish import FINISH_REASONS
 
 if TYPE_CHECKING:
     from tests.conftest import Node
 
-KEPT = "src/adk_prism/fieldcheck/ai_sdk_chunks.json"
-REFRESH = f".venv/bin/node tests/node/schema.mjs all > {KEPT}"
+FOLDER = "src/adk_prism/fieldcheck"
+REFRESH = ".venv/bin/node tests/node/{} > {}"
 
 
 def test_the_inventory_follows_every_annotation() -> None:
@@ -93,14 +94,21 @@ def test_the_reasons_are_upstreams() -> None:
     assert finish | refusals == FINISH_REASONS.keys() - {""}
 
 
-def test_the_kept_chunks_are_what_the_packages_accept(node: Node) -> None:
-    """Users have no Node: what the AI SDK accepts is kept in a file, and the file is true."""
-    script = node.folder / "schema.mjs"
-    printed = subprocess.run([node.binary, script, "all"], check=True, capture_output=True).stdout
-    kept = node.folder.parent.parent / KEPT
-    assert kept.read_bytes() == printed, f"{KEPT} is stale; refresh it with: {REFRESH}"
+@pytest.mark.parametrize(
+    ("script", "kept"),
+    [("schema.mjs all", "ai_sdk_chunks.json"), ("ag_ui_schema.mjs", "ag_ui_events.json")],
+)
+def test_what_is_kept_is_what_the_packages_accept(node: Node, script: str, kept: str) -> None:
+    """Users have no Node: what clients accept is kept in files, and the files are true."""
+    name, *arguments = script.split()
+    command = [node.binary, node.folder / name, *arguments]
+    printed = subprocess.run(command, check=True, capture_output=True).stdout
+    path = f"{FOLDER}/{kept}"
+    stale = f"{path} is stale; refresh it with: {REFRESH.format(script, path)}"
+    assert (node.folder.parent.parent / path).read_bytes() == printed, stale
 
 
 def test_the_kept_releases() -> None:
     """The oldest that we promise to serve, and the newest of each generation."""
     assert [release.sdk for release in read_releases()] == ["ai-6.0.0", "ai-6", "ai-7"]
+    assert [release.version for release in read_ag_ui_releases()] == ["0.0.59", "1.0.0"]

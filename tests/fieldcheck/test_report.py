@@ -9,6 +9,7 @@ from google.genai import types
 
 from adk_prism.fieldcheck import dispositions
 from adk_prism.fieldcheck.chunk_inventory import Keys, Release, read_releases
+from adk_prism.fieldcheck.event_inventory import AgUiRelease, read_ag_ui_releases
 from adk_prism.fieldcheck.inventory import Inventory, read_inventory
 from adk_prism.fieldcheck.kinds import Carried
 from adk_prism.fieldcheck.report import Finding, report, to_json, totals
@@ -24,8 +25,13 @@ def releases() -> tuple[Release, ...]:
     return read_releases()
 
 
-def findings(inventory: Inventory, releases: tuple[Release, ...]) -> list[Finding]:
-    return list(report(inventory, releases).findings)
+AG_UI = read_ag_ui_releases()
+
+
+def findings(
+    inventory: Inventory, releases: tuple[Release, ...], ag_ui: tuple[AgUiRelease, ...] = AG_UI
+) -> list[Finding]:
+    return list(report(inventory, releases, ag_ui).findings)
 
 
 def test_everything_that_is_installed_is_decided(
@@ -123,9 +129,21 @@ def test_a_chunk_that_is_gone_is_found(inventory: Inventory, releases: tuple[Rel
     assert "finishReason.interrupted" in gone
 
 
+def test_news_of_ag_ui_are_found(inventory: Inventory, releases: tuple[Release, ...]) -> None:
+    """An event, a key of one that we send, and rows about what no release has any more."""
+    last = AG_UI[-1]
+    events = {**last.events, "WAVE": Keys((), ()), "RUN_ERROR": Keys(("message", "hint"), ())}
+    later = msgspec.structs.replace(last, version="2.0.0", events=events)
+    found = findings(inventory, releases, (*AG_UI, later))
+    assert sorted(finding.what for finding in found) == ["RUN_ERROR.hint", "WAVE.type"]
+    assert found[0].message.endswith("in adk_prism.fieldcheck.tables.events.")
+    gone = {finding.what for finding in findings(inventory, releases, AG_UI[1:])}
+    assert "THINKING_START.type" in gone
+
+
 def test_the_counts_add_up(inventory: Inventory, releases: tuple[Release, ...]) -> None:
     """Coverage is the share of fields with a disposition, so nothing may be counted twice or not."""
-    told = report(inventory, releases)
+    told = report(inventory, releases, AG_UI)
     counts = totals(told.fields)
     assert counts.total() == sum(len(upstream.members) for upstream in inventory.values())
     shown = to_json(told)
@@ -133,3 +151,4 @@ def test_the_counts_add_up(inventory: Inventory, releases: tuple[Release, ...]) 
     assert shown["fields"]["totals"] == dict(counts)
     assert set(counts) <= {"projected", "carried", "dropped"}
     assert set(totals(told.chunks)) <= {"emitted", "declined"}
+    assert set(totals(told.events)) <= {"emitted", "declined"}

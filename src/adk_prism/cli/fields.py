@@ -1,7 +1,8 @@
-"""`adk-prism fields`: lists how each field of ADK and of the AI SDK is handled.
+"""`adk-prism fields`: lists how each field of ADK, of the AI SDK and of AG-UI is handled.
 
-Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk keys are
-emitted or declined. With `--check`, prints only fields without a decision and exits with 1 if there are any.
+Prints how many fields of each upstream type are projected, carried or dropped, and how many chunk keys and
+event keys are emitted or declined. With `--check`, prints only fields without a decision and exits with 1
+if there are any.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ def execute(args: argparse.Namespace) -> int:
     """Print the report. With `--check`, return 1 if a disposition is missing or stale."""
     # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.fieldcheck.chunk_inventory import read_releases
+    from adk_prism.fieldcheck.event_inventory import read_ag_ui_releases
     from adk_prism.fieldcheck.inventory import read_inventory
     from adk_prism.fieldcheck.report import report
 
-    told = report(read_inventory(), read_releases())
+    told = report(read_inventory(), read_releases(), read_ag_ui_releases())
     if args.json:
         _print_json(told)
     elif not args.check:
@@ -46,7 +48,8 @@ def execute(args: argparse.Namespace) -> int:
         print(finding.message, file=sys.stderr)
     if args.check and not args.json and not told.findings:
         print(
-            f"All decided: {_sum(told.fields)} fields and values, {_sum(told.chunks)} chunk keys."
+            f"All decided: {_sum(told.fields)} fields and values, {_sum(told.chunks)} chunk keys, "
+            f"{_sum(told.events)} event keys."
         )
     return FAILURE if args.check and told.findings else 0
 
@@ -71,6 +74,8 @@ def _tables(told: Report) -> Iterator[str]:
     yield ""
     origin = told.chunks[0].origin
     yield from _table(f"chunk keys of {origin}", told.chunks, CHUNK_KINDS)
+    yield ""
+    yield from _table(f"event keys of {told.events[0].origin}", told.events, CHUNK_KINDS)
 
 
 def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:

@@ -36,13 +36,16 @@ def register(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         metavar="DIALECT",
         default="",
-        help="version of the protocol; ai-sdk has 6 (default), 7 and 5",
+        help="version of the protocol; ai-sdk has 6 (default), 7 and 5; ag-ui 0.0.59 (default) and 1.0",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="ag-ui: send ADK's own events too, as RAW events"
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the stream. Raise `UsageError` for bad arguments, `SourceError` for an unreadable file."""
-    format = protocol(args.protocol).format(args.dialect)
+    format = protocol(args.protocol).format(args.dialect, raw=args.raw)
     after = parse_position(args.after) if args.after else BEGINNING
     is_piped = args.file == STDIN
     entries = read_run(sys.stdin.buffer if is_piped else args.file, end=CaptureEnding())

@@ -1,4 +1,4 @@
-"""All dispositions in one place: of ADK's fields and values, and of the AI SDK's chunks.
+"""All dispositions in one place: of ADK's fields and values, of the AI SDK's chunks and AG-UI's events.
 
 The tables themselves are in `tables/`, one file per subject. `home` tells where a type's rows are,
 or belong, so that a message can send its reader there.
@@ -15,6 +15,7 @@ from adk_prism.fieldcheck.tables import (
     chunks,
     content,
     event,
+    events,
     files,
     reasons,
     sources,
@@ -44,6 +45,11 @@ FINISH_REASONS: dict[str, ChunkDisposition] = chunks.FINISH_REASONS
 """By value of `finish.finishReason`."""
 
 CHUNKS_HOME = chunks.__name__
+
+EVENTS: dict[str, Chunk] = events.TABLE
+"""By event type of AG-UI."""
+
+EVENTS_HOME = events.__name__
 
 
 def home(upstream: str) -> str:

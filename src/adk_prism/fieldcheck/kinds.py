@@ -2,8 +2,8 @@
 
 A field or value of ADK is *projected* (found in the frames of a protocol other than ADK's own),
 *carried* (only in ADK's own protocol, which is lossless) or *dropped*. A chunk type or key of the
-AI SDK is *emitted* or *declined*. Whatever is not shown has a reason, written for the developer of
-a front end who looks for it.
+AI SDK, or an event type or key of AG-UI, is *emitted* or *declined*. Whatever is not shown has a reason,
+written for the developer of a front end who looks for it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ChunkDisposition = Emitted | Declined
 
 
 class Chunk(Struct, frozen=True):
-    """An AI SDK chunk type: what becomes of it, and of its keys if it is emitted."""
+    """A chunk type of the AI SDK, or an event type of AG-UI: what becomes of it, and of its keys."""
 
     itself: ChunkDisposition
     keys: dict[str, ChunkDisposition] = {}

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from adk_prism.fieldcheck import dispositions
 from adk_prism.fieldcheck.chunk_inventory import Release, accepted
+from adk_prism.fieldcheck.event_inventory import PACKAGE, AgUiRelease, accepted_events
 from adk_prism.fieldcheck.inventory import Inventory
 from adk_prism.fieldcheck.kinds import Chunk, Declined, as_json
 
@@ -62,15 +63,19 @@ class Report(Struct, frozen=True):
 
     fields: tuple[Coverage, ...]
     chunks: tuple[Coverage, ...]
+    events: tuple[Coverage, ...]
     findings: tuple[Finding, ...]
 
 
-def report(inventory: Inventory, releases: tuple[Release, ...]) -> Report:
+def report(
+    inventory: Inventory, releases: tuple[Release, ...], ag_ui: tuple[AgUiRelease, ...]
+) -> Report:
     """Compare upstream with the dispositions."""
     return Report(
         tuple(_fields(inventory)),
         tuple(_chunks(releases)),
-        (*_field_findings(inventory), *_chunk_findings(releases)),
+        tuple(_events(ag_ui)),
+        (*_field_findings(inventory), *_chunk_findings(releases), *_event_findings(ag_ui)),
     )
 
 
@@ -85,6 +90,7 @@ def to_json(told: Report) -> dict[str, Any]:
         "ok": not told.findings,
         "fields": _section(told.fields),
         "chunks": _section(told.chunks),
+        "events": _section(told.events),
         "findings": list(told.findings),
     }
 
@@ -187,3 +193,34 @@ def _decided(chunks: Mapping[str, Chunk]) -> set[str]:
 def _offered(known: Mapping[str, tuple[str, ...]], reasons: Iterable[str]) -> set[str]:
     keys = {f"{kind}.{key}" for kind, names in known.items() for key in ("type", *names)}
     return keys | {f"finishReason.{reason}" for reason in reasons}
+
+
+# --------------------------------------------------------------------------- events and keys
+
+
+def _events(releases: tuple[AgUiRelease, ...]) -> Iterator[Coverage]:
+    origin = f"{PACKAGE} " + ", ".join(release.version for release in releases)
+    for kind, keys in accepted_events(releases).items():
+        event = dispositions.EVENTS.get(kind)
+        items = [Item("type", None if event is None else event.itself)]
+        items += (Item(key, _key(event, key)) for key in keys)
+        yield Coverage(kind, origin, tuple(items))
+
+
+def _event_findings(releases: tuple[AgUiRelease, ...]) -> Iterator[Finding]:
+    news, home = releases[-1], dispositions.EVENTS_HOME
+    for coverage in _events(releases):
+        for item in coverage.items:
+            if item.disposition is None:
+                what = f"{coverage.name}.{item.name}"
+                decide = _DECIDE.format(home=home)
+                yield Finding("missing", what, f"{PACKAGE} {news.version} accepts {what}: {decide}")
+    decided = {
+        f"{kind}.{key}"
+        for kind, event in dispositions.EVENTS.items()
+        for key in ("type", *event.keys)
+    }
+    for what in sorted(decided - _offered(accepted_events(releases), ())):
+        remove = _REMOVE.format(home=home)
+        gone = f"No release of {PACKAGE} that is kept accepts {what}"
+        yield Finding("stale", what, f"{gone}: {remove}")

@@ -69,6 +69,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Empty: the protocol's default."""
     files: FileLinks = FileLinks()
     scope: Scope = WHOLE
+    raw: bool = False
+    """Send ADK's own events too, in a protocol that has a place for them."""
 
 
 Complete = Callable[[str], str]
@@ -139,10 +141,12 @@ class ProtocolSpec(Struct, Generic[Frame], frozen=True, kw_only=True):
         files: FileLinks | None = None,
         scope: Scope = WHOLE,
         complete: Complete | None = None,
+        *,
+        raw: bool = False,
     ) -> Format:
         """Return the protocol as one viewer gets it. Raise `UsageError` for an unknown dialect."""
         options = Options(
-            dialect=self.check_dialect(dialect), files=files or FileLinks(), scope=scope
+            dialect=self.check_dialect(dialect), files=files or FileLinks(), scope=scope, raw=raw
         )
         return Format(self, options, complete)
 
@@ -166,6 +170,7 @@ class Format(Struct, frozen=True):
             options.files.base,
             options.scope.key,
             whole_errors,
+            "raw" if options.raw else "",
         )
 
     @property

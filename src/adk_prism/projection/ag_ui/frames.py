@@ -174,7 +174,8 @@ class ActivitySnapshot(_Owned, tag="ACTIVITY_SNAPSHOT"):
 
 
 class RawEvent(_Owned, tag="RAW"):
-    event: Raw
+    event: Any
+    """JSON, or a note in its place."""
     source: str
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET, Raw, json
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.json_value import is_given, read_object
+from adk_prism.facts.json_value import is_given, read_object, read_value
 from adk_prism.projection.ag_ui.frame_size import fits, too_large
 from adk_prism.projection.ag_ui.frames import ActivitySnapshot, Custom, Json
 from adk_prism.projection.ag_ui.json_text import safe
@@ -37,6 +37,14 @@ def bounded(raw: Raw) -> Any:
     told = safe(raw)
     size = len(bytes(told))
     return told if fits(size) else too_large(size)
+
+
+def upstream(event: bytes) -> Any:
+    """Return ADK's own event; as text, where a file holds something that is no JSON."""
+    if not fits(len(event)):
+        return too_large(len(event))
+    value = read_value(event)
+    return event.decode(errors="replace") if value is None else value
 
 
 def _model_call(item: fact.ModelCallEnded) -> Json:

@@ -31,6 +31,7 @@ from adk_prism.projection.ag_ui.frames import (
     Custom,
     Frame,
     Json,
+    RawEvent,
     ReasoningEncryptedValue,
     ReasoningEnd,
     ReasoningMessageContent,
@@ -52,9 +53,10 @@ from adk_prism.projection.ag_ui.usage import Usage
 from adk_prism.projection.contract import Options
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog import entry as log
-from adk_prism.runlog.entry import Entry
+from adk_prism.runlog.entry import AgentEvent, Entry
 
 CODE = "code_execution"
+SOURCE = "google-adk"
 _NOTHING = Raw(b"{}")
 
 Show = Callable[[Any, Any, list[Frame]], None]
@@ -74,6 +76,7 @@ class AgUiProjection:
         self._dialect = dialect(options.dialect)
         self._files = options.files
         self._scope = options.scope
+        self._raw = options.raw
         self._head = head
         self._run = head.run
         self._message = head.continues.message if head.continues else head.run
@@ -114,6 +117,9 @@ class AgUiProjection:
                 self._block_grew(item, out)
             else:
                 self.SHOW[type(item)](self, item, out)
+        if self._raw and type(entry.record) is AgentEvent:
+            # Last, so that positions are the same without it.
+            out.append(RawEvent(notices.upstream(entry.record.event), SOURCE))
         now = round(entry.time * 1000)
         for frame in out:
             frame.timestamp = now

@@ -58,13 +58,14 @@ class _RunsRoutes:
         run: Run,
         as_: Annotated[str, Query(alias="as")] = "adk",
         dialect: str = "",
+        raw: bool = False,
         after: str = "",
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
-        """Stream a run, live or over, after a position or a cursor."""
+        """Stream a run, live or over, after a position or a cursor. `raw` adds ADK's own events (ag-ui)."""
         spec, files = protocol(as_), FileLinks(base_url(request, self._context.settings))
         complete = self._context.errors.completion(request.scope)
-        format = spec.format(dialect, files, complete=complete)
+        format = spec.format(dialect, files, complete=complete, raw=raw)
         view = await self._context.broadcaster.open(run, format, _after(run, after, last_event_id))
         return EventStream(view, spec, self._context, {RUN_HEADER: run})
 
