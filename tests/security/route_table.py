@@ -83,6 +83,9 @@ _ADK = f"/apps/{APP}/users/{{user}}/sessions"
 _ONE = f"{_ADK}/{{session}}"
 _ART = f"{_ONE}/artifacts"
 _RUN = "/api/runs/{run}"
+_KIT = "/api/copilotkit"
+_KIT_AGENT = f"{_KIT}/agent/{APP}"
+_KIT_THREAD = f"{_KIT}/threads/{{session}}"
 
 
 def _chat(bobs: Belongings) -> Json:
@@ -93,6 +96,10 @@ def _chat(bobs: Belongings) -> Json:
 def _agent(bobs: Belongings) -> Json:
     message = {"id": "m2", "role": "user", "content": "hello"}
     return {"threadId": bobs.session, "runId": "r1", "messages": [message]}
+
+
+def _agent_run(bobs: Belongings) -> Json:
+    return {"method": "agent/run", "params": {"agentId": APP}, "body": _agent(bobs)}
 
 
 def _artifact(_: Belongings) -> Json:
@@ -114,6 +121,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
     "GET /api/protocols": Common("/api/protocols"),
+    "GET /api/copilotkit/info": Common("/api/copilotkit/info"),
     "GET /api/ag-ui/{app_name}/capabilities": Common(f"/api/ag-ui/{APP}/capabilities"),
     "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
@@ -121,6 +129,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/audit": Operated("/api/audit", status=404),  # 404: this server keeps none
     "GET /api/conversations": Listed("/api/conversations"),
     "GET /api/runs": Listed("/api/runs"),
+    "GET /api/copilotkit/threads": Listed("/api/copilotkit/threads"),
     "POST /api/recordings": Taken("/api/recordings"),
     # sessions
     "GET /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK),
@@ -187,6 +196,17 @@ ROUTES: dict[str, Row] = {
     "POST /api/ag-ui/{app_name}/{thread_id}/stop": Owned(
         f"/api/ag-ui/{APP}/{{session}}/stop?userId={{user}}", lambda _: {}
     ),
+    "POST /api/copilotkit": Owned(f"{_KIT}?userId={{user}}", _agent_run),
+    "POST /api/copilotkit/agent/{agent_id}/run": Owned(f"{_KIT_AGENT}/run?userId={{user}}", _agent),
+    "POST /api/copilotkit/agent/{agent_id}/connect": Owned(
+        f"{_KIT_AGENT}/connect?userId={{user}}", _agent
+    ),
+    "POST /api/copilotkit/agent/{agent_id}/stop/{thread_id}": Owned(
+        f"{_KIT_AGENT}/stop/{{session}}?userId={{user}}", lambda _: {}
+    ),
+    "GET /api/copilotkit/threads/{thread_id}/messages": Owned(f"{_KIT_THREAD}/messages"),
+    "GET /api/copilotkit/threads/{thread_id}/events": Owned(f"{_KIT_THREAD}/events"),
+    "GET /api/copilotkit/threads/{thread_id}/state": Owned(f"{_KIT_THREAD}/state"),
     "POST /api/protocols/{name}/{app_name}": Owned(f"/api/protocols/ai-sdk/{APP}", _chat),
     # runs
     "GET /api/runs/{run}": Owned(_RUN),

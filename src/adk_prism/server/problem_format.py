@@ -15,7 +15,9 @@ MEDIA_TYPE: Final = "application/problem+json"
 TEXT_TYPE: Final = "text/plain"
 CHAT_PATH: Final = "/api/chat"
 AG_UI_PATH: Final = "/api/ag-ui"
+COPILOTKIT_PATH: Final = "/api/copilotkit"
 
+_SHOWN_AS_TEXT = (CHAT_PATH, AG_UI_PATH, COPILOTKIT_PATH)
 _JSON = frozenset({"application/json", "application/problem+json"})
 
 
@@ -23,7 +25,7 @@ def wants_text(scope: Scope) -> bool:
     """Tell whether a problem of this request is answered as text."""
     path: str = scope.get("path", "")
     path = path.removeprefix(scope.get("root_path", ""))
-    if not any(path == each or path.startswith(f"{each}/") for each in (CHAT_PATH, AG_UI_PATH)):
+    if not any(path == each or path.startswith(f"{each}/") for each in _SHOWN_AS_TEXT):
         return False
     accepted = (value.decode("latin-1") for name, value in scope["headers"] if name == b"accept")
     return not any(_is_json(each) for value in accepted for each in value.split(","))

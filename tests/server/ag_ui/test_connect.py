@@ -5,46 +5,86 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+from tests.patience import PATIENCE
 from tests.server.ag_ui.test_interrupts import FIRST, cashier
 from tests.server.ag_ui.thread import Thread, events, interrupts, of_type, run_input, text_of, user
-from tests.server.staged import APP, agent, staging
-from tests.source.scripted import Scripted
+from tests.server.staged import APP, Stage, agent, staging
+from tests.source.scripted import Scripted, call
+
+from adk_prism.server.ag_ui import thread_past
 
 Json = dict[str, Any]
 CONNECT = f"/api/ag-ui/{APP}/connect"
 INPUT = run_input(run="connect")
 
 
+async def connected(stage: Stage, **more: Any) -> list[Json]:
+    return events(await stage.client.post(CONNECT, json={**INPUT, **more}))
+
+
+def shown(found: list[Json]) -> list[tuple[str, str]]:
+    """Return what the only snapshot shows."""
+    (snapshot,) = of_type(found, "MESSAGES_SNAPSHOT")
+    return [(m["role"], m.get("content", "").strip()) for m in snapshot["messages"]]
+
+
+async def watched(stage: Stage, viewers: int) -> None:
+    """Wait until so many follow the run that is on."""
+    async with asyncio.timeout(PATIENCE):
+        while stage.context.broadcaster.viewers()["ag-ui"] < viewers:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
 async def test_a_new_thread_has_nothing() -> None:
     async with staging(agent(Scripted.saying())) as stage:
-        assert events(await stage.client.post(CONNECT, json=INPUT)) == []
+        assert await connected(stage) == []
 
 
-async def test_the_past_comes_in_order_without_what_was_taken_back() -> None:
-    async with staging(agent(Scripted.saying("A.", "B.", "C."))) as stage:
+async def test_the_past_is_a_snapshot_without_what_was_taken_back() -> None:
+    async with staging(agent(Scripted.saying(call("count", "c1"), "A.", "B.", "C."))) as stage:
         thread = Thread(stage)
         await thread.run(user("one"))
         await thread.run(user("two"))
         thread.messages = [user("one"), user("three")]
-        await thread.run()
-        found = events(await stage.client.post(CONNECT, json=INPUT))
-        asked = [m["content"] for e in of_type(found, "RUN_STARTED") for m in _said(e)]
-        assert asked == ["one", "three"]
-        assert text_of(found).split() == ["A.", "C."]
-        assert of_type(found, "MESSAGES_SNAPSHOT")[0]["messages"] == []
-
-
-def _said(event: Json) -> list[Json]:
-    found: list[Json] = event.get("input", {}).get("messages", [])
-    return found
+        await thread.run(run="last")
+        found = await connected(stage)
+        kinds = [event["type"] for event in found]
+        assert kinds == ["RUN_STARTED", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+        assert shown(found) == [
+            ("user", "one"),
+            ("assistant", ""),
+            ("tool", '{"count":1}'),
+            ("assistant", "A."),
+            ("user", "three"),
+            ("assistant", "C."),
+        ]
+        assert found[1]["snapshot"] == {"count": 1}
+        assert found[0]["runId"] == found[-1]["runId"] == "last"
 
 
 async def test_open_questions_are_the_last_thing() -> None:
     async with staging(cashier(FIRST, "Paid.")) as stage:
         thread = Thread(stage)
         before = interrupts(await thread.run(user("pay")))
-        found = events(await stage.client.post(CONNECT, json=INPUT))
-        assert interrupts(found) == before
+        assert interrupts(await connected(stage)) == before
+        await thread.run(resume=[{"interruptId": before[0]["id"], "status": "cancelled"}])
+        assert (await connected(stage))[-1]["outcome"] == {"type": "success"}
+
+
+async def test_a_run_that_failed_last_is_told_and_one_that_was_stopped_is_not() -> None:
+    begun = asyncio.Event()
+    async with staging(agent(Scripted.saying(ValueError("secret"), begun))) as stage:
+        thread = Thread(stage)
+        failed = await thread.run(user("one"))
+        found = await connected(stage)
+        assert found[-1] == failed[-1]
+        assert "secret" not in str(found)
+        running = asyncio.create_task(thread.post(user("two")))
+        await begun.wait()
+        await stage.client.post(f"/api/ag-ui/{APP}/chat/stop")
+        await running
+        assert (await connected(stage, protocolVersion=None))[-1]["type"] == "RUN_FINISHED"
 
 
 async def test_the_run_that_is_on_is_followed_to_its_end() -> None:
@@ -54,9 +94,34 @@ async def test_the_run_that_is_on_is_followed_to_its_end() -> None:
         await thread.run(user("one"))
         running = asyncio.create_task(thread.post(user("two")))
         await begun.wait()
-        following = asyncio.create_task(stage.client.post(CONNECT, json=INPUT))
+        following = asyncio.create_task(connected(stage))
+        await watched(stage, 2)
         await stage.client.post(f"/api/ag-ui/{APP}/chat/stop")
-        found = events(await following)
+        found = await following
         assert found[-1]["outcome"] == {"type": "cancelled"}
-        assert text_of(found) == "A. Once"
-        await running
+        assert shown(found) == [("user", "one"), ("assistant", "A."), ("user", "two")]
+        assert text_of(found) == "Once"
+        assert events(await running)[-1] == found[-1]
+
+
+async def test_a_thread_that_fits_no_event_comes_run_by_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(thread_past, "fits", lambda size: size < 100)
+    async with staging(agent(Scripted.saying("A.", "B."))) as stage:
+        thread = Thread(stage)
+        await thread.run(user("one"))
+        await thread.run(user("two"))
+        found = await connected(stage)
+        assert shown(found) == []
+        assert text_of(found).split() == ["A.", "B."]
+        said = [e["input"]["messages"][0]["content"] for e in of_type(found, "RUN_STARTED")[1:]]
+        assert said == ["one", "two"]
+
+
+async def test_a_body_without_a_thread_is_refused() -> None:
+    async with staging(agent(Scripted.saying())) as stage:
+        assert (await stage.client.post(CONNECT, json={"runId": "r"})).status_code == 422
+        assert (await stage.client.post(CONNECT, json={"threadId": ""})).status_code == 400
+        other = await stage.client.post("/api/ag-ui/none/connect", json=INPUT)
+        assert other.status_code == 404

@@ -13,11 +13,9 @@ from msgspec import Struct, structs
 from adk_prism.errors import BadPosition, Unprocessable
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import CancelResult
-from adk_prism.pipeline.message_stream import shown, told
 from adk_prism.projection.ag_ui import SPEC
-from adk_prism.projection.ag_ui.frames import MessagesSnapshot, RunFinished, RunStarted
 from adk_prism.projection.ag_ui.requests import read_request
-from adk_prism.projection.contract import Format, Payload
+from adk_prism.projection.contract import Format
 from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import (
     BEGINNING,
@@ -29,6 +27,7 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.server.ag_ui.negotiation import check_encoding, dialect_of
 from adk_prism.server.ag_ui.refusal import REFUSED, refusal
+from adk_prism.server.ag_ui.thread_past import thread_past
 from adk_prism.server.ag_ui.thread_stream import ThreadStream
 from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
@@ -97,10 +96,8 @@ class AgentRuns:
             raise Unprocessable("`threadId` must be a non-empty string.")
         self._context.apps.check(asked.app)
         origin = Origin(app=asked.app, user=asked.user, session=check_session(thread))
-        turns = await self._context.chats.turns(origin)
-        runs = [run.summary.run for place in shown(turns) for run in told(place).turn.runs]
-        first = _emptied(thread) if runs else []
-        view = ThreadStream(self._context.broadcaster, format, first, runs)
+        past = await thread_past(self._context.chats, self._context.apps, origin, format)
+        view = ThreadStream(self._context.broadcaster, format, past.frames, past.runs)
         return EventStream(view, SPEC, self._context, {})
 
     async def stop(self, app: str, user: str, thread: str, run: str = "") -> CancelResult:
@@ -121,23 +118,16 @@ class AgentRuns:
 
     def _format(self, asked: Asked) -> Format:
         check_encoding(asked.request)
-        files = FileLinks(base_url(asked.request, self._context.settings))
-        complete = self._context.errors.completion(asked.request.scope)
-        return SPEC.format(dialect_of(asked.body, asked.dialect), files, complete=complete)
+        return self.format(asked.request, dialect_of(asked.body, asked.dialect))
+
+    def format(self, request: Request, dialect: str) -> Format:
+        """Return AG-UI as a request's client gets it. Raise `UsageError` for an unknown dialect."""
+        files = FileLinks(base_url(request, self._context.settings))
+        complete = self._context.errors.completion(request.scope)
+        return SPEC.format(dialect, files, complete=complete)
 
     async def _stream(self, run: RunId, format: Format, after: Position) -> Response:
         view = await self._context.broadcaster.open(run, format, after)
         if view.nothing_left:
             return Response(status_code=204)
         return EventStream(view, SPEC, self._context, {RUN_HEADER: run})
-
-
-def _emptied(thread: str) -> list[Payload]:
-    """Return a run that leaves a client with no messages."""
-    run = f"{thread}-connect"
-    frames = (
-        RunStarted(thread, run),
-        MessagesSnapshot([]),
-        RunFinished(thread, run, {"type": "success"}),
-    )
-    return [SPEC.payload(frame) for frame in frames]

@@ -1,7 +1,6 @@
 """A whole thread as one stream: its past, then the run that is on, each with its own start and end.
 
-For a client that comes back to a thread. It may still show messages of the thread, and would add what it is
-sent to those of the same id; so the stream begins with a snapshot, which takes their place.
+For a client that comes back to a thread. What it is sent first is decided in `thread_past`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,134 @@
+"""Threads as CopilotKit's runtime gives them: a list, and the messages, events and state of one.
+
+A thread is an ADK session with runs in the log. Its id does not say whose it is or of which app: the caller
+sees its own, and the latest one counts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Raw
+
+from adk_prism.errors import Gone, NotFound
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.message_stream import build_history
+from adk_prism.projection.ag_ui.history import ThreadMessages
+from adk_prism.projection.ag_ui.run_input import user_message
+from adk_prism.projection.contract import Format
+from adk_prism.projection.file_links import FileLinks
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import Origin
+from adk_prism.source.apps import Apps
+from adk_prism.source.redaction import state_json
+
+Json = dict[str, Any]
+
+MOST_LISTED = 200
+"""Threads of one answer; the newest."""
+MOST_EVENTS = 20_000
+"""Events of one answer, the last ones: what an inspector shows."""
+LONGEST_NAME = 120
+"""Characters of a thread's name: two lines of a narrow list."""
+
+
+class Threads:
+    """The threads of one server."""
+
+    def __init__(self, log: RunLog, chats: Chats, apps: Apps) -> None:
+        self._log = log
+        self._apps = apps
+        self._chats = chats
+
+    async def listed(self, app: str, user: str, limit: int) -> list[Json]:
+        """Return threads, the one that was active last first; an empty app or user stands for all."""
+        by_origin: dict[Origin, list[RunSummary]] = {}
+        for summary in await self._log.list(app=app, user=user):
+            by_origin.setdefault(summary.origin, []).append(summary)
+        latest = sorted(by_origin.values(), key=lambda runs: runs[-1].started, reverse=True)
+        shown: list[Json] = []
+        for runs in latest:
+            if len(shown) == min(limit, MOST_LISTED):
+                break
+            told = await self._told(runs)
+            shown += [told] if told is not None else []
+        return shown
+
+    async def _told(self, runs: Sequence[RunSummary]) -> Json | None:
+        try:
+            head = await self._chats.beginning(runs[0].run)
+        except (NotFound, Gone):  # Deleted since it was listed.
+            return None
+        if head.uploaded:
+            return None  # a recording, and no thread of this server
+        first, last = runs[0], runs[-1]
+        said = (user_message("", head, FileLinks()) or {}).get("content")
+        return {
+            "id": last.origin.session,
+            "name": _short(said) or None,
+            "agentId": last.origin.app,
+            "organizationId": "",
+            "createdById": last.origin.user,
+            "archived": False,
+            "createdAt": _written(first.started),
+            "updatedAt": _written(last.ended or last.started),
+            "lastRunAt": _written(last.started),
+        }
+
+    async def find(self, thread: str, app: str, user: str) -> Origin:
+        """Return where a thread belongs; an empty app or user stands for all. Raise `NotFound`."""
+        found = await self.search(thread, app, user)
+        if found is None:
+            raise NotFound(f"There is no thread {thread[:60]!r}.")
+        return found
+
+    async def search(self, thread: str, app: str, user: str) -> Origin | None:
+        """Return where a thread belongs; None if there is none."""
+        found = await self._log.list(app=app, user=user, session=thread)
+        return found[-1].origin if found else None
+
+    async def messages(self, origin: Origin, format: Format) -> list[Json]:
+        """Return the messages of a thread in the form of CopilotKit's runtime."""
+        history = ThreadMessages(format.options, format.complete)
+        await build_history(self._chats, await self._chats.turns(origin), history)
+        return [_flat(message) for message in history.messages()]
+
+    async def events(self, origin: Origin, format: Format) -> list[Raw]:
+        """Return the events of a thread's runs, those of the one that is on as far as they are there."""
+        found: deque[Raw] = deque(maxlen=MOST_EVENTS)
+        for turn in await self._chats.turns(origin):
+            for run in turn.runs:
+                reader = format.reader()
+                async for entry in self._chats.entries(run.summary.run):
+                    found.extend(Raw(payload.data) for payload in reader.feed(entry))
+        return list(found)
+
+    async def state(self, origin: Origin) -> Mapping[str, Raw]:
+        """Return the state of a thread, as clients see it. Raise `NotFound`."""
+        return state_json(await self._apps.sessions(origin.app).state(origin))
+
+
+def _flat(message: Json) -> Json:
+    """Return a message whose calls are not wrapped in functions."""
+    calls = message.get("toolCalls")
+    if not calls:
+        return message
+    flat = [
+        {"id": c["id"], "name": c["function"]["name"], "args": c["function"]["arguments"]}
+        for c in calls
+    ]
+    return {**message, "toolCalls": flat}
+
+
+def _written(seconds: float) -> str:
+    """Return a time as JavaScript's `toISOString` writes it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _short(said: Any) -> str:
+    if isinstance(said, list):
+        said = " ".join(part.get("text", "") for part in said)
+    return " ".join(str(said or "")[: LONGEST_NAME * 4].split())[:LONGEST_NAME]

@@ -1,0 +1,147 @@
+"""CopilotKit's runtime wire: what its client asks for, at one address each or all at one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.ag_ui.thread import Thread, events, of_type, run_input, text_of, user
+from tests.server.staged import APP, SESSION, Stage, agent, staging
+from tests.source.scripted import Scripted, call
+
+Json = dict[str, Any]
+BASE = "/api/copilotkit"
+
+Way = Callable[[Stage, str, Json, Json], Awaitable[httpx.Response]]
+
+
+async def by_address(stage: Stage, method: str, params: Json, body: Json) -> httpx.Response:
+    """Ask at the operation's own address."""
+    if method == "info":
+        return await stage.client.get(f"{BASE}/info")
+    path = f"{BASE}/agent/{params['agentId']}/{method.removeprefix('agent/')}"
+    thread = f"/{params['threadId']}" if "threadId" in params else ""
+    return await stage.client.post(path + thread, json=body)
+
+
+async def by_envelope(stage: Stage, method: str, params: Json, body: Json) -> httpx.Response:
+    """Ask at the base address."""
+    return await stage.client.post(BASE, json={"method": method, "params": params, "body": body})
+
+
+WAYS: dict[str, Way] = {"address": by_address, "envelope": by_envelope}
+way = pytest.mark.parametrize("ask", WAYS.values(), ids=WAYS)
+
+
+@way
+async def test_info_names_the_apps_and_a_default(ask: Way) -> None:
+    async with staging(agent(Scripted.saying())) as stage:
+        found = (await ask(stage, "info", {}, {})).json()
+        assert found["mode"] == "sse"
+        assert sorted(found["agents"]) == [APP, "default"]
+        assert found["agents"][APP]["name"] == APP
+        assert found["threadEndpoints"]["list"] is True
+        assert found["threadEndpoints"]["mutations"] is False
+
+
+@way
+async def test_an_agent_runs_and_a_page_comes_back_to_its_thread(ask: Way) -> None:
+    async with staging(agent(Scripted.saying("Hello."))) as stage:
+        body = run_input(user("Hi"), run="r1", protocolVersion=None)
+        found = events(await ask(stage, "agent/run", {"agentId": "default"}, body))
+        assert text_of(found) == "Hello."
+        assert found[0]["runId"] == "r1"
+        body = run_input(run="r2", protocolVersion=None)
+        found = events(await ask(stage, "agent/connect", {"agentId": APP}, body))
+        (snapshot,) = of_type(found, "MESSAGES_SNAPSHOT")
+        assert [m["content"].strip() for m in snapshot["messages"]] == ["Hi", "Hello."]
+
+
+@way
+async def test_a_run_is_stopped_by_its_id_or_whatever_it_is(ask: Way) -> None:
+    begun = asyncio.Event()
+    async with staging(agent(Scripted.saying(begun))) as stage:
+        body = run_input(user("Hi"), run="mine", protocolVersion=None)
+        running = asyncio.create_task(ask(stage, "agent/run", {"agentId": APP}, body))
+        await begun.wait()
+        where = {"agentId": APP, "threadId": SESSION}
+        other = (await ask(stage, "agent/stop", where, {"runId": "other"})).json()
+        assert other["stopped"] is False
+        told = (await ask(stage, "agent/stop", where, {"runId": "mine"})).json()
+        assert (told["stopped"], told["interrupt"]["code"]) == (True, "STOPPED")
+        assert events(await running)[-1]["code"] == "STOPPED"
+        assert (await ask(stage, "agent/stop", where, {})).json()["stopped"] is False
+        assert (await ask(stage, "agent/stop", where, {"runId": 5})).status_code == 400
+
+
+@way
+async def test_an_agent_that_is_not_there(ask: Way) -> None:
+    async with staging(agent(Scripted.saying())) as stage:
+        body = run_input(user("Hi"), run="r1")
+        for method in ("agent/run", "agent/connect"):
+            assert (await ask(stage, method, {"agentId": "none"}, body)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "envelope",
+    [
+        {},
+        {"method": "none"},
+        {"method": 5},
+        {"method": "agent/run", "params": []},
+        {"method": "agent/run", "params": {}, "body": {}},
+        {"method": "agent/stop", "params": {"agentId": APP}},
+    ],
+)
+async def test_an_envelope_of_nothing_is_refused(envelope: Json) -> None:
+    async with staging(agent(Scripted.saying())) as stage:
+        answer = await stage.client.post(BASE, json=envelope)
+        assert answer.status_code == 400
+        assert "must be" in answer.json()["detail"]
+
+
+async def test_threads_are_listed_and_looked_into() -> None:
+    model = Scripted.saying(call("count", "c-count-0123456789"), "Counted.", "Other.")
+    async with staging(agent(model)) as stage:
+        await Thread(stage).run(user("Count\n please"))
+        body = run_input(user("Else"), run="r9", thread="second")
+        await stage.client.post(f"/api/ag-ui/{APP}", json=body)
+
+        listed = (await stage.client.get(f"{BASE}/threads?agentId={APP}&limit=50")).json()
+        assert listed["nextCursor"] is None
+        assert [(t["id"], t["name"], t["agentId"]) for t in listed["threads"]] == [
+            ("second", "Else", APP),
+            (SESSION, "Count please", APP),
+        ]
+        assert listed["threads"][0]["createdAt"].endswith("Z")
+        one = (await stage.client.get(f"{BASE}/threads?agentId=default&limit=1")).json()
+        assert [t["agentId"] for t in one["threads"]] == ["default"]
+
+        where = f"{BASE}/threads/{SESSION}"
+        messages = (await stage.client.get(f"{where}/messages")).json()["messages"]
+        assert [m["role"] for m in messages] == ["user", "assistant", "tool", "assistant"]
+        assert messages[1]["toolCalls"][0]["name"] == "count"
+        found = (await stage.client.get(f"{where}/events")).json()["events"]
+        assert (found[0]["type"], found[-1]["type"]) == ("RUN_STARTED", "RUN_FINISHED")
+        assert (await stage.client.get(f"{where}/state")).json() == {"state": {"count": 1}}
+        for what in ("messages", "events", "state"):
+            answer = await stage.client.get(f"{BASE}/threads/none/{what}")
+            assert answer.status_code == 404
+
+
+async def test_a_page_may_name_its_user_in_its_properties() -> None:
+    async with staging(agent(Scripted.saying("Hello."))) as stage:
+        props = {"forwardedProps": {"userId": "ann"}}
+        body = run_input(user("Hi"), run="r1", **props)
+        await stage.client.post(f"{BASE}/agent/{APP}/run", json=body)
+        mine = await stage.client.post(
+            f"{BASE}/agent/{APP}/connect", json=run_input(run="c", **props)
+        )
+        assert of_type(events(mine), "MESSAGES_SNAPSHOT")
+        other = await stage.client.post(f"{BASE}/agent/{APP}/connect", json=run_input(run="c"))
+        assert events(other) == []
+        listed = (await stage.client.get(f"{BASE}/threads?userId=ann")).json()["threads"]
+        assert [thread["id"] for thread in listed] == [SESSION]
