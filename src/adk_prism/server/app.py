@@ -25,6 +25,7 @@ from fastapi import APIRouter, FastAPI
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.pipeline.protocols import protocols as installed_protocols
 from adk_prism.server import index_page, web_page
+from adk_prism.server.chat_socket.connection import ChatParts
 from adk_prism.server.configured_secrets import secrets_of
 from adk_prism.server.context import Context
 from adk_prism.server.data_folder import open_data_folder
@@ -80,6 +81,7 @@ def routers(context: Context) -> list[APIRouter]:
     """Return the routers of a server, each made of the parts that it uses."""
     settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
     chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
+    starter, streams, client_state = context.starter, context.streams, context.client_state
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
@@ -87,29 +89,44 @@ def routers(context: Context) -> list[APIRouter]:
         adk_meta.routes(apps, lifecycle),
         ready.routes(log, apps, lifecycle),
         adk_sessions.routes(
-            apps, context.locks, log, context.rewinds, context.client_state, audit_log, lifecycle
+            apps, context.locks, log, context.rewinds, client_state, audit_log, lifecycle
         ),
         adk_artifacts.routes(apps, audit_log),
-        run.routes(context),
-        chat.routes(context),
-        chat_socket.routes(context),
+        run.routes(apps, log, starter, streams),
+        chat.routes(apps, chats, context.canceller, audit_log, starter, streams),
+        chat_socket.routes(apps, lifecycle, streams, _chat_parts(context)),
         live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
-        adk_live.routes(context),
-        runs.routes(context),
+        adk_live.routes(apps, context.live, log, client_state, errors, audit_log, lifecycle),
+        runs.routes(log, chats, context.canceller, context.files, audit_log, streams),
         views.routes(context.films),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle),
-        forks.routes(context),
-        recordings.routes(context),
-        studio.routes(context),
+        forks.routes(
+            apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
+        ),
+        recordings.routes(context.uploads, lifecycle),
+        studio.routes(apps, log, starter, streams),
         ag_ui.routes(context),
         copilotkit.routes(context),
-        protocols.routes(context),
+        protocols.routes(starter, streams),
         tickets.routes(context.tickets),
         me.routes(),
         share_links.routes(context.links, log, audit_log, settings),
         metrics.routes(context.metrics),
         audit.routes(audit_log),
     ]
+
+
+def _chat_parts(context: Context) -> ChatParts:
+    return ChatParts(
+        log=context.log,
+        chats=context.chats,
+        runs=context.runs,
+        starter=context.starter,
+        audit=context.audit,
+        errors=context.errors,
+        report=context.report,
+        sockets=context.sockets,
+    )
 
 
 def create_app(

@@ -37,6 +37,7 @@ from adk_prism.server.observability.metrics.metrics import Metrics
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.run_starter import RunStarter
+from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 
@@ -53,6 +54,7 @@ class Context:
     takeovers: Takeovers
     canceller: Canceller
     broadcaster: Broadcaster
+    streams: RunStreams
     chats: Chats
     client_state: ClientState
     conversations: Conversations

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from fastapi import Response
 from starlette.types import Receive, Scope, Send
 
-from adk_prism.diagnostics import Diagnostic, cause_of, new_correlation
+from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.projection.contract import Payload, ProtocolSpec
-from adk_prism.server.context import Context
+from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.source.error_text import message_of
 
 HEADERS = {
@@ -41,15 +41,23 @@ class EventStream(Response):
     """Streams a view."""
 
     def __init__(
-        self, view: Viewable, spec: ProtocolSpec[Any], context: Context, headers: Mapping[str, str]
+        self,
+        view: Viewable,
+        spec: ProtocolSpec[Any],
+        headers: Mapping[str, str],
+        *,
+        report: Report,
+        errors: ErrorTexts,
+        patience: float,
     ) -> None:
+        """A reader that takes nothing for `patience` seconds is cut."""
         super().__init__(headers={**HEADERS, **spec.headers, **headers})
         del self.headers["content-length"]
         self._view = view
         self._spec = spec
-        self._report = context.report
-        self._errors = context.errors
-        self._patience = context.settings.stalled
+        self._report = report
+        self._errors = errors
+        self._patience = patience
         self._sending: float | None = None
         """Since when a write has not gone out."""
         self._guard: asyncio.TimerHandle | None = None

@@ -60,6 +60,7 @@ from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.run_starter import RunStarter
+from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
@@ -91,6 +92,7 @@ def make_context(
     histories = ForkHistories(recording.readable, chats, client_state.refused_keys)
     idempotency = Idempotency(recording.log, SessionLocks(recording.leases, "key"))
     files = RunFiles(recording.readable, chats, apps, settings)
+    broadcaster = Broadcaster(recording.readable, settings.keep_alive)
     starter = RunStarter(
         lifecycle=lifecycle,
         apps=apps,
@@ -108,7 +110,8 @@ def make_context(
         runs=recording.runs,
         takeovers=recording.takeovers,
         canceller=Canceller(recording.log, recording.runs, recording.locks, report),
-        broadcaster=Broadcaster(recording.readable, settings.keep_alive),
+        broadcaster=broadcaster,
+        streams=RunStreams(broadcaster, observability.errors, report, settings),
         chats=chats,
         client_state=client_state,
         conversations=talk,

@@ -16,7 +16,6 @@ from adk_prism.pipeline.cancellation import CancelResult
 from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui.requests import read_request
 from adk_prism.projection.contract import Format
-from adk_prism.projection.file_links import FileLinks
 from adk_prism.runlog.entry import (
     BEGINNING,
     Origin,
@@ -29,14 +28,11 @@ from adk_prism.server.ag_ui.negotiation import check_encoding, dialect_of
 from adk_prism.server.ag_ui.refusal import REFUSED, refusal
 from adk_prism.server.ag_ui.thread_past import thread_past
 from adk_prism.server.ag_ui.thread_stream import ThreadStream
-from adk_prism.server.base_url import base_url
 from adk_prism.server.context import Context
-from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.name_rules import check_session
 from adk_prism.server.guards.strict_body import StrictRequest
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.parameters import check_run
-from adk_prism.server.routes.run import RUN_HEADER
 from adk_prism.server.run_starter import Sent
 
 Json = dict[str, Any]
@@ -98,7 +94,7 @@ class AgentRuns:
         origin = Origin(app=asked.app, user=asked.user, session=check_session(thread))
         past = await thread_past(self._context.chats, self._context.apps, origin, format)
         view = ThreadStream(self._context.broadcaster, format, past.frames, past.runs)
-        return EventStream(view, SPEC, self._context, {})
+        return self._context.streams.response(view, format)
 
     async def stop(self, app: str, user: str, thread: str, run: str = "") -> CancelResult:
         """Stop the run of a thread; with a client's run id, only that one."""
@@ -122,12 +118,10 @@ class AgentRuns:
 
     def format(self, request: Request, dialect: str) -> Format:
         """Return AG-UI as a request's client gets it. Raise `UsageError` for an unknown dialect."""
-        files = FileLinks(base_url(request, self._context.settings))
-        complete = self._context.errors.completion(request.scope)
-        return SPEC.format(dialect, files, complete=complete)
+        return self._context.streams.format(request, SPEC, dialect)
 
     async def _stream(self, run: RunId, format: Format, after: Position) -> Response:
-        view = await self._context.broadcaster.open(run, format, after)
+        view = await self._context.streams.view(run, format, after)
         if view.nothing_left:
             return Response(status_code=204)
-        return EventStream(view, SPEC, self._context, {RUN_HEADER: run})
+        return self._context.streams.response(view, format, run)

@@ -24,8 +24,10 @@ from starlette.websockets import WebSocket
 
 from adk_prism.errors import PrismError, Unprocessable
 from adk_prism.facts.adk_event import CONFIRMATION
-from adk_prism.pipeline.live_runs import LiveRun
+from adk_prism.pipeline.audit_actions import WriteAudit
+from adk_prism.pipeline.live_runs import LiveRun, LiveRuns
 from adk_prism.projection.contract import FrameReader
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import (
     BEGINNING,
     ApprovalAsked,
@@ -34,7 +36,7 @@ from adk_prism.runlog.entry import (
     RunStarted,
     to_raw,
 )
-from adk_prism.server.context import Context
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.live.adk_frames import AdkEvents, check_blob, read_live_request
 from adk_prism.server.live.connection import ConnectRequest, LiveConnection
 from adk_prism.server.observability.request_tracking import called_by
@@ -43,6 +45,7 @@ from adk_prism.server.websocket.send_queue import Closing
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.live.audio_log import PcmChunk
 from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
+from adk_prism.source.sessions import Sessions
 
 MAX_REASON_BYTES = 120
 """A close frame has room for 123."""
@@ -53,9 +56,20 @@ NO_SESSION = Closing(1002, "Session not found")
 class AdkLiveConnection(LiveConnection):
     """One client's connection to a live run, with ADK's frames."""
 
-    def __init__(self, socket: WebSocket, request: ConnectRequest, context: Context) -> None:
-        super().__init__(socket, request, context.live, context.log, context.audit.note)
-        self._context = context
+    def __init__(
+        self,
+        socket: WebSocket,
+        request: ConnectRequest,
+        live: LiveRuns,
+        log: RunLog,
+        note: WriteAudit,
+        *,
+        sessions: Sessions,
+        state: ClientState,
+    ) -> None:
+        super().__init__(socket, request, live, log, note)
+        self._sessions = sessions
+        self._state = state
         self._events = AdkEvents("", request.app)
 
     # ------------------------------------------------------------------ the connection
@@ -70,7 +84,7 @@ class AdkLiveConnection(LiveConnection):
 
     async def _join(self, session: str) -> None:
         origin = self._origin(session)
-        if not await self._context.apps.sessions(origin.app).exists(origin):
+        if not await self._sessions.exists(origin):
             self._out.close(NO_SESSION)
             return
         is_new = not self._live.is_running(origin)
@@ -125,7 +139,7 @@ class AdkLiveConnection(LiveConnection):
             run.end()
             return
         if request.state_delta:
-            await self._context.client_state.check(run.origin.app, request.state_delta)
+            await self._state.check(run.origin.app, request.state_delta)
             await run.source.change_state(request.state_delta)
         if request.activity_start is not None:
             run.source.signal_activity(starts=True)

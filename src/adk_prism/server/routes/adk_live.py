@@ -12,18 +12,32 @@ from fastapi import APIRouter, Query, WebSocket
 from msgspec import structs
 
 from adk_prism.errors import Unprocessable
+from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.projection.adk import SPEC
-from adk_prism.server.context import Context
+from adk_prism.runlog.contract import RunLog
+from adk_prism.server.client_state import ClientState
+from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.guards.name_rules import check_app, check_session, check_user
 from adk_prism.server.identity.caller import acting_user, caller_of
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.live.adk_connection import AdkLiveConnection
 from adk_prism.server.live.connection import ConnectRequest
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
 
 Modality = Literal["TEXT", "AUDIO", "VIDEO"]
 
 
-def routes(context: Context) -> APIRouter:
+def routes(
+    apps: Apps,
+    live: LiveRuns,
+    log: RunLog,
+    client_state: ClientState,
+    errors: ErrorTexts,
+    audit: AuditLog,
+    lifecycle: Lifecycle,
+) -> APIRouter:
     """Return the router of ADK's live conversations."""
     router = APIRouter()
 
@@ -40,12 +54,12 @@ def routes(context: Context) -> APIRouter:
         save_live_blob: bool = False,
         explicit_vad_signal: bool | None = None,
     ) -> None:
-        context.lifecycle.check_open()
+        lifecycle.check_open()
         user = acting_user(caller_of(socket), check_user(user_id))
-        app = check_app(app_name or _only_app(context))
-        await context.apps.load(app)
+        app = check_app(app_name or _only_app(apps))
+        await apps.load(app)
         options = structs.replace(
-            _with_modality(context.live.options, modalities or ["AUDIO"]),
+            _with_modality(live.options, modalities or ["AUDIO"]),
             proactive=proactive_audio,
             affective=enable_affective_dialog,
             explicit_activity=explicit_vad_signal,
@@ -57,16 +71,18 @@ def routes(context: Context) -> APIRouter:
             user=user,
             session=check_session(session_id),
             options=options,
-            format=SPEC.format(complete=context.errors.completion(socket.scope)),
+            format=SPEC.format(complete=errors.completion(socket.scope)),
         )
         await socket.accept()
-        await AdkLiveConnection(socket, request, context).serve()
+        await AdkLiveConnection(
+            socket, request, live, log, audit.note, sessions=apps.sessions(app), state=client_state
+        ).serve()
 
     return router
 
 
-def _only_app(context: Context) -> str:
-    names = context.apps.names()
+def _only_app(apps: Apps) -> str:
+    names = apps.names()
     if len(names) != 1:
         raise Unprocessable("`app_name` is required: this server has more than one app.")
     return names[0]

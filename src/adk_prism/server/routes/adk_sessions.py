@@ -34,7 +34,7 @@ from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.parameters import PathUser
 from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.observability.audit.audit_log import AuditLog
-from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.source.apps import Apps
 from adk_prism.source.redaction import session_json
 from adk_prism.source.sessions import without_seed

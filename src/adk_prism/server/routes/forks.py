@@ -14,13 +14,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from adk_prism.pipeline.audit_actions import AuditedAction
-from adk_prism.pipeline.forks import Forked, ForkRequest
+from adk_prism.pipeline.forks import Forked, ForkRequest, Forks
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import NOTHING, RunId, to_raw
-from adk_prism.server.context import Context
+from adk_prism.server.client_state import ClientState
 from adk_prism.server.guards.name_rules import SessionId
 from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.idempotency import Idempotency
 from adk_prism.server.identity.parameters import Run
-from adk_prism.server.routes.run import RUN_HEADER, Key
+from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.server.routes.run import Key
+from adk_prism.server.run_streams import RUN_HEADER
+from adk_prism.source.apps import Apps
 
 _DrawnIfEmpty = Annotated[SessionId | None, BeforeValidator(lambda value: value or None)]
 
@@ -39,28 +45,53 @@ class ForkRun(BaseModel):
     streaming: bool = True
 
 
-def routes(context: Context) -> APIRouter:
+def routes(
+    apps: Apps,
+    log: RunLog,
+    forks: Forks,
+    client_state: ClientState,
+    idempotency: Idempotency,
+    audit: AuditLog,
+    lifecycle: Lifecycle,
+) -> APIRouter:
     """Return the router of forks."""
     router = APIRouter(prefix="/api/runs", route_class=StrictRoute, tags=["runs"])
-    router.post("/{run}/fork")(_ForkRoutes(context).fork)
+    router.post("/{run}/fork")(
+        _ForkRoutes(apps, log, forks, client_state, idempotency, audit, lifecycle).fork
+    )
     return router
 
 
 class _ForkRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        apps: Apps,
+        log: RunLog,
+        forks: Forks,
+        client_state: ClientState,
+        idempotency: Idempotency,
+        audit: AuditLog,
+        lifecycle: Lifecycle,
+    ) -> None:
+        self._apps = apps
+        self._log = log
+        self._forks = forks
+        self._client_state = client_state
+        self._idempotency = idempotency
+        self._audit = audit
+        self._lifecycle = lifecycle
 
     async def fork(
         self, request: Request, response: Response, run: Run, asked: ForkRun, key: Key = ""
     ) -> dict[str, Any]:
         """Fork a run at a cursor: a new session with the history, state and artifacts of that moment."""
-        self._context.lifecycle.check_open()
-        origin = (await self._context.log.summary(run)).origin
+        self._lifecycle.check_open()
+        origin = (await self._log.summary(run)).origin
         app = origin.app
         delta = asked.state_delta or {}
-        await self._context.apps.load(app)
-        await self._context.client_state.check(app, delta)
-        wish = ForkRequest(
+        await self._apps.load(app)
+        await self._client_state.check(app, delta)
+        fork = ForkRequest(
             run=run,
             at=asked.at,
             message=to_raw(asked.new_message) if _has_parts(asked.new_message) else NOTHING,
@@ -71,20 +102,20 @@ class _ForkRoutes:
         made: list[Forked] = []
 
         async def begin(new: RunId | None, digest: str) -> RunId:
-            made.append(await self._context.forks.fork(wish, new, digest))
+            made.append(await self._forks.fork(fork, new, digest))
             return made[0].run
 
         body = await request.body()
-        new = await self._context.idempotency.once(key, f"fork {run}", body, begin)
+        new = await self._idempotency.once(key, f"fork {run}", body, begin)
         response.headers[RUN_HEADER] = new
         for forked in made:
             action = AuditedAction(action="run forked", origin=origin, run=run, about=forked.run)
-            await self._context.audit.note(action)
+            await self._audit.note(action)
         return await self._answer(new, made)
 
     async def _answer(self, run: RunId, made: list[Forked]) -> dict[str, Any]:
         """Say what was made; of a fork that a repeated request finds, where it is."""
-        origin = (await self._context.log.summary(run)).origin
+        origin = (await self._log.summary(run)).origin
         answer: dict[str, Any] = {
             "run": run,
             "app": origin.app,

@@ -9,18 +9,15 @@ from fastapi import APIRouter, Query, Request, Response
 from adk_prism.errors import Unprocessable
 from adk_prism.pipeline.protocols import protocol, protocols
 from adk_prism.projection.contract import ProtocolSpec
-from adk_prism.projection.file_links import FileLinks
-from adk_prism.server.base_url import base_url
-from adk_prism.server.context import Context
-from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.routes.run import RUN_HEADER, Key
-from adk_prism.server.run_starter import Sent
+from adk_prism.server.routes.run import Key
+from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_streams import RunStreams
 
 
-def routes(context: Context) -> APIRouter:
+def routes(starter: RunStarter, streams: RunStreams) -> APIRouter:
     """Return the router of protocols."""
     router = APIRouter(prefix="/api/protocols", route_class=StrictRoute, tags=["protocols"])
 
@@ -42,13 +39,11 @@ def routes(context: Context) -> APIRouter:
         spec = protocol(name)
         if spec.read_request is None:
             raise Unprocessable(f"Protocol {name!r} starts no runs; it can only stream them.")
-        files = FileLinks(base_url(request, context.settings))
-        complete = context.errors.completion(request.scope)
-        format = spec.format(dialect, files, complete=complete)
-        sent = Sent(caller=caller_of(request), key=key, body=await request.body(), base=files.base)
-        run = await context.starter.start(spec, app_name, spec.read_request(body), sent)
-        view = await context.broadcaster.open(run, format)
-        return EventStream(view, spec, context, {RUN_HEADER: run})
+        format = streams.format(request, spec, dialect)
+        base = format.options.files.base
+        sent = Sent(caller=caller_of(request), key=key, body=await request.body(), base=base)
+        run = await starter.start(spec, app_name, spec.read_request(body), sent)
+        return await streams.start(run, format)
 
     return router
 

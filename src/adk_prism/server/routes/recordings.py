@@ -17,12 +17,13 @@ from msgspec.structs import replace
 from starlette.exceptions import HTTPException
 
 from adk_prism.errors import PrismError
+from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.entry import Origin
-from adk_prism.server.context import Context
 from adk_prism.server.guards.name_rules import check_app, check_user
 from adk_prism.server.identity.caller import Caller, Principal, caller_of
-from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.server.lifecycle import Lifecycle
 from adk_prism.server.routes.runs import shown_run
+from adk_prism.server.run_streams import RUN_HEADER
 from adk_prism.source.recording import UNNAMED
 
 PATH = "/api/recordings"
@@ -35,19 +36,19 @@ TYPES = (
 )
 
 
-def routes(context: Context) -> APIRouter:
+def routes(uploads: Uploads, lifecycle: Lifecycle) -> APIRouter:
     """Return the router of recordings."""
     router = APIRouter(tags=["runs"])
 
     async def upload(request: Request, response: Response) -> dict[str, Any]:
         """Take a recording or capture into the log; answer the run that it is now."""
-        context.lifecycle.check_open()
+        lifecycle.check_open()
         _check_type(request)
         with TemporaryFile() as file:
             async for chunk in request.stream():
                 file.write(chunk)
             caller = caller_of(request)
-            summary = await context.uploads.store(
+            summary = await uploads.store(
                 file, _naming(caller), keeps_id=not isinstance(caller, Principal)
             )
         response.headers[RUN_HEADER] = summary.run

@@ -19,16 +19,15 @@ from adk_prism.errors import Unprocessable
 from adk_prism.pipeline.positioned_frames import positioned_frames
 from adk_prism.projection.adk import SPEC
 from adk_prism.projection.adk.requests import read_request
-from adk_prism.projection.contract import Format
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
-from adk_prism.server.context import Context
-from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.name_rules import check_app
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
-from adk_prism.server.run_starter import Sent
+from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_streams import RUN_HEADER, RunStreams
+from adk_prism.source.apps import Apps
 
-RUN_HEADER = "x-prism-run"
 Key = Annotated[str, Header(alias="Idempotency-Key")]
 
 
@@ -47,23 +46,26 @@ class RunAgentRequest(BaseModel):
     custom_metadata: dict[str, Any] | None = None
 
 
-def routes(context: Context) -> APIRouter:
+def routes(apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> APIRouter:
     """Return the router of runs in ADK's own form."""
     router = APIRouter(route_class=StrictRoute, tags=["ADK: run"])
-    run = _RunRoutes(context)
+    run = _RunRoutes(apps, log, starter, streams)
     router.post("/run")(run.run)
     router.post("/run_sse", response_class=Response)(run.run_sse)
     return router
 
 
 class _RunRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> None:
+        self._apps = apps
+        self._log = log
+        self._starter = starter
+        self._streams = streams
 
     async def run(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and return all of its events."""
         run = await self._start(request, asked, key, streaming=False)
-        frames = positioned_frames(self._context.log, run, self._format(request))
+        frames = positioned_frames(self._log, run, self._streams.format(request, SPEC))
         async with aclosing(frames):
             events = [placed.payload.data async for placed in frames]
         return Response(
@@ -75,23 +77,19 @@ class _RunRoutes:
     async def run_sse(self, request: Request, asked: RunAgentRequest, key: Key = "") -> Response:
         """Run the agent and stream its events."""
         run = await self._start(request, asked, key, streaming=asked.streaming)
-        view = await self._context.broadcaster.open(run, self._format(request))
-        return EventStream(view, SPEC, self._context, {RUN_HEADER: run})
-
-    def _format(self, request: Request) -> Format:
-        return SPEC.format(complete=self._context.errors.completion(request.scope))
+        return await self._streams.start(run, self._streams.format(request, SPEC))
 
     async def _start(
         self, request: Request, asked: RunAgentRequest, key: str, *, streaming: bool
     ) -> RunId:
         body = asked.model_dump(by_alias=True, exclude_none=True) | {"streaming": streaming}
         sent = Sent(caller=caller_of(request), key=key, body=await request.body())
-        return await self._context.starter.start(SPEC, self._app(asked), read_request(body), sent)
+        return await self._starter.start(SPEC, self._app(asked), read_request(body), sent)
 
     def _app(self, asked: RunAgentRequest) -> str:
         name = asked.app_name
         if not name:
-            names = self._context.apps.names()
+            names = self._apps.names()
             if len(names) != 1:
                 raise Unprocessable("`appName` is missing, and there is more than one app here.")
             name = names[0]

@@ -10,23 +10,30 @@ from fastapi.responses import StreamingResponse
 
 from adk_prism.errors import BadPosition
 from adk_prism.pipeline.audit_actions import AuditedAction
+from adk_prism.pipeline.cancellation import Canceller
+from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.projection.file_links import FileLinks
-from adk_prism.runlog.contract import RunSummary
+from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
-from adk_prism.server.base_url import base_url
-from adk_prism.server.context import Context
-from adk_prism.server.event_stream import EventStream
+from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf, Run
-from adk_prism.server.routes.run import RUN_HEADER
+from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.server.run_streams import RunStreams
 from adk_prism.source.recording import write_run
 
 
-def routes(context: Context) -> APIRouter:
+def routes(
+    log: RunLog,
+    chats: Chats,
+    canceller: Canceller,
+    files: RunFiles,
+    audit: AuditLog,
+    streams: RunStreams,
+) -> APIRouter:
     """Return the router of runs."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    runs = _RunsRoutes(context)
+    runs = _RunsRoutes(log, chats, canceller, files, audit, streams)
     router.get("")(runs.list_runs)
     router.get("/{run}")(runs.get_run)
     router.get("/{run}/stream", response_class=Response)(runs.stream)
@@ -37,20 +44,33 @@ def routes(context: Context) -> APIRouter:
 
 
 class _RunsRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(
+        self,
+        log: RunLog,
+        chats: Chats,
+        canceller: Canceller,
+        files: RunFiles,
+        audit: AuditLog,
+        streams: RunStreams,
+    ) -> None:
+        self._log = log
+        self._chats = chats
+        self._canceller = canceller
+        self._files = files
+        self._audit = audit
+        self._streams = streams
 
     async def list_runs(
         self, caller: CallerOf, app: str = "", user: str = "", session: str = ""
     ) -> list[Any]:
         """Return the runs that the caller may see, oldest first; each filter may be left out."""
         owner = listed_user(caller, user)
-        found = await self._context.log.list(app=app, user=owner, session=session)
+        found = await self._log.list(app=app, user=owner, session=session)
         return [shown_run(summary) for summary in found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
         """Return one run."""
-        return shown_run(await self._context.log.summary(run))
+        return shown_run(await self._log.summary(run))
 
     async def stream(
         self,
@@ -63,11 +83,8 @@ class _RunsRoutes:
         last_event_id: Annotated[str, Header(alias="Last-Event-ID")] = "",
     ) -> Response:
         """Stream a run, live or over, after a position or a cursor. `raw` adds ADK's own events (ag-ui)."""
-        spec, files = protocol(as_), FileLinks(base_url(request, self._context.settings))
-        complete = self._context.errors.completion(request.scope)
-        format = spec.format(dialect, files, complete=complete, raw=raw)
-        view = await self._context.broadcaster.open(run, format, _after(run, after, last_event_id))
-        return EventStream(view, spec, self._context, {RUN_HEADER: run})
+        format = self._streams.format(request, protocol(as_), dialect, raw=raw)
+        return await self._streams.start(run, format, _after(run, after, last_event_id))
 
     async def cancel(self, run: Run) -> dict[str, Any]:
         """Stop a run and return it; one that is over stays as it is.
@@ -75,15 +92,15 @@ class _RunsRoutes:
         The answer does not wait for tools that ignore it: `toolRunning` tells whether one is still at work
         (null: not known here), `runningTools` which; `outcome` is null while the run is not over.
         """
-        summary, stopped = await self._context.canceller.cancel(run)
+        summary, stopped = await self._canceller.cancel(run)
         if stopped.found:
             action = AuditedAction(action="run cancelled", origin=summary.origin, run=run)
-            await self._context.audit.note(action)
+            await self._audit.note(action)
         return {**shown_run(summary), **stopped.shown()}
 
     async def recording(self, run: Run) -> Response:
         """Return the run as a recording: JSON lines, one entry each."""
-        await self._context.log.summary(run)
+        await self._log.summary(run)
         return StreamingResponse(
             self._lines(run),
             media_type="application/jsonl",
@@ -91,7 +108,7 @@ class _RunsRoutes:
         )
 
     async def _lines(self, run: RunId) -> AsyncIterator[bytes]:
-        async for entry in self._context.chats.entries(run):
+        async for entry in self._chats.entries(run):
             for line in write_run([entry]):
                 yield line
 
@@ -103,7 +120,7 @@ class _RunsRoutes:
         range_: Annotated[str, Header(alias="Range")] = "",
     ) -> Response:
         """Return a file that an event of the run holds or refers to."""
-        return await self._context.files.answer(run, cursor, part, range_)
+        return await self._files.answer(run, cursor, part, range_)
 
 
 def _after(run: RunId, after: str, last_event_id: str) -> Position:

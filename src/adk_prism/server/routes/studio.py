@@ -18,24 +18,25 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from adk_prism.errors import BadPosition, UsageError
 from adk_prism.projection.studio import SPEC
 from adk_prism.projection.studio.requests import read_request
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position, run_of_position
-from adk_prism.server.context import Context
-from adk_prism.server.event_stream import EventStream
 from adk_prism.server.guards.cross_site import refuse_cross_site
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.parameters import check_run
-from adk_prism.server.routes.run import RUN_HEADER, Key
-from adk_prism.server.run_starter import Sent
+from adk_prism.server.routes.run import Key
+from adk_prism.server.run_starter import RunStarter, Sent
+from adk_prism.server.run_streams import RunStreams
+from adk_prism.source.apps import Apps
 
 LastSeen = Annotated[str, Header(alias="Last-Event-ID")]
 
 
-def routes(context: Context) -> APIRouter:
+def routes(apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> APIRouter:
     """Return the router of the Studio."""
     router = APIRouter(prefix="/api/studio", route_class=StrictRoute, tags=["Studio"])
-    studio = _StudioRoutes(context)
+    studio = _StudioRoutes(apps, log, starter, streams)
     router.get("/{app_name}/stream", response_class=Response)(studio.get)
     router.post("/{app_name}/stream", response_class=Response)(studio.post)
     router.get("/{app_name}/graph")(studio.graph)
@@ -43,8 +44,11 @@ def routes(context: Context) -> APIRouter:
 
 
 class _StudioRoutes:
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, apps: Apps, log: RunLog, starter: RunStarter, streams: RunStreams) -> None:
+        self._apps = apps
+        self._log = log
+        self._starter = starter
+        self._streams = streams
 
     async def get(
         self,
@@ -76,30 +80,30 @@ class _StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self._context.apps.load(app_name)
-        graph = self._context.apps.graph(app_name)
+        await self._apps.load(app_name)
+        graph = self._apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 
     async def _answer(
         self, request: Request, app: str, body: dict[str, Any], key: str, last: str
     ) -> Response:
-        self._context.apps.check(app)
+        self._apps.check(app)
         if last:
             return await self._resume(request, app, last)
         sent = Sent(caller=caller_of(request), key=key, body=msgspec.json.encode(body))
-        run = await self._context.starter.start(SPEC, app, read_request(body), sent)
+        run = await self._starter.start(SPEC, app, read_request(body), sent)
         return await self._stream(request, run, BEGINNING)
 
     async def _resume(self, request: Request, app: str, last: str) -> Response:
         run = run_of_position(last)
-        summary = await check_run(self._context.log, caller_of(request), run)
+        summary = await check_run(self._log, caller_of(request), run)
         if summary.origin.app != app:
             raise BadPosition(f"Position {last[:60]!r} belongs to another app.")
         return await self._stream(request, run, parse_position(last))
 
     async def _stream(self, request: Request, run: RunId, after: Position) -> Response:
-        format = SPEC.format(complete=self._context.errors.completion(request.scope))
-        view = await self._context.broadcaster.open(run, format, after)
+        format = self._streams.format(request, SPEC)
+        view = await self._streams.view(run, format, after)
         if view.nothing_left:
             return Response(status_code=204)
-        return EventStream(view, SPEC, self._context, {RUN_HEADER: run})
+        return self._streams.response(view, format, run)
