@@ -21,7 +21,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from adk_prism.errors import Unprocessable
-from adk_prism.facts.calls.question_schema import payload_schema, response_schema
+from adk_prism.facts.calls.question_schema import payload_schema, plain_schema, response_schema
 from adk_prism.facts.calls.schema_values import NONE, Json, Validator, coerced, parsed
 from adk_prism.runlog.entry import to_raw
 
@@ -31,8 +31,6 @@ LONGEST_SCHEMA_TEXT = 400
 _RESULT = "result"
 """Key under which ADK takes an answer that is not an object."""
 
-_TYPES = {"OBJECT", "ARRAY", "STRING", "INTEGER", "NUMBER", "BOOLEAN", "NULL"}
-"""As genai spells them in schemas of its own."""
 
 # --------------------------------------------------------------------------- questions
 
@@ -45,7 +43,7 @@ def fit_response(request: Raw, response: Raw) -> Raw:
     given = msgspec.json.decode(bytes(response)) if bytes(response) else None
     if isinstance(given, dict) and given.keys() == {_RESULT}:
         given = given[_RESULT]
-    value = _fitted(_plain(schema), given)
+    value = _fitted(plain_schema(schema), given)
     return response if value is NONE else to_raw({_RESULT: _unparsed(value)})
 
 
@@ -149,18 +147,3 @@ def _validator(schema: Json) -> Any:
         return None
     # Its own registry: what a schema points to outside itself is never fetched.
     return Validator(schema, registry=Registry())
-
-
-def _plain(schema: Any) -> Any:
-    """Return a schema with its types as JSON schema spells them."""
-    if isinstance(schema, list):
-        return [_plain(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: _plain(value) for key, value in schema.items()}
-    kind = found.get("type")
-    if isinstance(kind, str) and kind in _TYPES:
-        found["type"] = kind.lower()
-        if found.pop("nullable", False) is True:
-            found["type"] = [kind.lower(), "null"]
-    return found

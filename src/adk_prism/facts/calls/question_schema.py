@@ -15,6 +15,9 @@ from adk_prism.facts.json_value import read_object
 
 Json = dict[str, Any]
 
+_TYPES = {"OBJECT", "ARRAY", "STRING", "INTEGER", "NUMBER", "BOOLEAN", "NULL"}
+"""As genai spells them in schemas of its own."""
+
 
 def response_schema(request: Raw) -> Json:
     """Return the schema of the answer to `adk_request_input`; empty if anything will do."""
@@ -46,3 +49,18 @@ def _sample(value: Any) -> Json:
             return {"type": "object", "properties": fields, "required": list(fields)}
         case _:
             return {}
+
+
+def plain_schema(schema: Any) -> Any:
+    """Return a schema with its types as JSON schema spells them."""
+    if isinstance(schema, list):
+        return [plain_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: plain_schema(value) for key, value in schema.items()}
+    kind = found.get("type")
+    if isinstance(kind, str) and kind in _TYPES:
+        found["type"] = kind.lower()
+        if found.pop("nullable", False) is True:
+            found["type"] = [kind.lower(), "null"]
+    return found

@@ -25,7 +25,7 @@ from adk_prism.projection.ag_ui.frames import (
     ToolCallResult,
     ToolCallStart,
 )
-from adk_prism.projection.ag_ui.json_text import safe, text_of
+from adk_prism.projection.ag_ui.json_text import bounded, text_of
 from adk_prism.projection.ag_ui.owners import Tag
 from adk_prism.projection.ag_ui.speech import spoken_by
 

@@ -71,7 +71,7 @@ class SubagentStarted(_Owned, tag="SUBAGENT_STARTED"):
 
 
 class SubagentFinished(_Owned, tag="SUBAGENT_FINISHED"):
-    result: Raw | UnsetType = UNSET
+    result: Any = UNSET
     outcome: Json | UnsetType = UNSET
 
 

@@ -14,7 +14,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import is_given, read_object, read_value
 from adk_prism.projection.ag_ui.frame_size import fits, too_large
 from adk_prism.projection.ag_ui.frames import ActivitySnapshot, Custom, Json
-from adk_prism.projection.ag_ui.json_text import safe
+from adk_prism.projection.ag_ui.json_text import bounded, safe
 from adk_prism.projection.ag_ui.owners import Tag
 from adk_prism.projection.file_links import plain_base64
 
@@ -29,14 +29,9 @@ ERROR = "adk.error"
 
 def activity(name: str, kind: str, content: Any, tag: Tag = UNSET) -> ActivitySnapshot:
     """Return an activity; one of the same name replaces it."""
-    return ActivitySnapshot(name, kind, content, subagent_run_id=tag)
-
-
-def bounded(raw: Raw) -> Any:
-    """Return a value that fits an event."""
-    told = safe(raw)
-    size = len(bytes(told))
-    return told if fits(size) else too_large(size)
+    size = len(json.encode(content))
+    told = content if fits(size) else {"size": size}
+    return ActivitySnapshot(name, kind, told, subagent_run_id=tag)
 
 
 def upstream(event: bytes) -> Any:
@@ -61,7 +56,7 @@ def _model_call(item: fact.ModelCallEnded) -> Json:
 
 def _audio(item: fact.AudioHeard) -> Json:
     return {
-        "content": plain_base64(item.data),
+        "content": plain_base64(item.data) if fits(len(item.data)) else "",
         "sampleRate": item.sample_rate,
         "channels": item.channels,
         "bitDepth": item.bit_depth,

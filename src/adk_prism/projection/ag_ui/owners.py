@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw, UnsetType
 
-from adk_prism.facts.model import NodeBegan, NodeFinished, NodeOutput, Speaker
+from adk_prism.facts.model import ErrorRaised, NodeBegan, NodeFinished, NodeOutput, Speaker
 from adk_prism.projection.ag_ui.frames import (
     Frame,
     Json,
@@ -22,6 +22,7 @@ from adk_prism.projection.ag_ui.frames import (
     SubagentFinished,
     SubagentStarted,
 )
+from adk_prism.projection.ag_ui.json_text import bounded
 from adk_prism.runlog.entry import NodeStatus
 
 INTERNAL = "__"
@@ -40,7 +41,7 @@ _Likeness = tuple[bool, bool, bool]
 class _Node:
     """A node that began."""
 
-    __slots__ = ("branch", "call", "name", "output", "path", "step", "tag", "tool")
+    __slots__ = ("branch", "call", "error", "name", "output", "path", "step", "tag", "tool")
 
     def __init__(self, item: NodeBegan) -> None:
         self.name, self.path, self.branch = item.name, item.path, item.branch
@@ -52,7 +53,9 @@ class _Node:
         """The node of the tool inside which it runs."""
         self.step = ""
         """Its name as a step; empty for anything else."""
-        self.output: Raw | UnsetType = UNSET
+        self.output: Raw | str | UnsetType = UNSET
+        self.error = ""
+        """What was said of its failure."""
 
 
 class Owners:
@@ -124,11 +127,20 @@ class Owners:
 
     def give(self, item: NodeOutput) -> bool:
         """Keep what a sub-agent returns for its end; return whether there is such a one."""
-        for node in reversed(self._subagents.values()):
-            if node.path == item.speaker.path:
-                node.output = item.output
-                return True
-        return False
+        node = self._subagent_at(item.speaker)
+        if node is not None:
+            node.output = bounded(item.output)
+        return node is not None
+
+    def fail(self, item: ErrorRaised) -> None:
+        """Keep what is said of a sub-agent's failure for its end."""
+        node = self._subagent_at(item.speaker)
+        if node is not None:
+            node.error = item.message
+
+    def _subagent_at(self, speaker: Speaker) -> _Node | None:
+        found = (n for n in reversed(self._subagents.values()) if n.path == speaker.path != "")
+        return next(found, None)
 
     def end(self, item: NodeFinished, interrupts: dict[str, Tag]) -> Frame | None:
         """Note an end; return its frame. `interrupts` are the open ones, and whose they are."""
@@ -177,7 +189,7 @@ def _likeness(node: _Node, speaker: Speaker) -> _Likeness:
 def _subagent_ended(item: NodeFinished, node: _Node, interrupts: dict[str, Tag]) -> Frame:
     tag = node.tag
     if item.status == "failed":
-        text = f"The agent failed ({item.error or 'error'})."
+        text = node.error or f"The agent failed ({item.error or 'error'})."
         return SubagentError(text, item.error or UNSET, subagent_run_id=tag)
     if item.status in _CANCELLED:
         return SubagentError(_CANCELLED[item.status], item.status, subagent_run_id=tag)

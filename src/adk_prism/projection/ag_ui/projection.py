@@ -57,6 +57,7 @@ from adk_prism.runlog.entry import AgentEvent, Entry
 
 CODE = "code_execution"
 SOURCE = "google-adk"
+WITHDRAWN = "The model did not make this call."
 _NOTHING = Raw(b"{}")
 
 Show = Callable[[Any, Any, list[Frame]], None]
@@ -235,7 +236,7 @@ class AgUiProjection:
         for block in item.blocks:
             name = self._id(block)
             self._end_message(name, {}, out)
-            out.append(notices.activity(name, notices.REPLACED, {"by": "what follows"}))
+            out.append(notices.activity(name, notices.REPLACED, {"kind": block.partition("-")[0]}))
 
     def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
         self._user_said(item.message or self._id("user", str(self._cursor)), item.text, out)
@@ -282,7 +283,8 @@ class AgUiProjection:
         self._answer(item, text, "denied", out, text)
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
-        self._answer(item, UNANSWERED, "abandoned", out, UNANSWERED)
+        text = WITHDRAWN if item.withdrawn else UNANSWERED
+        self._answer(item, text, "abandoned", out, text)
 
     def _answer(
         self, item: Any, output: str, status: Any, out: list[Frame], error: str = ""
@@ -395,6 +397,11 @@ class AgUiProjection:
     def _spoken_notice(self, item: Any, out: list[Frame]) -> None:
         out.append(notices.custom(item, self._tag(item.speaker)))
 
+    def _error_raised(self, item: fact.ErrorRaised, out: list[Frame]) -> None:
+        if not self._within:
+            self._owners.fail(item)
+        self._spoken_notice(item, out)
+
     def _notice(self, item: fact.Fact, out: list[Frame]) -> None:
         out.append(notices.custom(item))
 
@@ -487,6 +494,6 @@ _P.SHOW = {
     fact.NodeBegan: _P._node_began,
     fact.NodeFinished: _P._node_finished,
     fact.Nested: _P._nested,
-    fact.ErrorRaised: _P._spoken_notice,
+    fact.ErrorRaised: _P._error_raised,
     fact.Unrecognised: _P._notice,
 }

@@ -11,11 +11,11 @@ from typing import Any
 from msgspec import UNSET, Raw, Struct
 
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.calls.question_schema import payload_schema, response_schema
+from adk_prism.facts.calls.question_schema import payload_schema, plain_schema, response_schema
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import ApprovalRequested, InputRequested
 from adk_prism.projection.ag_ui.frames import Json
-from adk_prism.projection.ag_ui.json_text import safe
+from adk_prism.projection.ag_ui.json_text import bounded
 from adk_prism.projection.ag_ui.owners import Tag
 
 APPROVAL = "tool_call"
@@ -51,7 +51,7 @@ class Questions:
         hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
         about: Json = {"toolName": tool} if tool else {}
         if bytes(item.payload):
-            about["payload"] = safe(item.payload)
+            about["payload"] = bounded(item.payload)
         interrupt = _interrupt(
             item.approval,
             APPROVAL,
@@ -72,8 +72,8 @@ class Questions:
             reason,
             asked if isinstance(asked, str) and asked else _MESSAGES[reason],
             toolCallId=tool_call or None,
-            responseSchema=response_schema(item.request) or None,
-            metadata={"adk": {"request": safe(item.request)}} if request else None,
+            responseSchema=plain_schema(response_schema(item.request)) or None,
+            metadata={"adk": {"request": bounded(item.request)}} if request else None,
         )
         return self._add(item.call, item.for_call, interrupt, tag)
 
@@ -118,6 +118,9 @@ def _decision_schema(payload: Raw) -> Json:
     Arguments cannot be edited: ADK runs the call as the model made it.
     """
     fields: Json = {"approved": {"type": "boolean"}, "reason": {"type": "string"}}
-    if bytes(payload):
-        fields["payload"] = payload_schema(payload)
-    return {"type": "object", "properties": fields, "required": ["approved"]}
+    schema: Json = {"type": "object", "properties": fields, "required": ["approved"]}
+    if wanted := payload_schema(payload):
+        fields["payload"] = wanted
+        schema["if"] = {"properties": {"approved": {"const": True}}}
+        schema["then"] = {"required": ["payload"]}
+    return schema
