@@ -121,9 +121,8 @@ class Calls:
         if text.startswith(sent):
             self._send(call, text[len(sent) :], out)
         elif read_value(sent.encode()) != read_value(item.input):
-            about["input"] = safe(
-                item.input
-            )  # what was streamed is not what the call was made with
+            # What was streamed is not what the call was made with.
+            about["input"] = bounded(item.input)
         call.state = "made"
         # What an end says replaces what the start did, so it is said whole or not at all.
         told = spoken_by(item.speaker, **about) if about else UNSET
