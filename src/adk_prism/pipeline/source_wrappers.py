@@ -95,7 +95,8 @@ class LeftQuestions:
         """Yield a run that is over at once."""
         del emit  # nothing runs
         yield self._started
-        yield RunEnded(outcome="cancelled")
+        # Not cancelled: old AG-UI clients take that for an error, and keep the questions open.
+        yield RunEnded(outcome="finished")
 
     def cancel(self) -> None:
         """Nothing runs."""
