@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.redis_server import RedisServer
-from tests.slow import is_left_out, is_repetition, step_of
+from tests.slow import be_thorough, is_left_out, is_repetition, step_of
 
 NODE_FOLDER = Path(__file__).parent / "node"
 
@@ -22,6 +22,12 @@ NODE_FOLDER = Path(__file__).parent / "node"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--all`."""
     parser.addoption("--all", action="store_true", help="run slow tests too (tests/slow.py)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the tests that generate examples how many to try, before they are imported."""
+    if config.option.all:
+        be_thorough()
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

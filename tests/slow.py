@@ -25,7 +25,9 @@ SLOW_PATHS: dict[str, str] = {
     "tests/fuzz": "a minute of fuzzing for each group of decoders",
     "tests/live/test_bad_clients.py": "a server for each client that misbehaves",
     "tests/live/test_cycles.py": "a hundred connections, counted for leaks",
+    "tests/live/test_gemini.py": "whole conversations with ADK's Gemini client, over TLS",
     "tests/outside": "62 apps of other people, each on a server of its own",
+    "tests/security/files/test_outbound.py": "a server for each store, whose connections are counted",
     "tests/security/test_connections.py": "deadlines of ten seconds, over real sockets",
     "tests/security/test_file_modes.py": "a server for each umask",
     "tests/security/test_hostile_agents.py": "a server for each agent that misbehaves",
@@ -33,7 +35,9 @@ SLOW_PATHS: dict[str, str] = {
     "tests/security/test_untrusted_history.py": "forks at every cursor of every forgery",
     "tests/server/test_process.py": "signals and grace periods of real processes",
     "tests/server/test_proxies.py": "a real server behind a real proxy",
+    "tests/server/test_ready.py": "stores that stop, fill up and come back",
     "tests/server/test_schema.py": "Schemathesis over every route",
+    "tests/test_adk_version.py": "a process for each version",
     "tests/web": "the page in a browser",
 }
 """Folders and files."""
@@ -45,6 +49,10 @@ SLOW_VALUES: dict[str, frozenset[str]] = {
 """Parameters of which a quick run tries only the other values: the newest release of each dialect."""
 
 SAMPLED: dict[str, int] = {
+    "tests/apps/research/test_answers.py": 3,
+    "tests/apps/research/test_remedies.py": 4,
+    "tests/golden/test_ag_ui_clients.py": 3,
+    "tests/golden/test_clients.py": 3,
     "tests/laws/test_laws.py": 3,
     "tests/pipeline/test_every_run_ends.py": 5,
     "tests/server/test_fork.py": 3,
@@ -52,6 +60,23 @@ SAMPLED: dict[str, int] = {
     "tests/server/test_lineage.py": 3,
 }
 """Files with products of cases: a quick run takes every so many of each test, the first included."""
+
+
+EXAMPLES = 3
+"""A quick run tries one of so many generated examples."""
+
+_is_thorough = False
+
+
+def be_thorough() -> None:
+    """Try every generated example from now on."""
+    global _is_thorough
+    _is_thorough = True
+
+
+def examples(count: int) -> int:
+    """Return how many examples to generate, of as many as a thorough run tries."""
+    return count if _is_thorough else count // EXAMPLES
 
 
 def is_left_out(path: Path, named: Sequence[Path]) -> bool:

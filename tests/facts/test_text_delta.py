@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.laws.logs import wild_runs
 from tests.recordings.library import CAPTURES, RECORDINGS, load
+from tests.slow import examples
 
 from adk_prism.facts import reader as reading
 from adk_prism.facts.model import Fact
@@ -34,7 +35,7 @@ def test_it_agrees_on_what_really_happened(name: str, monkeypatch: pytest.Monkey
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

@@ -7,6 +7,7 @@ from tests.conformance import ag_ui
 from tests.conformance.judge import READERS, Judge
 from tests.golden.test_ag_ui_clients import REPLAYED, body, history, state_after, without_error
 from tests.laws.logs import plausible_runs, wild_runs
+from tests.slow import examples
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.ending_text import BROKEN
@@ -17,7 +18,7 @@ from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import Entry, RunEnded, to_raw
 
 sampled = settings(
-    max_examples=80,
+    max_examples=examples(80),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from tests.laws.events import entries, event, text
 from tests.laws.logs import plausible_runs, wild_runs
 from tests.recordings.library import CAPTURES, HERE, RECORDINGS, load
+from tests.slow import examples
 
 from adk_prism.cli.readable import Readable
 from adk_prism.facts.calls.pending import Pending
@@ -24,7 +25,7 @@ from adk_prism.testing.laws import check_laws
 
 # The same runs each time: a test that passes by luck proves nothing to the next who runs it.
 thorough = settings(
-    max_examples=90,
+    max_examples=examples(90),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.projection.studio.logs import begins, child, ended, ends, event, log, started
+from tests.slow import examples
 
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.runlog.entry import Agent, Entry, Record
@@ -65,7 +66,10 @@ def runs(draw: st.DrawFn) -> list[Entry]:
 
 
 @settings(
-    max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=examples(120),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
 )
 @given(runs())
 def test_the_laws_hold_for_any_nodes(run: list[Entry]) -> None:
