@@ -39,7 +39,7 @@ def examples() -> Iterator[Example]:
 
 def test_there_is_a_page_for_each_protocol_with_tables() -> None:
     """The links of the pages to each other, and of the README to them, lead somewhere."""
-    assert {page.name for page in GENERATED} >= {"adk.md", "ai-sdk.md"}
+    assert {page.name for page in GENERATED} >= {"adk.md", "ag-ui.md", "ai-sdk.md"}
 
 
 @pytest.mark.parametrize("page", GENERATED, ids=lambda page: page.name)

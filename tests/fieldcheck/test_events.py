@@ -16,6 +16,7 @@ from tests.recordings.library import RECORDINGS, load
 from adk_prism.fieldcheck.dispositions import EVENTS
 from adk_prism.fieldcheck.event_inventory import AgUiRelease, read_ag_ui_releases
 from adk_prism.fieldcheck.kinds import ChunkDisposition, Emitted
+from adk_prism.projection.ag_ui.notice_kinds import ACTIVITIES, CUSTOM
 from adk_prism.runlog.entry import NodeEnded, NodeKind, NodeStarted, Record, RunEnded
 
 _LEFT = {"author": "left", "branch": "left", "node_info": NodeInfo(path="root@1/left@1")}
@@ -112,3 +113,11 @@ def test_no_event_lacks_a_required_key(release: str) -> None:
     known = RELEASES[release].events
     for event in events("0.0.59"):
         assert set(known[event["type"]].required) <= event.keys(), event
+
+
+def test_the_notices_are_what_is_sent() -> None:
+    """Each activity and custom event of the tables is somewhere, and no other."""
+    activities = {each["activityType"] for each in events("1.0") if "activityType" in each}
+    custom = {each["name"] for each in events("1.0") if each["type"] == "CUSTOM"}
+    assert activities == ACTIVITIES.keys()
+    assert custom == CUSTOM.keys()

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
-from adk_prism.fieldcheck.dispositions import CHUNKS, FIELDS, FINISH_REASONS
+from adk_prism.fieldcheck.dispositions import CHUNKS, EVENTS, FIELDS, FINISH_REASONS
 from adk_prism.fieldcheck.inventory import read_inventory
 from adk_prism.fieldcheck.kinds import (
     Carried,
@@ -28,6 +28,7 @@ from adk_prism.fieldcheck.kinds import (
     Place,
     Projected,
 )
+from adk_prism.projection.ag_ui.notice_kinds import ACTIVITIES, CUSTOM, NoticeKind
 from adk_prism.projection.ai_sdk.data_parts import SENT, TAKEN, DataPart
 from adk_prism.projection.ai_sdk.finish import FINISH_REASONS as REASONS
 from adk_prism.projection.ai_sdk.metadata import USAGE
@@ -206,11 +207,15 @@ def _finish_reasons(_: Sequence[str]) -> Iterator[str]:
 
 def _chunks(_: Sequence[str]) -> Iterator[str]:
     """What we write, and because of which facts."""
+    yield from _written("chunk", CHUNKS)
+
+
+def _written(title: str, table: Mapping[str, Chunk]) -> Iterator[str]:
     yield from _table(
-        ("chunk", "keys", "facts"),
+        (title, "keys", "facts"),
         (
             (_code(kind), ", ".join(_keys(chunk)), " ".join(_facts(chunk.itself)))
-            for kind, chunk in CHUNKS.items()
+            for kind, chunk in table.items()
             if isinstance(chunk.itself, Emitted)
         ),
     )
@@ -229,13 +234,53 @@ def _facts(row: ChunkDisposition) -> Iterator[str]:
 
 def _declined(_: Sequence[str]) -> Iterator[str]:
     """What we never write, and why."""
+    reasons = {f"finish reason {_code(reason)}": row for reason, row in FINISH_REASONS.items()}
+    yield from _never("never written", {**_dispositions(CHUNKS), **reasons})
+
+
+def _dispositions(table: Mapping[str, Chunk]) -> dict[str, ChunkDisposition]:
     rows: dict[str, ChunkDisposition] = {}
-    for kind, chunk in CHUNKS.items():
+    for kind, chunk in table.items():
         rows[_code(kind)] = chunk.itself
         rows |= {_code(f"{kind}.{key}"): row for key, row in chunk.keys.items()}
-    rows |= {f"finish reason {_code(reason)}": row for reason, row in FINISH_REASONS.items()}
+    return rows
+
+
+def _never(title: str, rows: Mapping[str, ChunkDisposition]) -> Iterator[str]:
     declined = ((name, row.why) for name, row in rows.items() if isinstance(row, Declined))
-    yield from _reasons("never written", declined)
+    yield from _reasons(title, declined)
+
+
+# --------------------------------------------------------------------------- AG-UI
+
+
+def _events(_: Sequence[str]) -> Iterator[str]:
+    """The events that we send, and because of which facts."""
+    yield from _written("event", EVENTS)
+
+
+def _events_declined(_: Sequence[str]) -> Iterator[str]:
+    """The events and keys that we never send; of a key that all could have, one line for all."""
+    rows = {
+        name: row for name, row in _dispositions(EVENTS).items() if not name.endswith(".rawEvent`")
+    }
+    raw = EVENTS["RUN_STARTED"].keys["rawEvent"]
+    yield from _never("never sent", {"`rawEvent` of any event": raw, **rows})
+
+
+def _activities(_: Sequence[str]) -> Iterator[str]:
+    yield from _notices("activity", "`content`", ACTIVITIES)
+
+
+def _custom(_: Sequence[str]) -> Iterator[str]:
+    yield from _notices("custom event", "`value`", CUSTOM)
+
+
+def _notices(title: str, held: str, kinds: Mapping[str, NoticeKind]) -> Iterator[str]:
+    yield from _table(
+        (title, held, "means"),
+        ((_code(name), _code(kind.shape), kind.doc) for name, kind in kinds.items()),
+    )
 
 
 _BLOCKS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
@@ -250,6 +295,10 @@ _BLOCKS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
     "finish-reasons": _finish_reasons,
     "chunks": _chunks,
     "declined": _declined,
+    "events": _events,
+    "events-declined": _events_declined,
+    "activities": _activities,
+    "custom": _custom,
 }
 
 

@@ -19,6 +19,8 @@ const PROTOCOLS: Record<string, string> = {
   'ai-sdk 6': 'AI SDK 6',
   'ai-sdk 7': 'AI SDK 7',
   studio: 'Studio',
+  'ag-ui 0.0.59': 'AG-UI 0.0.59',
+  'ag-ui 1.0': 'AG-UI 1.0',
 };
 
 export default function EventPanel({ film, at }: PanelProps) {
