@@ -8,7 +8,7 @@ is decided there, from the log: nothing that a client says about the history is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec import Raw, Struct
 
@@ -125,7 +125,8 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     """Empty: a new one."""
     user: str = DEFAULT_USER
     run: str = ""
-    """The client's own id of the run. The same request under the same id starts one run."""
+    """The client's own id of the run. The same command under the same id starts one run; another command is
+    another run, since clients answer a run's questions under its id."""
     state_delta: Mapping[str, Any] = {}
     """Applied to the session's state first."""
     state: Mapping[str, Any] = {}
@@ -138,3 +139,18 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     """It says what the model should be told, which is up to the app alone."""
     streaming: bool = True
     custom_metadata: Mapping[str, Any] = {}
+
+
+def ids_of(command: Command) -> tuple[str, ...]:
+    """Return what a command is about, by the ids that the client gives: a message, calls, questions."""
+    match command:
+        case Submit() | Regenerate():
+            return (command.message_id,)
+        case Answer():
+            return tuple(sorted(answer.call for answer in command.answers))
+        case AnswerQuestions():
+            return tuple(sorted(answer.question for answer in command.answers))
+        case RunAgent() | ChangeState():
+            return ()
+        case _:
+            assert_never(command)

@@ -48,7 +48,9 @@ class Idempotency:
             if known is None:
                 return await begin(run, digest)
             if known != digest:
-                raise Unprocessable("This Idempotency-Key was used with another request body.")
+                raise Unprocessable(
+                    "This Idempotency-Key, or run id, was used with another request."
+                )
             return run
 
     async def _digest(self, run: RunId) -> str | None:

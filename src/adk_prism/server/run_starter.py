@@ -6,12 +6,14 @@ which state, tools and files may the request bring, was the same request sent be
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 from msgspec import Struct, structs
 
-from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit
+from adk_prism.commands import ChangeState, ClientRequest, RunAgent, Submit, ids_of
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.conversation import Conversations, Start
 from adk_prism.projection.contract import ProtocolSpec
@@ -100,8 +102,10 @@ class RunStarter:
 
         # The session that was asked for: one that is drawn here differs with every repetition.
         scope = f"{spec.name} {origin.app} {origin.user} {asked.session}"
-        key = sent.key or asked.run
-        return await self._idempotency.once(key, scope, sent.body, begin, digest=sent.digest)
+        key, digest = sent.key, sent.digest
+        if asked.run and not key:
+            key, digest = _of_run(asked)
+        return await self._idempotency.once(key, scope, sent.body, begin, digest=digest)
 
     def _origin(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, caller: Caller
@@ -112,6 +116,16 @@ class RunStarter:
         is_new = not asked.session and not _is_adk(asked)
         session = f"{spec.name}-{uuid4()}" if is_new else check_session(asked.session)
         return Origin(app=app, user=acting, session=session)
+
+
+def _of_run(asked: ClientRequest) -> tuple[str, str]:
+    """Return the key and digest of a request under its client's own run id.
+
+    Not of the body: a client that asks again sends what it has got in the meantime.
+    """
+    command = asked.command
+    about = msgspec.json.encode([asked.run, type(command).__name__, *ids_of(command)])
+    return sha256(about).hexdigest(), sha256(msgspec.json.encode(command)).hexdigest()
 
 
 def _is_adk(asked: ClientRequest) -> bool:

@@ -159,6 +159,17 @@ async def test_answering_again_is_the_same_run() -> None:
     assert PAID == [1]
 
 
+async def test_a_run_and_its_answer_may_have_one_id() -> None:
+    """CopilotKit answers under the `runId` of the run that asked."""
+    async with staging(cashier(FIRST, SECOND, "Paid both.")) as stage:
+        thread = Thread(stage)
+        (one,) = interrupts(await thread.run(user("pay"), run="same"))
+        (two,) = interrupts(await thread.run(run="same", resume=[resolved(one["id"], True)]))
+        found = await thread.run(run="same", resume=[resolved(two["id"], True)])
+        assert text_of(found) == "Paid both."
+    assert PAID == [1, 2]
+
+
 async def test_an_unknown_question_cannot_be_answered() -> None:
     async with staging(cashier(FIRST, "Paid it.", "Hello.")) as stage:
         nothing = await Thread(stage).refused(user("x"), resume=[resolved("none", True)])

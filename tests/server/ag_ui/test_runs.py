@@ -63,16 +63,22 @@ async def test_an_old_client_gets_its_own_dialect() -> None:
 
 
 async def test_a_repeated_request_is_one_run() -> None:
-    """Under one `runId` the same body starts one run; another body is refused, and changes nothing."""
+    """Under one `runId` the same message starts one run; with other words it is refused, and changes nothing.
+
+    Another message under it is another run: clients do not keep them apart everywhere.
+    """
     async with staging(agent(Scripted.saying("One.", "Two."))) as stage:
         thread = Thread(stage)
         first = await thread.post(user("Hello"), run="same")
         again = await thread.post(run="same")
         assert again.headers["x-prism-run"] == first.headers["x-prism-run"]
         assert again.text == first.text
-        code, _ = await thread.refused(user("Other"), run="same")
+        thread.messages = [user("Other words", "u-Hello")]
+        code, _ = await thread.refused(run="same")
         assert code == "INVALID_INPUT"
         assert await spoken(stage) == ["Hello"]
+        thread.messages = [user("Hello")]
+        assert text_of(await thread.run(user("More"), run="same")) == "Two."
 
 
 async def test_a_lost_stream_goes_on_after_its_last_event() -> None:
