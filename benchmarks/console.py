@@ -13,10 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adk_prism.console import screen
-from adk_prism.console.client import Client, connect
+from adk_prism.console.client import Client, SessionAddress, connect
 from adk_prism.console.run_follower import RunFollower
 from adk_prism.console.screen import FRAME, Console
-from adk_prism.console.session_address import SessionAddress
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunStarted
 from benchmarks.table import Row, millis
 

@@ -28,7 +28,7 @@ from adk_prism.runlog.entry import Origin, RunId
 from adk_prism.runlog.leases import Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.redis.store import RedisLog
 from adk_prism.source.contract import EventSource
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource

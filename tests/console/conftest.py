@@ -12,8 +12,8 @@ import pytest
 from tests.console.terminal import Terminal
 from tests.end_to_end.server import Server, serving
 
+from adk_prism.console.client import SessionAddress
 from adk_prism.console.screen import Console
-from adk_prism.console.session_address import SessionAddress
 
 AGENTS = Path(__file__).parent / "agents"
 

@@ -14,10 +14,8 @@ from tests.console.terminal import Terminal
 from tests.console.test_command import piped
 from tests.end_to_end.server import Server, serving
 
-from adk_prism.console.client import Client, connect
-from adk_prism.console.http_errors import Refused
+from adk_prism.console.client import Client, Refused, SessionAddress, connect
 from adk_prism.console.screen import Console
-from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.token import find_token
 from adk_prism.errors import UsageError
 from adk_prism.server.identity.token_file import LOOK_EVERY

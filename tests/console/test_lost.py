@@ -9,7 +9,7 @@ from tests.console.conftest import AGENTS, Opens
 from tests.console.cutting import cutting
 from tests.end_to_end.server import Server, serving
 
-from adk_prism.console.backoff import LONGEST, Backoff
+from adk_prism.console.run_follower import LONGEST, Backoff
 from adk_prism.console.transcript import TextItem
 
 LONG = 1500

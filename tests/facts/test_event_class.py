@@ -9,7 +9,7 @@ import pytest
 from tests.laws.events import answer, call, event, text, thought
 from tests.recordings.library import CAPTURES, load
 
-from adk_prism.facts.event_class import CLASSES, classify
+from adk_prism.facts.completion import CLASSES, classify
 from adk_prism.runlog.entry import AgentEvent
 
 CASES: dict[str, tuple[Any, str]] = {

@@ -16,8 +16,8 @@ from tests.redis_server import RedisServer
 
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.redis.log import RedisLog
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.redis.store import RedisLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_steps import Store
 
 

@@ -12,10 +12,8 @@ from adk_prism.runlog.from_url import open_leases, open_log
 from adk_prism.runlog.leases import LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.runlog.redis.log import RedisLog
-from adk_prism.runlog.redis.store import RedisStore
-from adk_prism.runlog.sqlite.log import SqliteLog
-from adk_prism.runlog.sqlite.store import SqliteStore
+from adk_prism.runlog.redis.store import RedisLog, RedisStore
+from adk_prism.runlog.sqlite.store import SqliteLog, SqliteStore
 
 
 def test_memory() -> None:

@@ -15,8 +15,7 @@ from adk_prism.runlog import group_commit
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.runlog.log_store import AppendResult, Group
 from adk_prism.runlog.sqlite import store
-from adk_prism.runlog.sqlite.log import SqliteLog
-from adk_prism.runlog.sqlite.store import SqliteStore
+from adk_prism.runlog.sqlite.store import SqliteLog, SqliteStore
 from adk_prism.testing.runlog_steps import (
     END,
     PATIENCE,

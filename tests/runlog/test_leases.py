@@ -17,7 +17,7 @@ from adk_prism.errors import Conflict, Fenced, LogError
 from adk_prism.runlog.leases import Lease
 from adk_prism.runlog.redis.lease_renewal import LONGEST_BLOCK
 from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.redis.store import RedisLog
 from adk_prism.testing.runlog_steps import END, RUN, event, start
 
 TTL = 3.0

@@ -15,7 +15,7 @@ from adk_prism.errors import Conflict, LogError
 from adk_prism.runlog.entry import RunId, RunTakenOver
 from adk_prism.runlog.redis.keys import Keys
 from adk_prism.runlog.redis.leases import RedisLeases
-from adk_prism.runlog.redis.log import RedisLog
+from adk_prism.runlog.redis.store import RedisLog
 from adk_prism.testing.runlog_steps import END, collect, event, start
 
 RUNS = ["run-1", "run-0123456789abcdef01234567", "a:b", "a}b", "a{b", "é"]

@@ -21,7 +21,7 @@ from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId
 from adk_prism.runlog.retention import MAX_TOMBSTONES
 from adk_prism.runlog.sqlite import queries
 from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, Synchronous, prepare
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_steps import (
     END,
     EVERYTHING,
@@ -58,7 +58,7 @@ async def log(path: Path) -> AsyncIterator[SqliteLog]:
 CHILD = """
 import asyncio, sys
 from adk_prism.runlog.entry import AgentEvent, Origin, RunEnded, RunStarted
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 
 async def follow(log, run):
     async for batch in log.read(run, follow=True):

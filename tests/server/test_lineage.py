@@ -14,7 +14,7 @@ from tests.server.staged import APP, SESSION, Stage, agent, staging, texts
 from tests.source.scripted import Scripted
 
 from adk_prism.runlog.entry import RunStarted, pack, unpack
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 
 Json = dict[str, Any]
 SYSTEM: Json = {"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be brief."}]}

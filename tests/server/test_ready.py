@@ -15,7 +15,7 @@ from tests.server.test_process import asked, make_sessions, serving
 
 from adk_prism.errors import LogError
 from adk_prism.runlog.sqlite import store
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.server.routes import ready
 
 PERIOD = 10.0

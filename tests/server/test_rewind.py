@@ -14,7 +14,7 @@ from tests.server.staged import APP, SESSION, USER, Stage, agent, staging, texts
 from tests.source.scripted import Scripted, call
 
 from adk_prism.runlog.entry import RunStarted
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.view.film import fold
 
 PATH = f"/apps/{APP}/users/{USER}/sessions/{SESSION}"

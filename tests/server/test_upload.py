@@ -17,7 +17,7 @@ from adk_prism.errors import LogError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Record, RunEnded, RunStarted, pack
 from adk_prism.runlog.memory import MemoryLog
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.source.recording import read_run, write_run
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"

@@ -17,13 +17,13 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 from tests.postgres_server import PostgresServer
 
-from adk_prism.source.event_size import event_size
 from adk_prism.source.prefix.placeholder import prefix_of
 from adk_prism.source.session_cache import (
     SHORTEST,
     AfterPrefix,
     SessionCache,
     cached_sessions,
+    event_size,
     storage_of,
 )
 

@@ -19,9 +19,7 @@ from importlib.util import find_spec
 from msgspec import Struct
 
 from adk_prism.cli import fail
-from adk_prism.console.client import Client, connect, shown_url
-from adk_prism.console.http_errors import Unreachable
-from adk_prism.console.session_address import SessionAddress
+from adk_prism.console.client import Client, SessionAddress, Unreachable, connect, shown_url
 from adk_prism.console.token import VARIABLE, Token, find_token
 from adk_prism.errors import NotFound, UsageError
 
@@ -69,11 +67,11 @@ def execute(args: argparse.Namespace) -> int:
     is_screen = sys.stdin.isatty() and sys.stdout.isatty()
     if is_screen and find_spec("textual") is None:
         return fail(NO_TEXTUAL)
-    told: deque[str] = deque()
+    diagnostics: deque[str] = deque()
     if args.url:
-        return _open(_Server(args.url, token), args, is_screen, told)
-    with _own_server(args, told.append if is_screen else fail) as url:
-        return _open(_Server(url), args, is_screen, told)
+        return _open(_Server(args.url, token), args, is_screen, diagnostics)
+    with _own_server(args, diagnostics.append if is_screen else fail) as url:
+        return _open(_Server(url), args, is_screen, diagnostics)
 
 
 def _checked(args: argparse.Namespace) -> Token | None:
@@ -92,7 +90,9 @@ def _checked(args: argparse.Namespace) -> Token | None:
     return find_token(args.token, args.token_file, os.environ)
 
 
-def _open(server: _Server, args: argparse.Namespace, is_screen: bool, told: deque[str]) -> int:
+def _open(
+    server: _Server, args: argparse.Namespace, is_screen: bool, diagnostics: deque[str]
+) -> int:
     apps, user = asyncio.run(_ask(server, args.app))
     app = _chosen(server.url, args.app, apps, is_screen)
     if not app:
@@ -104,7 +104,7 @@ def _open(server: _Server, args: argparse.Namespace, is_screen: bool, told: dequ
         return asyncio.run(talk(server.url, address, server.token))
     from adk_prism.console.screen import Console
 
-    return Console(server.url, address, told, server.token).run() or 0
+    return Console(server.url, address, diagnostics, server.token).run() or 0
 
 
 async def _ask(server: _Server, wanted: str) -> tuple[list[str], str]:
@@ -139,10 +139,10 @@ def _chosen(url: str, name: str, apps: list[str], is_screen: bool) -> str:
 
 
 @contextmanager
-def _own_server(args: argparse.Namespace, tell: Callable[[str], object]) -> Iterator[str]:
+def _own_server(args: argparse.Namespace, say: Callable[[str], object]) -> Iterator[str]:
     """Serve a folder, or the example apps, while the console is open; yield the URL."""
     from adk_prism.cli.own_server import serving
 
     kept = bool(args.session)
-    with serving(args.dir or "", kept=kept, tell=tell) as url:
+    with serving(args.dir or "", kept=kept, say=say) as url:
         yield url

@@ -17,7 +17,7 @@ from typing import TextIO, assert_never
 from adk_prism.cli import FAILURE, fail
 from adk_prism.cli.readable import Readable
 from adk_prism.console import search_strategy
-from adk_prism.console.client import Client, connect
+from adk_prism.console.client import Client, SessionAddress, connect
 from adk_prism.console.intents import Export, Intent, Keep, Quit, Send, Show, Stop
 from adk_prism.console.panels.registry import rows_of
 from adk_prism.console.run_follower import (
@@ -29,7 +29,6 @@ from adk_prism.console.run_follower import (
     RunUpdate,
 )
 from adk_prism.console.session import Session
-from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.token import Token
 from adk_prism.errors import PrismError
 from adk_prism.facts.reader import Reader
@@ -107,12 +106,12 @@ class _Pipe:
                 assert_never(intent)
         return True
 
-    async def _follow(self, news: AsyncGenerator[RunUpdate, None]) -> None:
-        async with aclosing(news) as items:
+    async def _follow(self, updates: AsyncGenerator[RunUpdate, None]) -> None:
+        async with aclosing(updates) as items:
             async for item in items:
-                self._tell(item)
+                self._handle(item)
 
-    def _tell(self, item: RunUpdate) -> None:
+    def _handle(self, item: RunUpdate) -> None:
         match item:
             case EntryReceived():
                 self._show(item.entry)

@@ -39,43 +39,43 @@ def execute(args: argparse.Namespace) -> int:
     from adk_prism.fieldcheck.inventory import read_inventory
     from adk_prism.fieldcheck.report import report
 
-    told = report(read_inventory(), read_releases(), read_ag_ui_releases())
+    found = report(read_inventory(), read_releases(), read_ag_ui_releases())
     if args.json:
-        _print_json(told)
+        _print_json(found)
     elif not args.check:
-        print("\n".join(_tables(told)))
-    for finding in () if args.json else told.findings:
+        print("\n".join(_tables(found)))
+    for finding in () if args.json else found.findings:
         print(finding.message, file=sys.stderr)
-    if args.check and not args.json and not told.findings:
+    if args.check and not args.json and not found.findings:
         print(
-            f"All decided: {_sum(told.fields)} fields and values, {_sum(told.chunks)} chunk keys, "
-            f"{_sum(told.events)} event keys."
+            f"All decided: {_sum(found.fields)} fields and values, {_sum(found.chunks)} chunk keys, "
+            f"{_sum(found.events)} event keys."
         )
-    return FAILURE if args.check and told.findings else 0
+    return FAILURE if args.check and found.findings else 0
 
 
-def _print_json(told: Report) -> None:
+def _print_json(found: Report) -> None:
     import msgspec
 
     from adk_prism.fieldcheck.report import to_json
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(to_json(told))).decode() + "\n")
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(to_json(found))).decode() + "\n")
 
 
 def _sum(coverages: Iterable[Coverage]) -> int:
     return sum(len(coverage.items) for coverage in coverages)
 
 
-def _tables(told: Report) -> Iterator[str]:
+def _tables(found: Report) -> Iterator[str]:
     from adk_prism.fieldcheck.report import CHUNK_KINDS, FIELD_KINDS
 
-    packages = dict.fromkeys(coverage.origin for coverage in told.fields)
-    yield from _table(f"fields of {', '.join(packages)}", told.fields, FIELD_KINDS)
+    packages = dict.fromkeys(coverage.origin for coverage in found.fields)
+    yield from _table(f"fields of {', '.join(packages)}", found.fields, FIELD_KINDS)
     yield ""
-    origin = told.chunks[0].origin
-    yield from _table(f"chunk keys of {origin}", told.chunks, CHUNK_KINDS)
+    origin = found.chunks[0].origin
+    yield from _table(f"chunk keys of {origin}", found.chunks, CHUNK_KINDS)
     yield ""
-    yield from _table(f"event keys of {told.events[0].origin}", told.events, CHUNK_KINDS)
+    yield from _table(f"event keys of {found.events[0].origin}", found.events, CHUNK_KINDS)
 
 
 def _table(title: str, coverages: tuple[Coverage, ...], kinds: tuple[str, ...]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import uvicorn
 
-from adk_prism.cli.run import Teller
+from adk_prism.cli.run import DiagnosticPrinter
 from adk_prism.errors import LogError
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
@@ -26,7 +26,7 @@ LAST_SECONDS = 2
 
 
 @contextmanager
-def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> Iterator[str]:
+def serving(agents_dir: str, *, kept: bool, say: Callable[[str], object]) -> Iterator[str]:
     """Serve until the block ends; yield the URL. Raise `PrismError` if the server cannot start."""
     # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.server.app import create_app
@@ -37,7 +37,7 @@ def serving(agents_dir: str, *, kept: bool, tell: Callable[[str], object]) -> It
             if kept
             else Settings(log="memory:", sessions="memory://", artifacts="memory://")
         )
-        app = create_app(agents_dir or None, settings, report=Teller(tell))
+        app = create_app(agents_dir or None, settings, report=DiagnosticPrinter(say))
         server = _Server(
             uvicorn.Config(
                 app,

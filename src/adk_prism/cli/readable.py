@@ -1,8 +1,8 @@
 """Prints a run as text: agent text as it streams, everything else as short lines.
 
-Decides how each fact reads, and nothing of what it means. One block of text streams at a time; what
-agents beside it say and do is held until it ends, so that sentences stay whole. Control characters never
-reach the terminal: a model or a tool may say anything.
+Decides how each fact is written, not what it means. One block of text streams at a time; the output of
+parallel agents is held back until it ends, so that sentences stay whole. Control characters from a model or a
+tool never reach the terminal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Raw, json
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.calls.pending import Pending
-from adk_prism.facts.ending_text import BROKEN, with_reference
+from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 
 SHORT = 200
 """Most characters of a value on a line, about two lines of a terminal."""
@@ -25,11 +25,10 @@ CANNOT_ANSWER = (
 )
 
 _DIM, _RED, _BOLD, _PLAIN = "\x1b[2m", "\x1b[31m", "\x1b[1m", "\x1b[0m"
-_QUIET: Iterator[str] = iter(())
 
 
 class _Block:
-    """Text that is being said."""
+    """A block of text that streams."""
 
     __slots__ = ("author", "ended", "held", "kind")
 
@@ -37,7 +36,7 @@ class _Block:
         self.author = author
         self.kind = kind
         self.held: list[str] = []
-        """Said while another block streams."""
+        """Text that came while another block streams."""
         self.ended = False
 
 
@@ -54,13 +53,20 @@ class Readable:
         self._author = ""
         """Who spoke last."""
         self._lines: list[str] = []
-        """Of what was done while a block streams."""
+        """Lines that came while a block streams."""
         self._in_line = False
 
     def show(self, item: fact.Fact) -> str:
         """Return what to write for a fact; often nothing."""
         self._pending.feed([item])
-        return "".join(_SHOW[type(item)](self, item))
+        kind = type(item)
+        if kind in _SHOW:
+            return "".join(_SHOW[kind](self, item))
+        if kind in NOT_SHOWN:
+            return ""
+        text, style = _LINES[kind]
+        line = text(item)
+        return "".join(self._line(line, style)) if line else ""
 
     # -------------------------------------------------------------- lines
 
@@ -79,7 +85,7 @@ class Readable:
     def _styled(self, text: str, style: str) -> str:
         return f"{style}{text}{_PLAIN}" if self._colour and style else text
 
-    # -------------------------------------------------------------- what is said
+    # -------------------------------------------------------------- text
 
     def _block_began(self, item: fact.BlockBegan) -> Iterator[str]:
         block = self._blocks[item.block] = _Block(item.speaker.author, item.kind)
@@ -121,7 +127,7 @@ class Readable:
             yield from self._turn_of_next()
 
     def _blocks_replaced(self, item: fact.BlocksReplaced) -> Iterator[str]:
-        """Say that what a terminal shows already does not count; a pipe never sees it."""
+        """Note that text on the terminal was replaced; a pipe never gets that text."""
         for name in item.blocks:
             if name in self._blocks:
                 self._blocks[name].held.clear()
@@ -136,29 +142,7 @@ class Readable:
             if text:
                 yield self._said(block, text)
 
-    def _input_transcribed(self, item: fact.InputTranscribed) -> Iterator[str]:
-        return self._line(f"you: {item.text}", _DIM) if item.final else _QUIET
-
-    def _user_spoke(self, item: fact.UserSpoke) -> Iterator[str]:
-        return self._line(f"you: {item.text}", _DIM)
-
     # -------------------------------------------------------------- calls
-
-    def _call_requested(self, item: fact.CallRequested) -> Iterator[str]:
-        return self._line(f"-> {item.name} {_short(item.input)}", _DIM)
-
-    def _call_answered(self, item: fact.CallAnswered) -> Iterator[str]:
-        return self._line(f"<- {item.name} {_short(item.output)}", _DIM)
-
-    def _call_failed(self, item: fact.CallFailed) -> Iterator[str]:
-        return self._line(f"<- {item.name} failed: {_cut(item.error)}", _RED)
-
-    def _call_denied(self, item: fact.CallDenied) -> Iterator[str]:
-        why = f": {item.reason}" if item.reason else ""
-        return self._line(f"<- {item.name} was denied{why}", _RED)
-
-    def _call_abandoned(self, item: fact.CallAbandoned) -> Iterator[str]:
-        return self._line(f"<- {item.name} stopped before it returned", _RED)
 
     def _approval_requested(self, item: fact.ApprovalRequested) -> Iterator[str]:
         approval = self._pending.approvals[item.approval]
@@ -167,7 +151,7 @@ class Readable:
     def _proof_given(self, item: fact.ProofGiven) -> Iterator[str]:
         proof = item.proof
         if proof.origin == "absent":
-            return _QUIET
+            return iter(())
         sure = (
             proof.level or "no confidence stated"
             if proof.confidence is None
@@ -178,53 +162,6 @@ class Readable:
         return self._line(
             f"== {name}: {sure} ({proof.origin}, {proof.derivation}), {sources}", _DIM
         )
-
-    def _approval_decided(self, item: fact.ApprovalDecided) -> Iterator[str]:
-        return self._line("you: yes" if item.approved else "you: no", _DIM)
-
-    def _input_requested(self, item: fact.InputRequested) -> Iterator[str]:
-        return self._line(f"?? {item.kind} requested: {_short(item.request)}", _BOLD)
-
-    # -------------------------------------------------------------- what is shown
-
-    def _file_shown(self, item: fact.FileShown) -> Iterator[str]:
-        what = item.uri or f"{len(item.data) * 3 // 4} bytes"
-        return self._line(f"[file {' '.join((item.name, item.media_type, what)).strip()}]", _DIM)
-
-    def _audio_heard(self, item: fact.AudioHeard) -> Iterator[str]:
-        return self._line(f"[audio {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]", _DIM)
-
-    def _code_shown(self, item: fact.CodeShown) -> Iterator[str]:
-        return self._line(f"[code {_short(item.code)}]", _DIM)
-
-    def _code_result_shown(self, item: fact.CodeResultShown) -> Iterator[str]:
-        return self._line(f"[result {_short(item.result)}]", _DIM)
-
-    def _interrupted(self, item: fact.Interrupted) -> Iterator[str]:
-        return self._line(f"[{item.speaker.author} was interrupted]", _DIM)
-
-    def _source_cited(self, item: fact.SourceCited) -> Iterator[str]:
-        return self._line(f"[{item.source}: {item.title} {item.uri}]", _DIM)
-
-    # -------------------------------------------------------------- what changes
-
-    def _state_changed(self, item: fact.StateChanged) -> Iterator[str]:
-        return self._line(f"[state {_short(Raw(json.encode(item.delta)))}]", _DIM)
-
-    def _artifact_saved(self, item: fact.ArtifactSaved) -> Iterator[str]:
-        return self._line(f"[saved {item.filename}, version {item.version}]", _DIM)
-
-    def _agent_transferred(self, item: fact.AgentTransferred) -> Iterator[str]:
-        return self._line(f"[transfer to {item.to}]", _DIM)
-
-    def _node_output(self, item: fact.NodeOutput) -> Iterator[str]:
-        return self._line(f"[output of {item.speaker.author}: {_short(item.output)}]", _DIM)
-
-    def _error_raised(self, item: fact.ErrorRaised) -> Iterator[str]:
-        return self._line(f"!! {item.speaker.author}: {item.code} {_cut(item.message)}", _RED)
-
-    def _unrecognised(self, item: fact.Unrecognised) -> Iterator[str]:
-        return self._line(f"[unknown {item.kind}: {_short(item.raw)}]", _DIM)
 
     # -------------------------------------------------------------- the end
 
@@ -244,20 +181,13 @@ class Readable:
         yield from self._line(f"The run is waiting for {', '.join(asked) or 'an answer'}.", _BOLD)
         yield from self._line(self._advice)
 
-    def _taken_over(self, item: fact.TakenOver) -> Iterator[str]:
-        doubt = (
-            f" These calls may have run already: {', '.join(item.in_doubt)}."
-            if item.in_doubt
-            else ""
-        )
-        yield from self._line(f"Resumed after a server restart.{doubt}")
-
-    def _nothing(self, _: fact.Fact) -> Iterator[str]:
-        """Not for a person's eyes here: what begins, counts, or is told elsewhere."""
-        return _QUIET
-
 
 # --------------------------------------------------------------------------- pieces
+
+
+def _file(item: fact.FileShown) -> str:
+    size = item.uri or f"{len(item.data) * 3 // 4} bytes"
+    return " ".join((item.name, item.media_type, size)).strip()
 
 
 def _short(raw: Raw) -> str:
@@ -281,48 +211,65 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.BlockGrew: _R._block_grew,
     fact.BlockEnded: _R._block_ended,
     fact.BlocksReplaced: _R._blocks_replaced,
-    fact.InputTranscribed: _R._input_transcribed,
-    fact.UserSpoke: _R._user_spoke,
-    fact.CallRequested: _R._call_requested,
-    fact.CallAnswered: _R._call_answered,
-    fact.CallFailed: _R._call_failed,
-    fact.CallDenied: _R._call_denied,
-    fact.CallAbandoned: _R._call_abandoned,
     fact.ApprovalRequested: _R._approval_requested,
-    fact.ApprovalDecided: _R._approval_decided,
-    fact.InputRequested: _R._input_requested,
-    fact.FileShown: _R._file_shown,
-    fact.AudioHeard: _R._audio_heard,
-    fact.CodeShown: _R._code_shown,
-    fact.CodeResultShown: _R._code_result_shown,
-    fact.Interrupted: _R._interrupted,
-    fact.SourceCited: _R._source_cited,
     fact.ProofGiven: _R._proof_given,
-    fact.StateChanged: _R._state_changed,
-    fact.ArtifactSaved: _R._artifact_saved,
-    fact.AgentTransferred: _R._agent_transferred,
-    fact.NodeOutput: _R._node_output,
-    fact.ErrorRaised: _R._error_raised,
-    fact.Unrecognised: _R._unrecognised,
-    fact.TakenOver: _R._taken_over,
     fact.RunOver: _R._run_over,
-    **dict.fromkeys(
-        (
-            fact.RunBegan,
-            fact.MessageBegan,
-            fact.MessageEnded,
-            fact.CallInputGrew,
-            fact.CallDelegated,
-            fact.CallPending,
-            fact.SourcesLinked,
-            fact.CitationsGiven,
-            fact.ModelCallEnded,
-            fact.MetadataGiven,
-            fact.NodeBegan,
-            fact.NodeFinished,
-            fact.Nested,
-        ),
-        _R._nothing,
-    ),
 }
-"""One row per fact; a test holds it complete."""
+_LINES: dict[type[Any], tuple[Callable[[Any], str], str]] = {
+    fact.InputTranscribed: (lambda item: f"you: {item.text}" if item.final else "", _DIM),
+    fact.UserSpoke: (lambda item: f"you: {item.text}", _DIM),
+    fact.CallRequested: (lambda item: f"-> {item.name} {_short(item.input)}", _DIM),
+    fact.CallAnswered: (lambda item: f"<- {item.name} {_short(item.output)}", _DIM),
+    fact.CallFailed: (lambda item: f"<- {item.name} failed: {_cut(item.error)}", _RED),
+    fact.CallDenied: (
+        lambda item: f"<- {item.name} was denied{f': {item.reason}' if item.reason else ''}",
+        _RED,
+    ),
+    fact.CallAbandoned: (lambda item: f"<- {item.name} stopped before it returned", _RED),
+    fact.ApprovalDecided: (lambda item: "you: yes" if item.approved else "you: no", _DIM),
+    fact.InputRequested: (
+        lambda item: f"?? {item.kind} requested: {_short(item.request)}",
+        _BOLD,
+    ),
+    fact.FileShown: (lambda item: f"[file {_file(item)}]", _DIM),
+    fact.AudioHeard: (
+        lambda item: f"[audio {len(item.data) * 3 // 4} bytes, {item.sample_rate} Hz]",
+        _DIM,
+    ),
+    fact.CodeShown: (lambda item: f"[code {_short(item.code)}]", _DIM),
+    fact.CodeResultShown: (lambda item: f"[result {_short(item.result)}]", _DIM),
+    fact.Interrupted: (lambda item: f"[{item.speaker.author} was interrupted]", _DIM),
+    fact.SourceCited: (lambda item: f"[{item.source}: {item.title} {item.uri}]", _DIM),
+    fact.StateChanged: (lambda item: f"[state {_short(Raw(json.encode(item.delta)))}]", _DIM),
+    fact.ArtifactSaved: (lambda item: f"[saved {item.filename}, version {item.version}]", _DIM),
+    fact.AgentTransferred: (lambda item: f"[transfer to {item.to}]", _DIM),
+    fact.NodeOutput: (
+        lambda item: f"[output of {item.speaker.author}: {_short(item.output)}]",
+        _DIM,
+    ),
+    fact.ErrorRaised: (
+        lambda item: f"!! {item.speaker.author}: {item.code} {_cut(item.message)}",
+        _RED,
+    ),
+    fact.Unrecognised: (lambda item: f"[unknown {item.kind}: {_short(item.raw)}]", _DIM),
+    fact.TakenOver: (lambda item: takeover_text(item.in_doubt), ""),
+}
+"""Facts that are one line each, with its style; an empty text is no line."""
+
+NOT_SHOWN = frozenset(
+    (
+        fact.RunBegan,
+        fact.MessageBegan,
+        fact.MessageEnded,
+        fact.CallInputGrew,
+        fact.CallDelegated,
+        fact.CallPending,
+        fact.SourcesLinked,
+        fact.CitationsGiven,
+        fact.ModelCallEnded,
+        fact.MetadataGiven,
+        fact.NodeBegan,
+        fact.NodeFinished,
+        fact.Nested,
+    )
+)

@@ -148,20 +148,20 @@ async def _conversations(
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
-    tell = secret.redacting(Teller())
+    report = secret.redacting(DiagnosticPrinter())
     log.attach(redact=secret.payload)
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
     uris = ServiceUris() if args.session else in_memory
-    data = open_data_folder(settings, tell) if args.session else Path(settings.data_dir)
+    data = open_data_folder(settings, report) if args.session else Path(settings.data_dir)
     services = open_services(uris, data_dir=data, agents_dir=folder)
-    apps = Apps.of_folder(folder, services, report=tell)
+    apps = Apps.of_folder(folder, services, report=report)
     if apps.find(args.app) is None:
         names = ", ".join(apps.names())
         missing = f"There is no app {args.app[:60]!r}. Available apps: {names}."
         raise UsageError(missing + (install_hint(args.app) if folder is None else ""))
     locks = SessionLocks()
-    conversations = Conversations(apps, Runs(log, locks, tell), locks, Chats(log), tell)
+    conversations = Conversations(apps, Runs(log, locks, report), locks, Chats(log), report)
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:
@@ -173,21 +173,21 @@ async def _conversations(
         await close_services(services)
 
 
-class Teller:
+class DiagnosticPrinter:
     """Prints diagnostics in one line each, for the user of the command."""
 
     def __init__(self, say: Callable[[str], object] = fail) -> None:
         self._say = say
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         """References of printed diagnostics: a failed agent and its failed run share one."""
         # ADK would log the same errors to stderr with stack traces.
         logging.getLogger("google_adk").setLevel(logging.CRITICAL)
         warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 
     def __call__(self, diagnostic: Diagnostic) -> None:
-        if diagnostic.correlation in self._told:
+        if diagnostic.correlation in self._printed:
             return
-        self._told |= {diagnostic.correlation} - {""}
+        self._printed |= {diagnostic.correlation} - {""}
         cause = diagnostic.message or diagnostic.cause.rstrip().rpartition("\n")[2]
         words = [diagnostic.kind, diagnostic.detail, diagnostic.correlation, cause]
         line = ": ".join(word.rstrip(".") for word in words if word)

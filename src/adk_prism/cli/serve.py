@@ -1,4 +1,4 @@
-"""`adk-prism serve`: runs the server until it is told to stop.
+"""`adk-prism serve`: runs the server until a signal stops it.
 
 Everything that can fail at startup is tried before the first request is accepted, and reported in one line.
 `server.uvicorn_server` decides how the server ends.

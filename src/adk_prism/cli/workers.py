@@ -38,7 +38,7 @@ class Workers:
         """Run until all workers have ended; return the worst of their exit codes."""
         for name in SIGNALS:
             if name != signal.SIGHUP or signal.getsignal(name) is not signal.SIG_IGN:
-                signal.signal(name, self._pass_on)
+                signal.signal(name, self._forward)
         for number in range(self._count):
             self._start(number)
         while self._alive:
@@ -71,19 +71,19 @@ class Workers:
         if code > 0 or time.monotonic() - began < SHORTEST_LIFE:
             self._code = max(code, 1)
             self._signals += 1
-            self._tell(signal.SIGTERM)
+            self._send_signal(signal.SIGTERM)
             return
         print(
             f"adk-prism: worker {number} died (exit code {code}); restarting it.", file=sys.stderr
         )
         self._start(number)
 
-    def _pass_on(self, name: int, frame: FrameType | None) -> None:
+    def _forward(self, name: int, frame: FrameType | None) -> None:
         del frame
         self._signals += 1
-        self._tell(name)
+        self._send_signal(name)
 
-    def _tell(self, name: int) -> None:
+    def _send_signal(self, name: int) -> None:
         for worker in list(self._alive):
             with suppress(ProcessLookupError):  # It has already ended.
                 os.kill(worker, name)

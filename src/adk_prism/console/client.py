@@ -14,14 +14,53 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 import msgspec
+from msgspec import Struct
 
-from adk_prism.console.http_errors import Refused, Unreachable
-from adk_prism.console.session_address import USER, SessionAddress
 from adk_prism.console.token import Token
-from adk_prism.errors import SourceError, UsageError
+from adk_prism.errors import PrismError, SourceError, UsageError
 from adk_prism.runlog.entry import Entry, Outcome
 from adk_prism.source.recording import read_run
 from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
+
+USER = "user"
+"""The user of a server without sign-in; the page uses the same one, so both see the same sessions."""
+
+
+class SessionAddress(Struct, frozen=True):
+    """An app, a user and a session."""
+
+    app: str
+    session: str
+    user: str = USER
+
+    @property
+    def path(self) -> str:
+        """Return the session's URL path."""
+        names = (quote(name, safe="") for name in (self.app, self.user, self.session))
+        return "/apps/{}/users/{}/sessions/{}".format(*names)
+
+    @property
+    def body(self) -> dict[str, str]:
+        """Return the fields that name it in a run request."""
+        return {"appName": self.app, "userId": self.user, "sessionId": self.session}
+
+
+class Unreachable(PrismError):
+    """The server does not answer, or the connection broke. Trying again may help."""
+
+    title = "Server unreachable"
+
+
+class Refused(PrismError):
+    """The server rejected the request. Trying the same again does not help."""
+
+    title = "Refused"
+
+    def __init__(self, detail: str, code: int) -> None:
+        super().__init__(detail)
+        self.code = code
+        """The HTTP status code."""
+
 
 CONNECT = 10.0
 """Seconds to reach a server."""
@@ -56,7 +95,7 @@ class Stream:
         with _reaching():
             async for piece in self._response.aiter_raw():
                 for event in decoder.feed(piece):
-                    if _tells_broken(event):
+                    if _reports_broken_stream(event):
                         raise Unreachable("The server could not continue the stream.")
                     yield event
 
@@ -72,7 +111,7 @@ class Client:
         return [str(name) for name in await self._json("GET", "/list-apps")]
 
     async def has_app(self, name: str) -> bool:
-        """Tell whether the server has an app of this name; an app may have more names than are listed."""
+        """Return whether the server has an app of this name; an app may have more names than are listed."""
         try:
             await self._json("GET", f"/api/apps/{quote(name, safe='')}")
         except Refused as refused:
@@ -84,12 +123,12 @@ class Client:
     async def user(self) -> str:
         """Return the user that the server identifies us as, or the default user without sign-in."""
         try:
-            told = await self._json("GET", "/api/me")
+            me = await self._json("GET", "/api/me")
         except Refused as refused:
             if refused.code != httpx.codes.NOT_FOUND:
                 raise
             return USER  # An older server.
-        user = told.get("user") if isinstance(told, dict) else None
+        user = me.get("user") if isinstance(me, dict) else None
         return user if isinstance(user, str) and user else USER
 
     async def open_session(self, address: SessionAddress) -> dict[str, Any]:
@@ -229,12 +268,14 @@ def _check(response: httpx.Response) -> None:
     if response.status_code in (502, 503, 504):
         raise Unreachable(detail)
     if response.status_code == httpx.codes.UNAUTHORIZED:
-        detail = _UNKNOWN if "authorization" in response.request.headers else _UNTOLD
+        detail = _TOKEN_REJECTED if "authorization" in response.request.headers else _TOKEN_MISSING
     raise Refused(detail, response.status_code)
 
 
-_UNTOLD = "The server requires a token. Set ADK_PRISM_TOKEN, or pass a file with --token-file."
-_UNKNOWN = (
+_TOKEN_MISSING = (
+    "The server requires a token. Set ADK_PRISM_TOKEN, or pass a file with --token-file."
+)
+_TOKEN_REJECTED = (
     "The server rejected your token: it is wrong or has expired. Ask the operator for a new one."
 )
 
@@ -248,6 +289,6 @@ def _detail(response: httpx.Response) -> str:
     return str(detail or f"The server returned {response.status_code} {response.reason_phrase}.")
 
 
-def _tells_broken(event: SseEvent) -> bool:
-    """Tell whether an event reports that the server's run log failed; it has no position."""
+def _reports_broken_stream(event: SseEvent) -> bool:
+    """Return whether an event reports that the server's run log failed; it has no position."""
     return _BROKEN in event.data and not event.id and f'"errorCode":"{_BROKEN}"' in event.data

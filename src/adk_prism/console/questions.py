@@ -40,11 +40,11 @@ class Question(Struct, frozen=True):
             return ""
         members = self.schema.get("properties") or {}
         required = self.schema.get("required") or []
-        told = (
+        members_shown = (
             f"{name} ({_kind(about)}{'' if name in required else ', optional'})"
             for name, about in members.items()
         )
-        return ", ".join(told) or _kind(self.schema)
+        return ", ".join(members_shown) or _kind(self.schema)
 
 
 def questions(pending: Pending) -> list[Question]:

@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
-from rich.console import Group, RenderableType
+from markdown_it import MarkdownIt
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.text import Text
 
-from adk_prism.console.markdown import Prose
 from adk_prism.console.panels.conversation import rows
 from adk_prism.console.rows import Row, Style
 from adk_prism.console.transcript import Item, TextItem
+
+# An image is a link to one: a terminal shows none, and nothing is fetched.
+_PARSER = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("image")
+)
+
+
+class _Heading(Heading):
+    """A heading aligned to the left."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.text
+
+
+class Prose(Markdown):
+    """A piece of an answer."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", hyperlinks=False, code_theme="ansi_dark")
+        self.markup = text
+        self.parsed = _PARSER.parse(text)
+
 
 _STYLES: dict[Style, str] = {
     "": "",

@@ -18,14 +18,48 @@ import httpx
 import msgspec
 from msgspec import Struct
 
-from adk_prism.console.backoff import Backoff
-from adk_prism.console.client import LARGEST_RECORDING, Client, Stream
-from adk_prism.console.http_errors import Refused, Unreachable
-from adk_prism.console.session_address import SessionAddress
+from adk_prism.console.client import (
+    LARGEST_RECORDING,
+    Client,
+    Refused,
+    SessionAddress,
+    Stream,
+    Unreachable,
+)
 from adk_prism.errors import SourceError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded, parse_position
 from adk_prism.transport.sse_decoder import SseEvent
+
+FIRST = 0.25
+"""Seconds. A server that is being restarted is back within one."""
+LONGEST = 5.0
+"""Most seconds between two attempts, so that a waiting user sees progress."""
+PATIENCE = 120.0
+"""Total seconds of waiting: enough for a deployment or a laptop that wakes up."""
+
+
+class Backoff:
+    """The waits of one outage."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+        self._next = FIRST
+        self._waited = 0.0
+
+    def wait(self) -> float | None:
+        """Return the seconds before the next attempt, or None to give up."""
+        if self._waited >= self._patience:
+            return None
+        seconds = self._next
+        self._waited += seconds
+        self._next = min(seconds * 2, LONGEST)
+        return seconds
+
+    def reset(self) -> None:
+        """Start over: the server answered."""
+        self._next, self._waited = FIRST, 0.0
+
 
 READ_BACK = 3
 """Attempts to read a recording, which cannot be resumed in the middle."""

@@ -22,10 +22,8 @@ from textual.widgets import Input, Static
 from textual.worker import Worker
 
 from adk_prism.console import search_strategy
-from adk_prism.console.backoff import Backoff
-from adk_prism.console.client import Client, connect, shown_url
+from adk_prism.console.client import USER, Client, SessionAddress, Unreachable, connect, shown_url
 from adk_prism.console.commands import COMMANDS, Command
-from adk_prism.console.http_errors import Unreachable
 from adk_prism.console.intents import Export, Keep, Quit, Send, Show, Stop
 from adk_prism.console.panel_view import WIDE, PanelView
 from adk_prism.console.panels import timeline
@@ -33,6 +31,7 @@ from adk_prism.console.panels.grounding import PLAN_KEYS
 from adk_prism.console.rendering import text_of
 from adk_prism.console.rows import Row, clean, one_line
 from adk_prism.console.run_follower import (
+    Backoff,
     ConnectionLost,
     EntryReceived,
     Reconnected,
@@ -41,7 +40,6 @@ from adk_prism.console.run_follower import (
     RunUpdate,
 )
 from adk_prism.console.session import Session
-from adk_prism.console.session_address import USER, SessionAddress
 from adk_prism.console.token import Token
 from adk_prism.console.transcript_view import TranscriptView
 from adk_prism.errors import PrismError
@@ -94,16 +92,16 @@ class Console(App[int]):
         self,
         url: str,
         address: SessionAddress,
-        told: deque[str] | None = None,
+        diagnostics: deque[str] | None = None,
         token: Token | None = None,
     ) -> None:
-        """`told` receives diagnostics of a server in this process."""
+        """`diagnostics` receives those of a server in this process."""
         super().__init__()
         self._http = connect(url, token)
         self._session = Session(Client(self._http), address)
         user = f" as {address.user}" if address.user != USER else ""
         self._where = f"{address.app} · {address.session} · {shown_url(url)}{user}"
-        self._told: deque[str] = told if told is not None else deque()
+        self._diagnostics: deque[str] = diagnostics if diagnostics is not None else deque()
         self._panel = PanelView(self._session.history)
         self._transcript = TranscriptView(self._session.history.transcript)
         self._strip = Static(id="strip", markup=False)
@@ -172,8 +170,10 @@ class Console(App[int]):
     # -------------------------------------------------------------- drawing
 
     def _tick(self) -> None:
-        while self._told:
-            self._session.history.transcript.note("error", f"operator: {self._told.popleft()}")
+        while self._diagnostics:
+            self._session.history.transcript.note(
+                "error", f"operator: {self._diagnostics.popleft()}"
+            )
             self._dirty = True
         if not self._transcript.is_attached:
             return  # leaving
@@ -220,7 +220,7 @@ class Console(App[int]):
         return Row("")
 
     def _asks_secret(self) -> bool:
-        """Tell whether the next line is a secret, which is neither shown nor remembered."""
+        """Return whether the next line is a secret, which is neither shown nor remembered."""
         asked = [] if self._session.busy else self._session.intents.asked()
         first = asked[0].sign_in if asked else None
         return first is not None and not first.address
@@ -375,10 +375,10 @@ class Console(App[int]):
             self._fail(error)
             self._give_back()
 
-    async def _follow(self, news: AsyncGenerator[RunUpdate, None]) -> None:
-        async with aclosing(news) as items:
+    async def _follow(self, updates: AsyncGenerator[RunUpdate, None]) -> None:
+        async with aclosing(updates) as items:
             async for item in items:
-                _TOLD[type(item)](self, item)
+                _HANDLERS[type(item)](self, item)
                 self._dirty = True
 
     def _unsend(self) -> None:
@@ -403,10 +403,10 @@ class Console(App[int]):
         kept = " Your message will be sent then." if self._sent else ""
         self._say(f"! {item.why} Reconnecting in {item.wait:g} s.{kept}", "error")
 
-    def _is_back(self, _: Reconnected) -> None:
+    def _reconnected(self, _: Reconnected) -> None:
         self._say("Reconnected.")
 
-    def _went_on(self, _: EntryReceived) -> None:
+    def _received(self, _: EntryReceived) -> None:
         pass  # drawn with the next frame
 
     def _settled(self, _: RunFinished) -> None:
@@ -430,11 +430,11 @@ class Console(App[int]):
             self._fail(error)
 
 
-_TOLD: dict[type[Any], Callable[[Console, Any], None]] = {
+_HANDLERS: dict[type[Any], Callable[[Console, Any], None]] = {
     RunAccepted: Console._accepted,
-    EntryReceived: Console._went_on,
+    EntryReceived: Console._received,
     ConnectionLost: Console._lost,
-    Reconnected: Console._is_back,
+    Reconnected: Console._reconnected,
     RunFinished: Console._settled,
 }
 """Handlers of run updates."""

@@ -14,11 +14,10 @@ from typing import Any
 
 import httpx
 
-from adk_prism.console.backoff import Backoff
-from adk_prism.console.client import Client
-from adk_prism.console.http_errors import Refused
+from adk_prism.console.client import Client, Refused, SessionAddress
 from adk_prism.console.intents import IntentReader
 from adk_prism.console.run_follower import (
+    Backoff,
     ConnectionLost,
     EntryReceived,
     Reconnected,
@@ -28,7 +27,6 @@ from adk_prism.console.run_follower import (
     RunUpdate,
     finished_runs,
 )
-from adk_prism.console.session_address import SessionAddress
 from adk_prism.console.session_history import SessionHistory
 from adk_prism.errors import NotFound
 from adk_prism.runlog.entry import Origin
@@ -77,8 +75,10 @@ class Session:
         If the server has lost the session, a new one is created. Raise `Refused`, `Unreachable`.
         """
         try:
-            async with aclosing(self._follow(RunFollower(self.client, self.address, body))) as news:
-                async for item in news:
+            async with aclosing(
+                self._follow(RunFollower(self.client, self.address, body))
+            ) as updates:
+                async for item in updates:
                     yield item
         except Refused as refused:
             if refused.code != httpx.codes.NOT_FOUND or "Session" not in refused.detail:
@@ -87,24 +87,21 @@ class Session:
             self.history.transcript.note(
                 "error", "The server no longer has this session. A new one was started."
             )
-            async with aclosing(self._follow(RunFollower(self.client, self.address, body))) as news:
-                async for item in news:
+            async with aclosing(
+                self._follow(RunFollower(self.client, self.address, body))
+            ) as updates:
+                async for item in updates:
                     yield item
 
-    async def attach(
-        self, run: str, patience: Backoff | None = None
-    ) -> AsyncGenerator[RunUpdate, None]:
+    def attach(self, run: str, patience: Backoff | None = None) -> AsyncGenerator[RunUpdate, None]:
         """Follow a run that is already active."""
-        exchange = RunFollower(self.client, self.address, run=run, patience=patience)
-        async with aclosing(self._follow(exchange)) as news:
-            async for item in news:
-                yield item
+        return self._follow(RunFollower(self.client, self.address, run=run, patience=patience))
 
     async def _follow(self, exchange: RunFollower) -> AsyncGenerator[RunUpdate, None]:
         self._exchange = exchange
         try:
-            async with aclosing(exchange.updates()) as news:
-                async for item in news:
+            async with aclosing(exchange.updates()) as updates:
+                async for item in updates:
                     await self._take(item)
                     yield item
         finally:

@@ -17,7 +17,7 @@ from adk_prism.console.credential import sign_in
 from adk_prism.console.rows import short_json
 from adk_prism.facts import model as fact
 from adk_prism.facts.adk_event import MADE_UP_HINT
-from adk_prism.facts.ending_text import BROKEN, with_reference
+from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.runlog.entry import RunStarted
 
 KEPT_ITEMS = 400
@@ -125,12 +125,12 @@ class Transcript:
         self._blocks: dict[str, list[TextItem]] = {}
         """Items of text blocks that may still grow or be replaced."""
         self._calls: dict[str, CallItem] = {}
-        self._tells_state = False
+        self._shows_state = False
         """The run only changes state, so its changes are shown here; other runs leave that to the panels."""
 
     def open(self, head: RunStarted) -> None:
         """Add how a run started: a message, answers, or a state change."""
-        self._tells_state = head.kind == "state"
+        self._shows_state = head.kind == "state"
         if head.kind == "rewind":
             self.note("note", "Later messages were removed.")
         for text in _texts(head.message):
@@ -145,9 +145,15 @@ class Transcript:
     def feed(self, facts: Iterable[fact.Fact]) -> None:
         """Add the facts of an entry."""
         for item in facts:
-            show = _SHOW.get(type(item))
-            if show is not None:
-                show(self, item)
+            kind = type(item)
+            if kind in _SHOW:
+                _SHOW[kind](self, item)
+            elif kind in _STEPS:
+                state, result = _STEPS[kind]
+                self._step(item.call, item.name, state, result(item))  # type: ignore[union-attr]  # a call
+            elif kind in _NOTES:
+                note, text = _NOTES[kind]
+                self.note(note, text(item))
 
     def note(self, kind: NoteKind, text: str) -> None:
         """Add a line."""
@@ -203,18 +209,6 @@ class Transcript:
         found.state, found.result = state, result
         found.version += 1
 
-    def _answered(self, item: fact.CallAnswered) -> None:
-        self._step(item.call, item.name, "answered", _short(item.output))
-
-    def _failed(self, item: fact.CallFailed) -> None:
-        self._step(item.call, item.name, "failed", item.error)
-
-    def _denied(self, item: fact.CallDenied) -> None:
-        self._step(item.call, item.name, "denied", item.reason)
-
-    def _abandoned(self, item: fact.CallAbandoned) -> None:
-        self._step(item.call, item.name, "abandoned")
-
     def _approval_requested(self, item: fact.ApprovalRequested) -> None:
         hint = "" if item.hint.startswith(MADE_UP_HINT) else item.hint
         self._step(item.call, item.call, "asked", hint)
@@ -227,52 +221,13 @@ class Transcript:
 
     # -------------------------------------------------------------- the rest
 
-    def _file_shown(self, item: fact.FileShown) -> None:
-        what = item.uri or f"{len(item.data) * 3 // 4} bytes"
-        self.note("note", " ".join(f"file {item.name} {item.media_type} {what}".split()))
-
-    def _code_shown(self, item: fact.CodeShown) -> None:
-        self.note("note", f"code {_short(item.code)}")
-
-    def _code_result(self, item: fact.CodeResultShown) -> None:
-        self.note("note", f"result {_short(item.result)}")
-
-    def _source_cited(self, item: fact.SourceCited) -> None:
-        self.note("note", f"{item.source}: {item.title} {item.uri}")
-
-    def _artifact_saved(self, item: fact.ArtifactSaved) -> None:
-        self.note("note", f"saved {item.filename}, version {item.version}")
-
-    def _transferred(self, item: fact.AgentTransferred) -> None:
-        self.note("note", f"transfer to {item.to}")
-
     def _state_changed(self, item: fact.StateChanged) -> None:
-        if self._tells_state:
+        if self._shows_state:
             self.note("note", f"state: {', '.join(item.delta)}")
-
-    def _user_spoke(self, item: fact.UserSpoke) -> None:
-        self.note("user", item.text)
 
     def _transcribed(self, item: fact.InputTranscribed) -> None:
         if item.final:
             self.note("user", item.text)
-
-    def _interrupted(self, item: fact.Interrupted) -> None:
-        self.note("note", f"{item.speaker.author} was interrupted")
-
-    def _error_raised(self, item: fact.ErrorRaised) -> None:
-        self.note("error", f"{item.speaker.author}: {item.code} {item.message}")
-
-    def _unrecognised(self, item: fact.Unrecognised) -> None:
-        self.note("note", f"unknown {item.kind}: {_short(item.raw)}")
-
-    def _taken_over(self, item: fact.TakenOver) -> None:
-        doubt = (
-            f" These calls may have run already: {', '.join(item.in_doubt)}."
-            if item.in_doubt
-            else ""
-        )
-        self.note("note", f"Resumed after a server restart.{doubt}")
 
     def _run_over(self, item: fact.RunOver) -> None:
         if item.outcome in BROKEN:
@@ -285,6 +240,11 @@ def _texts(message: Raw) -> list[str]:
     tree = _tree(message)
     parts = tree.get("parts") if isinstance(tree, dict) else None
     return [part["text"] for part in parts or () if isinstance(part, dict) and part.get("text")]
+
+
+def _file(item: fact.FileShown) -> str:
+    size = item.uri or f"{len(item.data) * 3 // 4} bytes"
+    return " ".join(f"file {item.name} {item.media_type} {size}".split())
 
 
 def _short(raw: Raw) -> str:
@@ -308,25 +268,33 @@ _SHOW: dict[type[Any], Callable[[Transcript, Any], None]] = {
     fact.BlockEnded: Transcript._block_ended,
     fact.BlocksReplaced: Transcript._blocks_replaced,
     fact.CallRequested: Transcript._call_requested,
-    fact.CallAnswered: Transcript._answered,
-    fact.CallFailed: Transcript._failed,
-    fact.CallDenied: Transcript._denied,
-    fact.CallAbandoned: Transcript._abandoned,
     fact.ApprovalRequested: Transcript._approval_requested,
     fact.InputRequested: Transcript._input_requested,
-    fact.FileShown: Transcript._file_shown,
-    fact.CodeShown: Transcript._code_shown,
-    fact.CodeResultShown: Transcript._code_result,
-    fact.SourceCited: Transcript._source_cited,
-    fact.ArtifactSaved: Transcript._artifact_saved,
-    fact.AgentTransferred: Transcript._transferred,
     fact.StateChanged: Transcript._state_changed,
-    fact.UserSpoke: Transcript._user_spoke,
     fact.InputTranscribed: Transcript._transcribed,
-    fact.Interrupted: Transcript._interrupted,
-    fact.ErrorRaised: Transcript._error_raised,
-    fact.Unrecognised: Transcript._unrecognised,
-    fact.TakenOver: Transcript._taken_over,
     fact.RunOver: Transcript._run_over,
 }
-"""Facts that the transcript shows; panels show the rest."""
+_STEPS: dict[type[Any], tuple[CallState, Callable[[Any], str]]] = {
+    fact.CallAnswered: ("answered", lambda item: _short(item.output)),
+    fact.CallFailed: ("failed", lambda item: item.error),
+    fact.CallDenied: ("denied", lambda item: item.reason),
+    fact.CallAbandoned: ("abandoned", lambda _: ""),
+}
+"""How a call ends, and its result."""
+_NOTES: dict[type[Any], tuple[NoteKind, Callable[[Any], str]]] = {
+    fact.FileShown: ("note", lambda item: _file(item)),
+    fact.CodeShown: ("note", lambda item: f"code {_short(item.code)}"),
+    fact.CodeResultShown: ("note", lambda item: f"result {_short(item.result)}"),
+    fact.SourceCited: ("note", lambda item: f"{item.source}: {item.title} {item.uri}"),
+    fact.ArtifactSaved: ("note", lambda item: f"saved {item.filename}, version {item.version}"),
+    fact.AgentTransferred: ("note", lambda item: f"transfer to {item.to}"),
+    fact.UserSpoke: ("user", lambda item: item.text),
+    fact.Interrupted: ("note", lambda item: f"{item.speaker.author} was interrupted"),
+    fact.ErrorRaised: (
+        "error",
+        lambda item: f"{item.speaker.author}: {item.code} {item.message}",
+    ),
+    fact.Unrecognised: ("note", lambda item: f"unknown {item.kind}: {_short(item.raw)}"),
+    fact.TakenOver: ("note", lambda item: takeover_text(item.in_doubt)),
+}
+"""Facts that are one line each. The panels show those that are in none of the tables."""

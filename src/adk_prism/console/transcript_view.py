@@ -70,5 +70,5 @@ def _is_replaced(item: Item) -> bool:
 
 
 def _is_joined(item: Item) -> bool:
-    """Tell whether the next item continues the same block of text."""
+    """Return whether the next item continues the same block of text."""
     return isinstance(item, TextItem) and item.goes_on and not item.text.endswith("\n\n")

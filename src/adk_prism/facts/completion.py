@@ -1,19 +1,54 @@
-"""When a run was complete: once, and never because it fell silent.
+"""When a run was complete: once, and never because no events came for a while.
 
 A run is complete at its end, which is a record in its log. A capture has no such record: there it is the
-last event in which a model speaks, if no call is in that event and none is without its answer. Nothing
-but the end of the file tells that an event was the last, so this is known no earlier; a file that breaks
-off in the middle of a run is never complete.
+last event in which a model speaks, if no call is in that event and none is without its answer. Only
+the end of the file shows that an event was the last one. A file that ends in the middle of a run is never
+complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.event_class import EventClass, classify
+from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.model import Fact
+from adk_prism.facts.strict_json import repair
 from adk_prism.runlog.entry import AgentEvent, Entry, RunEnded, RunStarted
+
+EventClass = Literal["function call", "function response", "model text", "other"]
+CLASSES: tuple[EventClass, ...] = ("function call", "function response", "model text", "other")
+
+_USER = "user"
+
+
+def event_class(event: AdkEvent) -> EventClass:
+    """Return the class of an event, as clients of ADK's own stream distinguish events.
+
+    A partial event only announces calls and answers, which come again with the whole one. `finishReason` is
+    not used: ADK also puts STOP on turns that call.
+    """
+    parts = (event.content.parts if event.content is not None else None) or ()
+    if not event.partial:
+        if any(part.function_call is not None for part in parts):
+            return "function call"
+        if any(part.function_response is not None for part in parts):
+            return "function response"
+    says = any(part.text for part in parts) and event.author != _USER
+    return "model text" if says else "other"
+
+
+def classify(raw: bytes) -> EventClass:
+    """Return the class of an event in a log; an event that cannot be read is *other*."""
+    try:
+        return event_class(read_event(raw))
+    except (msgspec.MsgspecError, RecursionError):
+        sound = repair(raw)
+        return "other" if sound is raw else classify(sound)
+
 
 _ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
 

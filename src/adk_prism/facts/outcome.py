@@ -1,9 +1,9 @@
 """How a run ended: one fold, for live runs and captures alike.
 
 An error event is not the end: a retried node or a sub-agent may fail and the run still succeed. The run
-failed if the Runner raised, or if the last that the outermost speaker said, or put out, is an error. A
-capture does not tell whether the Runner raised; there an error that nothing follows is taken for the end
-as well. A finish reason in `errorCode` (ADK puts MAX_TOKENS there) is no failure.
+failed if the Runner raised, or if the last text or output of the outermost speaker is an error. A capture
+does not show whether the Runner raised; there an error that nothing follows is also the end. A finish
+reason in `errorCode` (ADK puts MAX_TOKENS there) is not a failure.
 
 A capture may also have been cut: then it ends in a partial event, which ADK always follows with the whole,
 or with a call that the run itself had to answer. That is *incomplete*, unless it is known to have ended
@@ -12,14 +12,17 @@ otherwise: it failed, was cancelled, or waits for a person, which cancels what r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from adk_prism.facts.adk_event import ABORTED, BLOCK_REASONS, FINISH_REASONS, AdkEvent
 from adk_prism.facts.json_value import is_given
+from adk_prism.facts.model import RunOver
 from adk_prism.runlog.entry import Outcome
 
 WITHHELD = "The agent failed"
-"""How the text begins that stands in a log in place of an exception's; it says no more than the code."""
+"""Beginning of the text that replaces an exception's in a log; it says no more than the code."""
 
 _NO_DEPTH = 1 << 30
 
@@ -74,13 +77,13 @@ class Ending:
             self._depth, self._outer = depth, failed
 
     def go_on(self, event: AdkEvent) -> None:
-        """Take a partial event: whoever speaks again after its own error has survived it."""
+        """Take a partial event: a speaker that continues after its own error has survived it."""
         self.is_partial = True
         if self._last.code and self._last.place == _place(event):
             self._survived = self._last
 
     def message(self, code: str) -> str:
-        """Return what was said of the failure with which the run ended; empty if nothing may be told."""
+        """Return the message of the failure that ended the run; empty if it was withheld."""
         for failure in (self._outer, self._last):
             if code and failure.code == code and not failure.message.startswith(WITHHELD):
                 return failure.message
@@ -107,3 +110,35 @@ class Ending:
 def _place(event: AdkEvent) -> str:
     path = event.node_info.path if event.node_info else ""
     return path or event.author
+
+
+BROKEN: tuple[Outcome, ...] = ("failed", "incomplete")
+"""Outcomes of runs that did not finish."""
+
+INCOMPLETE = "The recording ends before the run did."
+
+UNANSWERED = "The run ended before this call was answered."
+"""The result of a call that was open when its run ended."""
+
+
+def ending_text(over: RunOver) -> str:
+    """Return why a run did not finish, for people: the same in every protocol and screen."""
+    if over.outcome == "incomplete":
+        return INCOMPLETE
+    if over.message:
+        return f"{over.code}: {over.message}"
+    return f"The run failed ({over.code or 'error'})."
+
+
+def with_reference(over: RunOver) -> str:
+    """Return the same with the reference by which an operator finds the cause."""
+    text = ending_text(over)
+    if not over.correlation:
+        return text
+    return f"{text}{'' if text.endswith(('.', '!', '?')) else '.'} Reference: {over.correlation}."
+
+
+def takeover_text(in_doubt: Sequence[str]) -> str:
+    """Return what to say about a takeover and the calls that it leaves in doubt."""
+    doubt = f" These calls may have run already: {', '.join(in_doubt)}." if in_doubt else ""
+    return f"Resumed after a server restart.{doubt}"

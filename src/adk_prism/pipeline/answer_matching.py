@@ -21,8 +21,8 @@ from adk_prism.errors import Conflict
 from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
-from adk_prism.facts.ending_text import UNANSWERED
 from adk_prism.facts.json_value import same_json
+from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.strict_json import repair
 from adk_prism.runlog.entry import Decision, is_absent, to_raw
 from adk_prism.source.redaction import answer_json

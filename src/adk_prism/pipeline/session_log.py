@@ -18,7 +18,6 @@ from adk_prism.diagnostics import Report
 from adk_prism.errors import BadPosition, NotFound
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, pack
-from adk_prism.runlog.proxy import LogProxy
 from adk_prism.source.session_runs import (
     SessionRunId,
     StoredEvents,
@@ -37,11 +36,15 @@ class StoredSessions(Protocol):
         """Return the app's sessions. Raise `NotFound` for an unknown app."""
 
 
-class SessionLog(LogProxy):
+class SessionLog:
     """Reads runs from the log, and those that it lacks from ADK's sessions."""
 
     def __init__(self, log: RunLog, apps: StoredSessions, redact: Redact, report: Report) -> None:
-        super().__init__(log)
+        self._log = log
+        # Everything but reading is the log's own.
+        self.attach, self.open, self.close, self.probe = log.attach, log.open, log.close, log.probe
+        self.append, self.commit, self.leave = log.append, log.commit, log.leave
+        self.trim, self.census, self.delete_session = log.trim, log.census, log.delete_session
         self._apps = apps
         self._redact = redact
         self._report = report

@@ -48,7 +48,7 @@ from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.rebuilding import answers_of, responses_of
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource
-from adk_prism.source.stored import Stored, stored_events
+from adk_prism.source.session_runs import Stored, stored_events
 from adk_prism.source.unconfirmed_calls import InDoubt
 
 INTERVAL = 0.8

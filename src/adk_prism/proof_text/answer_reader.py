@@ -1,7 +1,7 @@
-"""What an agent's answer says for its proof: its text, and the proof fields in it if it is data.
+"""Split an agent's answer for its proof: its text, and the proof fields in it if it is data.
 
 ADK returns an agent's text as `{"result": "…"}`. An agent with an output schema answers with an object,
-bare or in a code fence. Proof fields may stand in that object at the top or in each finding; its other
+bare or in a code fence. Proof fields may be at the top of that object or in each finding; its other
 strings are read as prose.
 """
 

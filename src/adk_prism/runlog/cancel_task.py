@@ -1,7 +1,7 @@
 """Cancels a task and waits for its end.
 
-One cancellation may not be enough: `asyncio.wait_for` of Python 3.11, through which redis-py sends, swallows
-one that comes at the moment in which what it waits for is done.
+One cancellation may not be enough: `asyncio.wait_for` of Python 3.11, which redis-py uses, swallows one that
+arrives at the moment when its result does.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Promises
 - **Order.** Entries of a run have dense cursors from 1, given by the log.
-- **Committed before seen.** A reader is given only entries that are committed; what a viewer has
-  seen survives a crash of the process.
-- **One reading.** `read` gives the past and then, with `follow`, what comes, with no seam between.
+- **Committed before seen.** A reader gets only committed entries; what a client has seen survives a
+  crash of the process.
+- **One reading.** `read` yields past entries and then, with `follow`, new ones, without a gap.
 - **No empty answers.** An unknown run is `NotFound`, a trimmed one `Gone`, a cursor past the end
   `BadPosition`.
 - **The end is a record.** After `RunEnded` nothing can be appended, and every iteration ends.
@@ -49,14 +49,14 @@ class RunSummary(Struct, frozen=True, kw_only=True):
 
 
 class Retention(Struct, frozen=True, kw_only=True):
-    """How long ended runs are kept; a run goes whole or not at all."""
+    """How long ended runs are kept; a run is removed completely or not at all."""
 
     max_age: float = 30 * 24 * 3600
-    """Seconds since its end. A month: long enough to come back to a conversation."""
+    """Seconds since its end: a month."""
     max_bytes: int = 2 * 1024**3
     """Of all payloads together, oldest ended runs first. Two GiB fits an ordinary disk."""
     most_aged: int | None = None
-    """How many may go at once for their age alone; None: all."""
+    """How many may be removed at once for their age alone; None: all."""
 
 
 class Census(Struct, frozen=True, gc=False):
@@ -106,14 +106,14 @@ class RunLog(Protocol):
     ) -> Receipt:
         """Take records, in order. The first record of a run is its `RunStarted`.
 
-        `times` says when each happened, for what was recorded elsewhere; without, it is now. The run
-        itself is as old as the log's own clock says, so that an old recording is not trimmed at once.
+        `times` are the times of records that were recorded elsewhere; default: the current time. The
+        age of the run follows from the log's own clock, so that an old recording is not trimmed at once.
 
         All are taken or none. Suspends only while the writer is too far behind, and to look for a
         run that it does not know. Raise `NotFound` for a run that was never started, `Gone` for one
         that was removed, `Conflict` for a second start (also of a removed run) or an ended run,
         `Fenced` for an old epoch, `LogError` when the store failed, also for an earlier append:
-        nothing is lost silently. A run that lost entries so takes nothing more but its `RunEnded`.
+        nothing is lost silently. A run that lost entries accepts nothing but its `RunEnded`.
         """
 
     async def commit(self, run: RunId) -> None:
@@ -129,7 +129,7 @@ class RunLog(Protocol):
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False
     ) -> AsyncGenerator[Sequence[Entry], None]:
-        """Give committed entries past `after`, in batches, never an empty one.
+        """Yield committed entries past `after`, in batches that are never empty.
 
         With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
         step raises `NotFound`, `Gone` or `BadPosition`; a later one `Gone` if the run is removed
@@ -151,7 +151,7 @@ class RunLog(Protocol):
         """Count the ended runs, and those that ended before a time."""
 
     async def probe(self) -> None:
-        """Write something that nobody reads. Raise `LogError` if the store accepts no entries now."""
+        """Try a write. Raise `LogError` if the store accepts no entries now."""
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         """Remove every run of a session, ended or not; return which."""

@@ -1,6 +1,6 @@
-"""What a run log holds: records, and the entries that give each record its place.
+"""What a run log contains: records, and the entries that give each record its place.
 
-Decides the vocabulary of history and its stored form. Knows no storage, no protocol and no ADK type:
+Decides the kinds of records and their stored form. Knows no storage, no protocol and no ADK type:
 an ADK event is kept as the JSON bytes it was serialised to, and read by `facts`.
 
 Stored form: `(cursor, time, kind, payload)`. The payload of an `AgentEvent` is the event's JSON
@@ -21,7 +21,7 @@ from adk_prism.errors import BadPosition, SourceError
 RunId = NewType("RunId", str)
 
 Outcome = Literal["finished", "failed", "cancelled", "waiting", "incomplete"]
-"""How a run ended. *Incomplete* is only ever read from a file: it breaks off before the run's end."""
+"""How a run ended. *Incomplete* is only read from a file that ends before the run did."""
 
 NOTHING = Raw(b"")
 """An absent JSON value. (`Raw | None` does not decode, so absence is the empty Raw.)"""
@@ -47,13 +47,13 @@ class Decision(Struct, frozen=True, kw_only=True, omit_defaults=True):
     approved: bool
     reason: str = ""
     by: str = ""
-    """Who answered, where callers are known."""
+    """Who answered, if callers are authenticated."""
     payload: Raw = NOTHING
     """What the tool asked for beyond yes or no."""
 
 
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a user's message answered, where its run is a turn of its own."""
+    """What a user's message answered, if its run is a separate turn."""
 
     kind: Literal["input", "credential", "confirmation"]
     response: Raw = NOTHING
@@ -65,10 +65,10 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a continuation run goes on with; resolved by the server from its own pending calls."""
+    """What a continuation run continues; resolved by the server from its own pending calls."""
 
     message: str
-    """Id of the message that goes on: the id of its first run."""
+    """Id of the message that continues: the id of its first run."""
     open_calls: dict[str, str] = {}
     """Calls of that message without an answer: call id → tool name."""
     adk_ids: dict[str, str] = {}
@@ -78,11 +78,11 @@ class Continues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answers: dict[str, Raw] = {}
     """Results of calls that the client ran, by call id."""
     askers: dict[str, str] = {}
-    """Who asked: what is answered (a call, a request) → name of the node."""
+    """What is answered (a call, a request) → name of the node that asked."""
     delegated: list[str] = []
-    """Those of the open calls that run agents, which go on with the run and wait for nobody."""
+    """Those of the open calls that run agents, which continue with the run."""
     held: bool = False
-    """The answers are only kept: others of their batch are missing, and ADK is not called yet."""
+    """The answers are only stored: others of their batch are missing, and ADK is not called yet."""
 
 
 class Agent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,7 +103,7 @@ class BroughtTool(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Warned(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What of a request was ignored, and why."""
+    """A part of a request that was ignored, and why."""
 
     code: str
     text: str
@@ -119,14 +119,14 @@ class RunStarted(_Record):
     message: Raw = NOTHING
     """The user's content (genai `Content` JSON), empty for a continuation or a capture."""
     message_id: str = ""
-    """The client's id of the user's message, so that history gives it back."""
+    """The client's id of the user's message, for the history."""
     extras: dict[str, Raw] = {}
-    """What the client sent with the user's message and the model is not given: `metadata`; `parts`, data
+    """What the client sent with the user's message and the model does not get: `metadata`; `parts`, data
     parts and their places among the others; `system`, messages before it."""
     client_tools: list[BroughtTool] = []
-    """Tools that the client brought."""
+    """Tools that the client declared."""
     warnings: list[Warned] = []
-    """What of the request was ignored."""
+    """Parts of the request that were ignored."""
     streaming: bool = True
     live: bool = False
     """The run is a live connection: it holds many messages, each a turn of the agent."""
@@ -137,31 +137,31 @@ class RunStarted(_Record):
     """What the caller wants on every event of the run."""
     continues: Continues | None = None
     responses: dict[str, Response] = {}
-    """What the message answers, by the id of the request or approval: the run goes on with an earlier
-    invocation, but its message is one of its own."""
+    """What the message answers, by the id of the request or approval: the run continues an earlier
+    invocation, but has its own message."""
     kind: Literal["turn", "state", "rewind"] = "turn"
     """A turn of the conversation, a state-only update, or a rewind that no turn follows."""
     replaces: str = ""
-    """Id of the message that was taken back (regenerate, edit, rewind): it and all after are void."""
+    """Id of the message that was rewound (regenerate, edit, rewind): it and all after are void."""
     rewound: list[str] = []
-    """Ids of the chat messages that went with it, the user's and the assistant's, oldest first."""
+    """Ids of all rewound chat messages, the user's and the assistant's, oldest first."""
     digest: str = ""
     """Of the request that started the run under an idempotency key."""
     client_run: str = ""
     """The client's own id of the run, where its protocol has one."""
     derived: bool = False
-    """The record was not written when the run began, but made up for a capture."""
+    """The record was not written when the run began, but generated for a capture."""
     uploaded: bool = False
-    """The run was recorded elsewhere: its session is a name, and no chat of this server."""
+    """The run was recorded elsewhere: its session is only a name, not a chat of this server."""
     foreign: bool = False
-    """The session is one of this server's, what the events say is not: a copy of an uploaded run, or events
-    that a client gave the session."""
+    """The session belongs to this server, but the events did not happen here: a copy of an uploaded run, or
+    events that a client put into the session."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
 
     @property
     def untrusted(self) -> bool:
-        """Whether this server did not see the run happen: nothing in it is resumed or answered."""
+        """Whether this server did not record the run: nothing in it is resumed or answered."""
         return self.uploaded or self.foreign
 
 
@@ -178,7 +178,7 @@ class ChildEvent(_Record):
     """The parent's call whose tool runs the child."""
     event: Raw
     node: str = ""
-    """The tool's node, under which the child's nodes stand."""
+    """The tool's node, the parent of the child's nodes."""
 
 
 NodeKind = Literal["agent", "tool", "workflow", "function", "join", "node"]
@@ -238,17 +238,17 @@ class ApprovalGiven(_Record):
     approved: bool
     reason: str = ""
     by: str = ""
-    """Who, where callers are known."""
+    """Who, if callers are authenticated."""
 
 
 class SpeakerInterrupted(_Record):
-    """The person cut the agent off: what it still says in this turn is not heard."""
+    """The person interrupted the agent: the rest of this turn is not played."""
 
     reason: str = ""
 
 
 class RunTakenOver(_Record):
-    """Another replica goes on with the run."""
+    """Another replica continues the run."""
 
     epoch: int
     in_doubt: list[str] = []
@@ -261,12 +261,11 @@ class RunEnded(_Record):
     code: str = ""
     """For *failed*: ADK's error code, an exception's class name, or one of ours (`owner_lost`, a limit)."""
     correlation: str = ""
-    """Finds the operator's diagnostic that holds what the client must not see."""
+    """Correlation id of the operator's diagnostic, which has what the client must not see."""
 
 
-Record = (
+_Framed = (
     RunStarted
-    | AgentEvent
     | ChildEvent
     | NodeStarted
     | NodeEnded
@@ -276,6 +275,7 @@ Record = (
     | RunTakenOver
     | RunEnded
 )
+Record = AgentEvent | _Framed
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -333,17 +333,6 @@ def run_of_position(text: str) -> RunId:
 # --------------------------------------------------------------------------- stored form
 
 EVENT = "AgentEvent"
-_Framed = (
-    RunStarted
-    | ChildEvent
-    | NodeStarted
-    | NodeEnded
-    | ApprovalAsked
-    | ApprovalGiven
-    | SpeakerInterrupted
-    | RunTakenOver
-    | RunEnded
-)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Framed).decode
 
@@ -367,7 +356,7 @@ def unpack(kind: str, payload: bytes) -> Record:
 
 
 def is_absent(value: Raw) -> bool:
-    """Tell whether a Raw field was not there at all."""
+    """Return whether a Raw field is absent."""
     return not bytes(value)
 
 

@@ -1,7 +1,7 @@
 """Values that one process stores for a short time, and that any process takes once (tickets).
 
-For what replicas share and no log should keep. There is one only where processes share a store; elsewhere
-such values are kept in memory.
+For values that replicas share and that do not belong in a log. It exists only if processes share a store;
+otherwise such values are kept in memory.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
 from adk_prism.runlog.sqlite.file import Synchronous
-from adk_prism.runlog.sqlite.log import SqliteLog
+from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.runlog.usage_counters import UsageCounters
 
 SHARED_LOGS = frozenset(("redis", "rediss", "redis+cluster", "rediss+cluster"))
@@ -74,7 +74,7 @@ def _sqlite(rest: str, warn: Warn) -> RunLog:
 
 def _redis(rest: str, warn: Warn, scheme: str) -> RunLog:
     url, prefix = _redis_address(f"{scheme}:{rest}")
-    from adk_prism.runlog.redis.log import RedisLog
+    from adk_prism.runlog.redis.store import RedisLog
 
     return RedisLog(url, prefix=prefix, warn=warn)
 
@@ -108,9 +108,13 @@ def _redis_address(url: str) -> tuple[str, str]:
     return bare, prefix
 
 
+def _is_shared(url: str) -> bool:
+    return url.partition(":")[0].lower() in SHARED_LOGS
+
+
 def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
     """Return the leases for a log of this URL; they are not open yet. Raise `UsageError`."""
-    if url.partition(":")[0].lower() not in SHARED_LOGS:
+    if not _is_shared(url):
         return LocalLeases()
     address, prefix = _redis_address(url)
     from adk_prism.runlog.redis.leases import RedisLeases
@@ -120,7 +124,7 @@ def open_leases(url: str, ttl: float = DEFAULT_TTL) -> Leases:
 
 def open_expiring_store(url: str) -> ExpiringStore | None:
     """Return the expiring store that goes with a log of this URL; None where no other process shares it."""
-    if url.partition(":")[0].lower() not in SHARED_LOGS:
+    if not _is_shared(url):
         return None
     address, prefix = _redis_address(url)
     from adk_prism.runlog.redis.expiring_store import RedisExpiringStore
@@ -130,7 +134,7 @@ def open_expiring_store(url: str) -> ExpiringStore | None:
 
 def open_usage_counters(url: str) -> UsageCounters | None:
     """Return the counts that go with a log of this URL; None where no other process shares it."""
-    if url.partition(":")[0].lower() not in SHARED_LOGS:
+    if not _is_shared(url):
         return None
     address, prefix = _redis_address(url)
     from adk_prism.runlog.redis.usage_counters import RedisUsageCounters

@@ -37,7 +37,7 @@ class HookedLog:
 
     @contextmanager
     def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:
-        """Tell the observer about a reader that follows a run."""
+        """Notify the observer of a reader that follows a run."""
         if not follow:
             yield
             return

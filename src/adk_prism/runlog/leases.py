@@ -73,11 +73,11 @@ class Lease:
             await self._changed.wait()
 
     def promise(self, until: float) -> None:
-        """Note a renewal, from any thread. It counts at once; `extend` wakes who waits for it."""
+        """Note a renewal, from any thread. It counts at once; `extend` wakes waiting tasks."""
         self._until = until
 
     def extend(self, until: float) -> None:
-        """Note a renewal, and wake who waits for it."""
+        """Note a renewal, and wake waiting tasks."""
         if not self._lost:
             self._until = until
             self._changed.notify()
@@ -180,7 +180,7 @@ class LocalLeases:
         return Lease(name)
 
     async def is_held(self, name: str) -> bool:
-        del name  # whoever asks knows who holds it
+        del name  # only this process holds leases
         return False
 
     async def release(self, lease: Lease) -> None:
@@ -188,7 +188,7 @@ class LocalLeases:
             self._runs.discard(RunId(lease.name))
 
     async def freed(self, name: str, seconds: float) -> None:
-        del name, seconds  # nobody waits: nobody else holds anything
+        del name, seconds  # no other process holds anything
 
     async def ownerless(self, log: RunLog) -> Sequence[RunId]:
         going_on = await log.list(unended=True)

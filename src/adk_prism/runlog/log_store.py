@@ -60,7 +60,7 @@ Group = Sequence[AppendBatch]
 
 
 class FollowedRun(Protocol):
-    """A run that another process writes, kept up to date while somebody follows it here."""
+    """A run that another process writes, kept up to date while it is followed here."""
 
     @property
     def live(self) -> BufferedRun:
@@ -116,7 +116,7 @@ class LogStore(Protocol):
         """Count the ended runs, and those that ended before a time."""
 
     async def probe(self) -> None:
-        """Write something that nobody reads."""
+        """Try a write."""
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
         """Keep a run that another process writes up to date."""

@@ -1,8 +1,8 @@
 """Files that only this user can read: a server stores other people's conversations.
 
 Folders are 0700 and files 0600, whatever the umask is. SQLite gives its journals the mode of their database.
-What is there with a wider mode, from an earlier version or another umask, is tightened; what belongs to
-somebody else cannot be, and is named. Windows has no such modes: there the folder's own permissions count.
+Files with a wider mode, from an earlier version or another umask, are tightened; files of another user cannot
+be, and are reported. Windows has no such modes: there the permissions of the folder apply.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def make_file(file: Path) -> None:
 def tighten(paths: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     """Take other users' access away; return what was changed, and what could not be.
 
-    Links are not followed: what they lead to lies elsewhere.
+    Links are not followed: their targets are elsewhere.
     """
     changed: list[Path] = []
     failed: list[Path] = []

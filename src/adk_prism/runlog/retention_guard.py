@@ -4,7 +4,7 @@ The wall clock is set by people and services, and one wrong reading would make e
 - the age limit is taken from two readings some minutes apart, and the earlier one counts;
 - both must agree with the monotonic clock: the same time has passed on either. After a jump nothing is
   removed until two readings agree again;
-- in an hour only a small share of what is kept may be removed, so that somebody can notice. The share follows
+- in an hour only a small share may be removed, so that an operator can notice. The share follows
   from the age limit: normally `hour / age` becomes too old in an hour, and four times that may be removed.
 """
 

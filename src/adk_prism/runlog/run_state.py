@@ -240,7 +240,7 @@ def fenced(run: RunId, owner: int, epoch: int) -> Fenced:
 
 
 def already_trimmed(run: RunId, records: Sequence[Record]) -> Gone | Conflict:
-    """Say why records cannot be appended to a run that has been deleted from the log."""
+    """Return why records cannot be appended to a run that has been deleted from the log."""
     if records and isinstance(records[0], RunStarted):
         return started_twice(run)
     return trimmed(run)

@@ -1,7 +1,7 @@
 """Counters of open connections, rates and bytes for each caller, shared by all processes of a store.
 
-The store measures the time and forgets what nobody renews: what a dead process had open is forgotten after
-`SECONDS`. There are such counters only where processes share a store; elsewhere each process counts alone.
+The store measures the time. Counts that are not renewed expire: those of a dead process after `SECONDS`. Such
+counters exist only if processes share a store; otherwise each process counts alone.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from adk_prism.server.guards.name_rules import USER_SCOPE
 from adk_prism.server.housekeeping import Announcer
 from adk_prism.source.adk.session_storage import sqlite_file
 from adk_prism.source.apps import Apps
+from adk_prism.source.services import shrink_session_file
 from adk_prism.source.session_cache import storage_of
-from adk_prism.source.session_file import shrink_session_file
 
 _NO_EVENTS = GetSessionConfig(num_recent_events=0)
 

@@ -25,8 +25,8 @@ from google.adk.workflow import BaseNode
 from adk_prism.runlog.leases import still_owned
 from adk_prism.source.adk.log_listener import AdkLogListener
 from adk_prism.source.nodes import tracker
+from adk_prism.source.plain_json import make_storable
 from adk_prism.source.run_observer import SCOPE, RunObserver
-from adk_prism.source.storable_event import make_storable
 from adk_prism.source.tool_work import WORK
 from adk_prism.source.unconfirmed_calls import answer_denied, answer_in_doubt
 

@@ -8,15 +8,20 @@ caller's error, shown without its password.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
-from urllib.parse import unquote
+from typing import Any, Protocol, TypeVar, runtime_checkable
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.artifacts.file_artifact_service import FileArtifactService
 from google.adk.auth.credential_service.base_credential_service import BaseCredentialService
 from google.adk.auth.credential_service.in_memory_credential_service import (
     InMemoryCredentialService,
@@ -31,10 +36,8 @@ from google.adk.memory.base_memory_service import BaseMemoryService
 from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.private_files import make_folder
-from adk_prism.source.private_artifacts import PrivateArtifacts
+from adk_prism.runlog.private_files import below, make_file, make_folder, tighten
 from adk_prism.source.session_cache import SessionCache, cached_sessions
-from adk_prism.source.session_file import prepare_session_file
 
 SESSIONS_FILE, ARTIFACTS_FOLDER = "sessions.db", "artifacts"
 """What the defaults are called in the data folder."""
@@ -196,3 +199,54 @@ def _sqlite_problem(file: Path) -> str:
     with file.open("rb") as opened:
         begin = opened.read(len(_SQLITE_BEGIN))
     return "" if begin in (b"", _SQLITE_BEGIN) else "is not a SQLite database"
+
+
+# ---------------------------------------------------------------------- default storage
+
+
+class PrivateArtifacts(FileArtifactService):
+    """ADK's artifacts in files that only this user can read: ADK leaves their modes to the umask."""
+
+    def __init__(self, root_dir: Path) -> None:
+        make_folder(root_dir)
+        super().__init__(root_dir)
+
+    async def save_artifact(self, **about: Any) -> int:
+        """Save an artifact as ADK does, and close what was made for it to others."""
+        version = await super().save_artifact(**about)
+        where = {key: about.get(key) for key in ("app_name", "user_id", "filename", "session_id")}
+        saved = await self.get_artifact_version(version=version, **where)  # type: ignore[arg-type] # as given
+        if saved is not None:
+            file = Path(url2pathname(urlsplit(saved.canonical_uri).path))
+            await asyncio.to_thread(self._close, file)
+        return version
+
+    def _close(self, file: Path) -> None:
+        above = [folder for folder in file.parents if folder.is_relative_to(self.root_dir)]
+        tighten([*above, *below(file.parent)])
+
+
+VACUUM_PAGES = 4096
+"""Pages that are freed at a time, 16 MiB: it blocks other writers for some tenths of a second."""
+
+_BUSY_SECONDS = 5.0
+
+
+def prepare_session_file(file: Path) -> None:
+    """Create the file, readable for this user only, and able to shrink, if there is none.
+
+    SQLite can shrink a file only if that was set before its first table; ADK creates the tables. Raise
+    `OSError` or `sqlite3.Error`.
+    """
+    if file.exists():
+        return
+    make_file(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        connection.execute("VACUUM")  # Writes the first page, which holds the setting.
+
+
+def shrink_session_file(file: Path) -> None:
+    """Give free pages back to the file system. Raise `sqlite3.Error`."""
+    with closing(sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA incremental_vacuum({VACUUM_PAGES})").fetchall()

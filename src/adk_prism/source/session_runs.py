@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 from google.adk.events.event import Event
@@ -26,6 +27,7 @@ from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, RunId, Ru
 from adk_prism.source.adk.restored_events import is_restored
 from adk_prism.source.history import live_events
 from adk_prism.source.redaction import Serialiser
+from adk_prism.source.sessions import Sessions
 
 PREFIX = "session-"
 USER = "user"
@@ -123,3 +125,45 @@ def _with_end(entries: Iterator[Entry]) -> Iterator[Entry]:
         yield last
     assert last is not None, "an invocation has events"
     yield Entry(last.cursor + 1, last.time, ending.ended())
+
+
+# ---------------------------------------------------------------------- events that the log does not have
+
+
+USER = "user"
+
+
+class Stored(NamedTuple):
+    """What a session knows of a run."""
+
+    is_asked: bool
+    """The message, or the answers, that began the run are stored."""
+    missing: list[AgentEvent]
+    """The run's events that are not in the log, in order."""
+
+
+async def stored_events(
+    sessions: Sessions,
+    origin: Origin,
+    invocation: str,
+    *,
+    since: float,
+    known: Collection[str],
+    report: Report,
+    run: str,
+) -> Stored:
+    """Return what a session has of a run and the log does not: to take over the run of a dead process.
+
+    ADK stores an event before it yields it, and the user's message before anything else. `since` is when the
+    run began, `known` the ids of the events that the log has. Raise `NotFound` if the session is gone.
+    """
+    serialiser = Serialiser(report, run=run, app=origin.app)
+    asked, missing = False, []
+    for event in live_events(await sessions.get(origin)):
+        if event.invocation_id != invocation:
+            continue
+        if event.author == USER:
+            asked = asked or event.timestamp >= since
+        elif event.id not in known and event.actions.compaction is None:
+            missing.append(AgentEvent(serialiser.event(event)))
+    return Stored(asked, missing)

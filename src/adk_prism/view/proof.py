@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.completion import Completion
-from adk_prism.facts.event_class import CLASSES, EventClass
+from adk_prism.facts.completion import CLASSES, Completion, EventClass
 from adk_prism.facts.model import Fact
 from adk_prism.facts.proof_model import Proof
 from adk_prism.proof_text.overall_confidence import NONE_STATED

@@ -56,5 +56,5 @@ def _words(item: TextItem) -> Iterator[Row]:
 def _call(item: CallItem) -> Iterator[Row]:
     yield Row(f"→ {one_line(item.name)} {item.input}".rstrip(), "dim")
     mark, style = _CALLS[item.state]
-    told = one_line(item.result)
-    yield Row(f"  {mark}{told}" if told else f"  {mark.rstrip(': ')}", style)
+    result = one_line(item.result)
+    yield Row(f"  {mark}{result}" if result else f"  {mark.rstrip(': ')}", style)

@@ -1,7 +1,7 @@
 """When things ran: a strip of one row, and a waterfall with a row for each node.
 
-In the strip a column is a slice of the run's time, and its sign is the busiest thing in it: `█` a tool,
-`▬` an agent or a step, `?` a wait for a person, `·` time that nobody accounts for, `✗` a failure.
+In the strip a column is a slice of the run's time, and its sign is the most important thing in it: `█` a
+tool, `▬` an agent or a step, `?` a wait for a person, `·` idle time, `✗` a failure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from adk_prism.console.rows import Row, Style, counted, one_line, seconds
 
-LEGEND = "▬ agent  █ tool  ? waiting for you  · idle  ✗ failed"
 MOST_ROWS = 200
 """Most nodes in the waterfall."""
 _STATUS: dict[str, tuple[str, Style]] = {
@@ -31,10 +30,10 @@ def strip(view: Mapping[str, Any] | None, width: int) -> Row:
     if not view or not view["nodes"]:
         return Row("No run yet", "dim")
     total = max(view["now"], 0.001)
-    told = f" {seconds(view['now'])}, {counted(len(view['nodes']), 'node')}"
-    told += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
-    room = max(width - len(told), 10)
-    return Row("".join(_columns(view, total, room)) + told)
+    summary = f" {seconds(view['now'])}, {counted(len(view['nodes']), 'node')}"
+    summary += f", {counted(len(view['waits']), 'wait')}" if view["waits"] else ""
+    room = max(width - len(summary), 10)
+    return Row("".join(_columns(view, total, room)) + summary)
 
 
 def _columns(view: Mapping[str, Any], total: float, room: int) -> list[str]:

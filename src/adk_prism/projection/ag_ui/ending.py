@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import UNSET, Struct
 
-from adk_prism.facts.ending_text import BROKEN, with_reference
 from adk_prism.facts.model import RunOver
+from adk_prism.facts.outcome import BROKEN, with_reference
 from adk_prism.projection.ag_ui.dialects import Dialect
 from adk_prism.projection.ag_ui.frames import Json, RunError, RunFinished
 

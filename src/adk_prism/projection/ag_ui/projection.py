@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 from msgspec import UNSET, Raw, structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.ending_text import UNANSWERED
 from adk_prism.facts.model import BlockGrew
+from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.spoken_messages import utterance_id
 from adk_prism.projection.ag_ui import notices

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import structs
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.ending_text import BROKEN, with_reference
+from adk_prism.facts.outcome import BROKEN, with_reference
 from adk_prism.projection.ai_sdk.dialects import Dialect
 from adk_prism.projection.ai_sdk.finish import finish_reason
 from adk_prism.projection.ai_sdk.frames import Data, Done, Error, Frame

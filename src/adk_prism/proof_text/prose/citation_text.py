@@ -1,10 +1,10 @@
-"""Citations in text: what is named after a label (`Source: …`), in a list below one, or as a law's number.
+"""Citations in text: sources after a label (`Source: …`), in a list below one, or a law's number.
 
 Decides where one source ends and the next begins. An item of a list is one source. On a line semicolons
 and bars separate sources, and so do the quotes of a list (`"A", "B"`) and its numbers (`[1] A [2] B`). A
-comma never does: it stands in names, in titles and between authors. It separates a name from what only
-says more of the same source: a date, a page, a key with its value, a report's number. A source of water,
-of error or of ignition is no citation.
+comma never does: names, titles and lists of authors contain commas. It separates a name from details of
+the same source: a date, a page, a key with its value, a report's number. A source of water, of error or of
+ignition is not a citation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from adk_prism.proof_text.prose.markdown_line import Line, closing_bracket
-from adk_prism.proof_text.prose.source_name import is_source
 
 STEMS = (
     "source",
@@ -39,7 +38,7 @@ STEMS = (
 _MOST = 64
 """Sources behind one label."""
 _LONGEST = 2_000
-"""Characters behind one label that are looked at."""
+"""Characters after one label that are read."""
 
 _WORD = re.compile(
     r"(?:source|reference|citation|basis|authorit(?:y|ies)|evidence|bibliography|quelle|fuente|fonte|fonti"
@@ -49,14 +48,14 @@ _KINDS = frozenset(
     """data primary secondary main key information official supporting additional other imagery regulatory
     legal statutory further relevant selected published scientific technical""".split()
 )
-"""Words that may stand before it. A source of anything else (water, ignition) is no citation."""
+"""Words that may precede it. A source of anything else (water, ignition) is not a citation."""
 _LAWYERS = ("basis", "authority")
-"""Of anything else, these are no sources: the basis of a price, an authority in uniform."""
+"""Without a legal word before them these are not sources: the basis of a price, a port authority."""
 _LEGAL = frozenset(("regulatory", "legal", "statutory"))
 _ENDS = "(|.;—–[{,\"'"
 """What ends the words before a label."""
 _BEFORE = 60
-"""Characters in which the words before a label are looked for."""
+"""Characters in which the words before a label are searched."""
 _COLON = re.compile(
     r"[\"'”]?(?:\s(?:used|consulted|cited|reviewed|considered|include)(?:\s\w{1,20}){0,4})?\s{0,2}:\s{0,4}"
 )
@@ -68,14 +67,14 @@ _NEXT_SENTENCE = re.compile(
     r"(?<=[^\W_])(?<!\bal)(?<!\s[A-Z])\.\s+"
     r"(?=(?:We|I|It|This|That|The|These|Those|They|Our|You|There|Both|Neither|No|If|But|And|In|See)\s[a-z])"
 )
-"""Where a sentence begins behind a source. Initials and `et al.` end none, and a title begins otherwise."""
+"""Where a sentence begins after a source. Initials and `et al.` do not end one."""
 _CELL = re.compile(r"\s{0,20}\|\s{0,4}")
 _DASH = re.compile(r"\s{1,2}[–—-]\s{1,2}")
 _STRING = re.compile(r'"[^"\\]{0,600}"(?=\s{0,4}[,}\]]|\s*$)')
 _OTHER = re.compile(r"\s{0,2}[\w ]{1,30}:\s")
-"""Another label, behind a bar: `Source: MTBS | Date: 2022-09-15`."""
+"""Another label, after a bar: `Source: MTBS | Date: 2022-09-15`."""
 _ROW = "|·•"
-"""What parts labels that share a line."""
+"""What separates labels on one line."""
 _NOTE = re.compile(r"(?P<label>\[\^\w{1,12}\]):\s{0,4}")
 _LINK = re.compile(r"\[(?P<name>[^\[\]]{1,300})\]\((?P<uri>[^()\s]{1,1000})\)")
 _ADDRESS = re.compile(r"<?(?P<uri>https?://[^\s<>()\[\]\"']{1,1000})>?")
@@ -90,7 +89,7 @@ _REMARK = re.compile(r"\s\((?P<remark>[^()]{1,300})\)$")
 _COMMA = re.compile(r",\s{0,4}")
 _QUOTED_LIST = re.compile(r"(?P<end>[\"'”])\s{0,4},\s{0,4}(?=[\"'“])")
 _NUMBER = re.compile(r"(?:^|\s)(?:\[\d{1,3}\]|\(\d{1,3}\)):?\s+")
-"""The number of a reference in a list that stands on one line."""
+"""The number of a reference in a list on one line."""
 _OPENS = re.compile(r"[\[(]")
 
 
@@ -102,7 +101,7 @@ class Cited(Struct, frozen=True, gc=False):
     uri: str = ""
     excerpt: str = ""
     label: str = ""
-    """What the text called it."""
+    """The label in the text."""
 
 
 def label_of(line: Line) -> str:
@@ -115,7 +114,7 @@ def label_of(line: Line) -> str:
 
 
 def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield each label of a line with what stands behind it; nothing, if a list follows."""
+    """Yield each label of a line with the text after it; empty if a list follows."""
     text = line.text
     last = 0
     for label, end in _labels(line):
@@ -125,9 +124,9 @@ def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
             continue
         tail = text[sign.end() : sign.end() + _LONGEST]
         if tail.startswith(("{", "[{")):
-            continue  # Data: the labels inside name the sources.
+            continue  # Data: the labels inside it name the sources.
         string = _STRING.match(tail) if sign[0].startswith('"') else None
-        if string is not None:  # The other fields of an object say more of this source.
+        if string is not None:  # The other fields of the object describe this source.
             tail, end = string[0], text.find("}", sign.end(), sign.end() + _LONGEST)
         else:
             tail = _own(tail, in_brackets=text[max(0, start - 2) : start].rstrip().endswith("("))
@@ -139,7 +138,7 @@ def read_labelled(line: Line) -> Iterator[tuple[str, str]]:
 
 
 def _sign(line: Line, start: int, end: int) -> re.Match[str] | None:
-    """Return what parts a label from its sources: a colon, a table's bar, or a dash if it is bold."""
+    """Return what separates a label from its sources: a colon, a table's bar, or a dash if it is bold."""
     colon = _COLON.match(line.text, end)
     if colon is not None or start:
         return colon
@@ -148,7 +147,7 @@ def _sign(line: Line, start: int, end: int) -> re.Match[str] | None:
 
 
 def _own(tail: str, *, in_brackets: bool) -> str:
-    """Return what of a tail belongs to its label: to the end of its bracket, list or sentence."""
+    """Return the part of a tail that belongs to its label: to the end of its bracket, list or sentence."""
     if in_brackets:
         return tail[: closing_bracket(tail)]
     sentence = _NEXT_SENTENCE.search(tail)
@@ -176,12 +175,12 @@ def _labels(line: Line) -> Iterator[tuple[str, int]]:
 
 
 def _is_key(line: Line, start: int, end: int) -> bool:
-    """Tell the key of a list in YAML: it stands alone, in small letters."""
+    """Return whether a label is the key of a list in YAML: alone on its line, in lower case."""
     return not start and not line.is_item and line.text[end:].strip() == ":"
 
 
 def read_citations(tail: str, label: str, *, one: bool = False) -> list[Cited]:
-    """Return the sources that are named behind a label; `one`, if it is an item of a list of them."""
+    """Return the sources after a label; `one`, if the text is an item of a list of sources."""
     found: list[Cited] = []
     for piece in _pieces(tail, "" if one else ";|"):
         citation = _citation(piece, label)
@@ -212,7 +211,7 @@ def _of_label(tail: str) -> str:
 
 
 def _split(tail: str, separators: str) -> Iterator[str]:
-    """Yield what the separators part; brackets and quotes are not looked into."""
+    """Split at the separators, except inside brackets and quotes."""
     depth, quoted, start = 0, False, 0
     for place, letter in enumerate(tail):
         if letter == '"':
@@ -228,7 +227,7 @@ def _split(tail: str, separators: str) -> Iterator[str]:
 
 
 def _is_end(tail: str, place: int) -> bool:
-    """Tell a separator from a sign inside a number: `2019;393:407`."""
+    """Return whether a separator is one, and not a sign inside a number: `2019;393:407`."""
     return not tail[place + 1 : place + 2].isalnum()
 
 
@@ -251,14 +250,14 @@ def _citation(piece: str, label: str) -> Cited | None:
         piece = piece[: quote.start()]
     source, reference = _source(_bare(piece))
     source = source or uri
-    # An address names itself; else the words have to be a name.
+    # A URL is enough; otherwise the words must be a name.
     if not (uri and any(map(str.isalpha, source))) and not is_source(piece, label):
         return None
     return Cited(source, reference, uri, excerpt, label)
 
 
 def _source(piece: str) -> tuple[str, str]:
-    """Part what is named from what is said of it: behind a dash, in brackets at the end, as a detail."""
+    """Split a name from its details: after a dash, in brackets at the end, after a comma."""
     dash = _DASH_BEHIND.search(piece)
     if dash is not None:
         return _bare(piece[: dash.start()]), _bare(piece[dash.end() :])
@@ -273,5 +272,44 @@ def _source(piece: str) -> tuple[str, str]:
 
 def _bare(text: str) -> str:
     bare = text.strip(" \t\"'“”,;:*_").rstrip(".")
-    # The bracket around a whole remark, which opened before its label.
+    # The closing bracket of a remark that opened before the label.
     return bare.rstrip("])") if bare.endswith(("]", ")")) and not _OPENS.search(bare) else bare
+
+
+# ---------------------------------------------------------------------- names of sources
+
+
+_NONE = frozenset(
+    "none n/a na unknown tbd unspecified keine ninguna aucune null – — - not_available".split()
+)
+_DEFINITION = re.compile(
+    r"(?:the|an?|how|what|where|see)\s\S+(?:\s\S+){2}"
+    r"|\S+(?:\s\S+){0,9}\s(?:that|which|who|whose|when|where)\s"
+)
+_SENTENCE = re.compile(
+    r"(?:\S+\s){1,30}(?:is|are|was|were|has|have|had|will|would|can|could|must|should|does|did)\s\S"
+)
+_OTHERWISE = re.compile(r"yours?\s|(?:confidence|certainty)\b")
+"""The subject of a letter, and a confidence in the same bracket as a source."""
+_WEAK = "evidence"
+"""A label that introduces observations as often as sources."""
+_SHORTEST_SENTENCE = 5
+"""Words."""
+
+
+def is_source(source: str, label: str) -> bool:
+    """Return whether words behind a label name a source: they have a capital or a number, or are short.
+
+    `The deck is cracked and both beams are rotten` is an observation, `the place where a river begins` a
+    definition, `your letter` the subject of a letter.
+    """
+    low = source.strip().lower()
+    if low in _NONE or not any(map(str.isalpha, source)) or _OTHERWISE.match(low):
+        return False
+    if any(map(str.isdigit, source)):
+        return True
+    if len(low.split()) >= _SHORTEST_SENTENCE and _SENTENCE.match(low):
+        return False
+    if any(map(str.isupper, source)):
+        return True
+    return label.lower() != _WEAK and _DEFINITION.match(low) is None

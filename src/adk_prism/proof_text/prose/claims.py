@@ -2,8 +2,8 @@
 
 A claim is a sentence, a list item or a row with a figure in it: what a reader might want to check. The
 numbers of lists, headings and confidences do not count, nor does a question. It
-is cited by a mark (`[1]`), a link or a law in it, by the name of a source that anybody cited, or by a
-citation in the same section. Whether the source says so is for a person to find out.
+is cited by a mark (`[1]`), a link or a law in it, by the name of any cited source, or by a citation in the
+same section. Whether the source supports the claim is not checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIGURE = re.compile(r"\d")
 _MARK = re.compile(r"\[\^?\d{1,3}\]")
 _LAW = re.compile(r"\b(?:\d{1,3}\s(?:CFR|FR|USC|U\.S\.C\.)\s|(?:FSM|FSH)\s\d)")
 _SHORTEST = 3
-"""Letters of a source's name: shorter ones stand in too many words."""
+"""Letters of a source's name: shorter ones occur in too many words."""
 
 
 def figures(text: str, stated: Sequence[str]) -> Iterator[str]:
@@ -37,7 +37,7 @@ def figures(text: str, stated: Sequence[str]) -> Iterator[str]:
 
 
 def _cites(sentence: str) -> bool:
-    """Return whether a sentence says itself what it rests on."""
+    """Return whether a sentence itself cites a source."""
     if "](" in sentence or "://" in sentence or "source:" in sentence.lower():
         return True
     return ("[" in sentence and _MARK.search(sentence) is not None) or _LAW.search(

@@ -1,7 +1,7 @@
-"""The values behind a label, one after the other, each with its name and its reason.
+"""The values after a label, one after the other, each with its name and its reason.
 
 `95% for timber, 90% for trails`, `severity 92%, boundary 88%`, `High (95%) - Direct CFR citations`. The
-list ends where what follows is no further value of the kind: a share (`42% of the area`), a count, an
+list ends at anything that is not another confidence: a share (`42% of the area`), a count, an
 earlier number (`up from 85%`), another sentence.
 """
 
@@ -18,7 +18,7 @@ from adk_prism.proof_text.prose.confidence_value import Value, beginnings, read_
 from adk_prism.proof_text.prose.markdown_line import lower
 
 _MOST = 16
-"""Values behind one label; nobody states more, and a list of figures is no statement."""
+"""Values after one label; a longer list of figures is not a statement of confidence."""
 _NAME = 60
 """Characters of a name before a value."""
 
@@ -44,7 +44,7 @@ _EDGES = " \t\"'“”:=–—-*,"
 
 
 class Item(Struct, frozen=True, gc=False):
-    """One value, what it is about, and why it is what it is."""
+    """One value, what it is about, and its reason."""
 
     value: Value
     about: str
@@ -56,25 +56,25 @@ class Item(Struct, frozen=True, gc=False):
         return replace(self, value=replace(self.value, level=level))
 
     def named(self, name: str) -> Item:
-        """Return the item as its label says what it is about, unless it says so itself."""
+        """Return the item with the name from its label, unless it has one."""
         overall = self.overall or is_overall(name)
         return replace(self, about=self.about or about(name), overall=overall)
 
 
 class _Tail(Struct, frozen=True, gc=False):
-    """What stands behind a label, and the same in lower case, in which values are read."""
+    """The text after a label, and the same in lower case, in which values are read."""
 
     text: str
     low: str
 
 
 def is_overall(text: str) -> bool:
-    """Tell words that mean everything."""
+    """Return whether words mean the whole."""
     return _OVERALL.search(text) is not None
 
 
 def about(text: str, *, keep: bool = False) -> str:
-    """Return a name without what does not name: articles, quotes, `overall`."""
+    """Return a name without articles, quotes and `overall`."""
     name = _OVERALL.sub("", text).strip(_EDGES)
     article = None if keep else _ARTICLE.match(name)
     name = name[article.end() :] if article else name
@@ -84,15 +84,15 @@ def about(text: str, *, keep: bool = False) -> str:
 def read_items(text: str, *, strict: bool = False, named: bool = True) -> tuple[list[Item], int]:
     """Return the values at the beginning of a text, and where they end.
 
-    With `strict`, a bare number is none, for nothing says that a number is expected. Without `named`,
-    the first value stands right there.
+    With `strict`, a bare number does not count: no number is expected there. Without `named`, the first value
+    must be at the beginning.
     """
     tail = _Tail(text, lower(text))
     items: list[Item] = []
     place = end = 0
     while len(items) < _MOST:
         found = _next(tail, place, strict=strict or bool(items), named=named or bool(items))
-        if found is None or (items and not _goes_on(found[0], tail)):
+        if found is None or (items and not _continues(found[0], tail)):
             break
         item, end = found
         items.append(item)
@@ -103,8 +103,8 @@ def read_items(text: str, *, strict: bool = False, named: bool = True) -> tuple[
     return items, end
 
 
-def _goes_on(item: Item, tail: _Tail) -> bool:
-    """Tell a further value of the kind from a figure that follows by chance."""
+def _continues(item: Item, tail: _Tail) -> bool:
+    """Return whether an item is another confidence, and not an unrelated figure."""
     if not item.value.is_number:
         return bool(item.about)
     return _SHARE.match(tail.low, item.value.end) is None
@@ -142,7 +142,7 @@ def _named_value(tail: _Tail, place: int) -> tuple[str, Value] | None:
 
 
 def _bracketed_value(tail: _Tail, words: str, start: int) -> tuple[str, Value] | None:
-    """Read `Severity (90%)`: the value fills the bracket behind a name."""
+    """Read `Severity (90%)`: the value fills the bracket after a name."""
     name = words.rstrip().removesuffix("(").strip()
     value = read_value(tail.low, start)
     close = _CLOSE.match(tail.low, value.end) if value is not None else None
@@ -154,7 +154,7 @@ def _bracketed_value(tail: _Tail, words: str, start: int) -> tuple[str, Value] |
 
 
 def _complete(tail: _Tail, value: Value, name: str) -> tuple[Item, int]:
-    """Read what stands behind a value: what it is for, brackets, a reason."""
+    """Read what follows a value: what it is for, brackets, a reason."""
     end, reason = value.end, ""
     concerned = _FOR.match(tail.low, end) if not name else None
     if concerned is not None:
@@ -179,7 +179,7 @@ def _before_value(words: str) -> int:
 
 
 def _inside(inside: str, value: Value, name: str) -> tuple[Value, str, str]:
-    """Take what stands in brackets: the number of a word, a reason, or a name."""
+    """Read the contents of brackets: the number of a word, a reason, or a name."""
     low = lower(inside)
     other = read_value(low, 0)
     if other is not None and other.end == len(inside):

@@ -1,10 +1,10 @@
-"""Whether words about confidence state one: not asked, quoted, required, supposed or another kind of it.
+"""Whether words about confidence state one, and do not ask for, quote, require or suppose one.
 
 `If confidence is below 80%, ask`, `Minimum confidence: 80%`, `Say 'confidence: 92%'`, `consumer confidence`
-and a statistician's `95% confidence interval` hold numbers, and nobody's confidence. Nor is a level that is
-denied one (`not high`): what it is instead is not said.
+and the statistical `95% confidence interval` contain numbers that are not a confidence. Neither is a negated
+level (`not high`): it does not say what the level is.
 
-Patterns look at a bounded piece around the label, and none is repeated inside another.
+Patterns match a bounded piece around the label, and are not nested.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[;\n]")
 _UP_TO_IT = tuple(
     re.compile(pattern)
     for pattern in (
-        # Somebody else's, or none: consumers', voters'.
+        # Another kind of confidence, or none: consumers', voters'.
         r"\b(?:consumer|investor|business|market|voter|public|customer|no|lack of)\s+$",
         # A condition, up to three words away. A comma ends it: "when it is clear, confidence is 92%".
         r"\b(?:if|unless|when|whenever|until|where|whether|should|assuming)\s(?:[^\s,]+\s){0,3}$",
@@ -46,7 +46,7 @@ _DENIED = re.compile(
 
 
 def is_stated(before: str, after: str) -> bool:
-    """Tell a statement, by what stands up to its label and behind it, in lower case."""
+    """Return whether the text before and after a label, in lower case, makes it a statement."""
     if any(pattern.search(before) for pattern in _UP_TO_IT):
         return False
     if any(pattern.match(after) for pattern in _BEHIND_IT):
@@ -57,12 +57,12 @@ def is_stated(before: str, after: str) -> bool:
 
 
 def is_spread(after: str) -> bool:
-    """Tell how sure a sample is of a range: `with 95% confidence, it lies between 3 and 5`."""
+    """Return whether it is a statistical interval: `with 95% confidence, it is between 3 and 5`."""
     return _SPREAD.match(after) is not None
 
 
 def is_denied(before: str) -> bool:
-    """Tell what is said not to be: `we do not have` high confidence."""
+    """Return whether it is negated: `we do not have` high confidence."""
     return _DENIED.search(sentence_of(before)) is not None
 
 

@@ -2,11 +2,11 @@
 
 Three forms are read: a label and its value (`Confidence: 92%`, `Confidence in the map is high`), a value
 and then the word (`92% confidence`, `highly confident`), and, below a label or heading, a value alone or
-with a name before it. A percentage that none of them ties to the word is nobody's confidence. Nor is a
-statistician's (`at the 95% confidence level`, `confidence interval`).
+with a name before it. A percentage that none of them connects with the word is not a confidence. Neither is a
+statistical one (`at the 95% confidence level`, `confidence interval`).
 
-Each label is looked at with a bounded piece of the text around it, which ends at the next label: a line
-costs as much as it is long.
+Each label is read with a bounded piece of the text around it, which ends at the next label: the cost of a
+line is linear in its length.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _ADVERB = re.compile(rf"(?<!\w)(?P<adverb>{'|'.join(sorted(_ADVERBS, key=len, re
 
 
 class Statement(Struct, frozen=True, gc=False):
-    """What was stated, in which words."""
+    """What was stated, and the words."""
 
     text: str
     items: list[Item]
@@ -106,23 +106,23 @@ class Fault(Struct, frozen=True, gc=False):
 
 def labels_of(line: Line) -> list[re.Match[str]]:
     """Return the words of a line that may announce a confidence."""
-    return [match for match in _LABEL.finditer(line.lowered) if _stands_alone(line, match.start())]
+    return [match for match in _LABEL.finditer(line.lowered) if _is_whole_word(line, match.start())]
 
 
-def _stands_alone(line: Line, start: int) -> bool:
-    """Tell a word from the end of another: `high-confidence`, `self-confidence`, `unsure`."""
+def _is_whole_word(line: Line, start: int) -> bool:
+    """Return whether it is a whole word: not `high-confidence`, `self-confidence`, `unsure`."""
     before = line.text[start - 1] if start else " "
     return not before.isalnum() and before != "-"
 
 
 def title_before(line: Line, labels: list[re.Match[str]]) -> str:
-    """Return a heading's own words, where its confidence is a remark: `Severity (confidence: 92%)`."""
+    """Return the title of a heading that ends with a confidence: `Severity (confidence: 92%)`."""
     match = _TITLE.match(line.text, 0, labels[0].start()) if labels else None
     return match["title"].strip(" :") if match is not None else ""
 
 
 def is_label_alone(line: Line, labels: list[re.Match[str]]) -> bool:
-    """Tell a line that only announces what comes: `Confidence:`."""
+    """Return whether a line is only a label: `Confidence:`."""
     label = labels[0]
     if label["adjective"]:
         return False
@@ -135,9 +135,9 @@ def is_label_alone(line: Line, labels: list[re.Match[str]]) -> bool:
 def read_statements(
     line: Line, labels: list[re.Match[str]], above: str = ""
 ) -> Iterator[Statement | Fault]:
-    """Yield what a line states, and what it seems to state, at these labels of it.
+    """Yield what a line states, and what it seems to state, at these labels.
 
-    `above` is the line before it, if its sentence goes on in this one.
+    `above` is the line before it, if its sentence continues in this one.
     """
     for number, label in enumerate(labels):
         start = labels[number - 1].end() if number else 0
@@ -151,7 +151,7 @@ def read_statements(
 
 
 def read_cell(text: str) -> Statement | Fault | None:
-    """Read a cell of a column of confidences: there a number may stand alone."""
+    """Read a cell of a column of confidences: there a bare number counts."""
     items, end = read_items(text[:_AFTER])
     return Statement(text[:end], items) if items and end == len(text) else read_below(text)
 
@@ -166,7 +166,7 @@ def read_below(text: str) -> Statement | Fault | None:
 
 
 class _Place:
-    """A label and what stands around it."""
+    """A label and the text around it."""
 
     def __init__(self, line: Line, label: re.Match[str], start: int, end: int) -> None:
         self._line = line
@@ -239,7 +239,7 @@ class _Place:
             named = [item.named(name or before or self._subject()) for item in items]
             return Statement(self._words(start, place + end), named)
         if not self._line.is_label(self._label.start()) and not before:
-            return None  # A word that is explained: `confidence: how sure it is`.
+            return None  # A definition: `confidence: how sure it is`.
         end = sentence_end(tail)
         said = any(not letter.isspace() and letter not in "*\"'," for letter in tail[:end])
         return Fault(self._words(start, place + end), NO_VALUE) if said else None
@@ -254,7 +254,7 @@ class _Place:
         return Statement(self._words(start, value.end), [item])
 
     def _after_words(self, name: str, place: int) -> Statement | None:
-        """Read what follows a verb or nothing at all: there a bare number may count anything."""
+        """Read what follows a verb or a space: there a bare number does not count."""
         items, end = read_items(self._tail(place), strict=True, named=False)
         if not items:
             return None
@@ -265,7 +265,7 @@ class _Place:
         return Statement(text, [item.named(name) for item in items])
 
     def _tail(self, place: int) -> str:
-        """Return what may belong to the label: to its closing bracket, if it stands in brackets."""
+        """Return the text that may belong to the label: up to its closing bracket, if it is in brackets."""
         tail = self._text[place : self._end]
         return tail[: closing_bracket(tail)] if self._in_brackets else tail
 
@@ -273,7 +273,7 @@ class _Place:
         """Return the words right before the label, `Timber confidence:`, and where they begin."""
         at = self._label.start()
         start = max(self._start, self._line.mark_before(at))
-        if start == at:  # The label is bold, what stands before it is another thing's.
+        if start == at:  # The label is bold: what precedes it belongs to something else.
             before = self._low[max(self._start, at - 12) : at]
             return ("overall" if is_overall(before) else ""), at
         delimiters = list(_CLAUSE.finditer(self._text, start, at))
@@ -307,13 +307,13 @@ class _Place:
         return Statement(text, [Item(value, name, overall, "")])
 
     def _is_judgement(self, value: Value) -> bool:
-        """Tell `92% sure` and `highly confident` from the other uses of these words."""
+        """Return whether it is `92% sure` or `highly confident`, and not another use of these words."""
         return value.scaled or self._label["adjective"] not in ("sure", "certain")
 
     # -------------------------------------------------------------- neither
 
     def _untied(self, before: str) -> Fault | None:
-        """Return the sentence, if it has a percentage that could have been meant."""
+        """Return the sentence, if it has a percentage that may be meant."""
         after = self._text[self._label.end() : self._end]
         rest = after[: sentence_end(after)]
         if "%" not in rest[:_BEFORE]:
@@ -321,7 +321,7 @@ class _Place:
         return Fault(self._sentence(before), UNTIED)
 
     def _sentence(self, before: str) -> str:
-        """Return the sentence that the label stands in."""
+        """Return the sentence of the label."""
         start = self._label.start() - len(sentence_of(before))
         return self._text[start : self._label.end() + sentence_end(self._behind) + 1].strip()
 
@@ -338,7 +338,7 @@ def _with_word(statement: Statement, before: str) -> Statement:
 
 
 def _is_test(before: str) -> bool:
-    """Tell a statistician's words: `at the 95% confidence level`."""
+    """Return whether it is a statistical level: `at the 95% confidence level`."""
     found = _last_value(before, adjective=False)
     return found is not None and _TEST.search(before, 0, found[0]) is not None
 

@@ -1,10 +1,9 @@
 """A confidence as it is written: a number on some scale, a range, a word, or several of these at once.
 
-Decides what a number means. With a sign (`92 %`, `92 per cent`) or a scale (`9/10`) that is plain; a bare
-one is a share up to 1 if it has decimals, a percentage above 10, and without a scale in between: nobody
-knows whether 8 is of ten or of a hundred. What is not between 0 and 100 % is no confidence, and is never
-bent into one. A word has no number. Of two words or two numbers in a range, both are kept or the lower
-one counts.
+Decides what a number means. With a sign (`92 %`, `92 per cent`) or a scale (`9/10`) that is clear; a bare
+number is a share if it has decimals and is at most 1, a percentage above 10, and ambiguous in between: 8 may
+be of ten or of a hundred. A number outside 0 to 100 % is not a confidence, and is not corrected. A word has
+no number. Of two words the lower one counts; of a range both numbers are kept.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ _BEGINNING = re.compile(
 
 
 class Value(Struct, frozen=True, gc=False):
-    """What was written, and how much of the text it took."""
+    """What was written, and where it ends in the text."""
 
     end: int
     value: float | None = None
@@ -94,9 +93,9 @@ class Value(Struct, frozen=True, gc=False):
     high: float | None = None
     bound: Bound | Literal[""] = ""
     scaled: bool = False
-    """It says what it is a number of: it is no bare count."""
+    """It has a scale: it is not a bare number."""
     fault: str = ""
-    """Why it is none."""
+    """Why it is not a confidence."""
 
     @property
     def is_number(self) -> bool:
@@ -143,7 +142,7 @@ def _read_level(text: str, match: re.Match[str]) -> Value:
 
 
 def _with_number(text: str, word: Value) -> Value:
-    """Add the number that stands beside a word: `High (95%)`."""
+    """Add the number beside a word: `High (95%)`."""
     beside = _BESIDE.match(text, word.end)
     number = _read_range(text, beside.end()) if beside is not None else None
     if beside is None or number is None or not number.scaled:
@@ -158,7 +157,7 @@ def _with_number(text: str, word: Value) -> Value:
 
 
 def _with_level(text: str, number: Value) -> Value:
-    """Add the word that stands in brackets behind a number: `95% (High)`."""
+    """Add the word in brackets after a number: `95% (High)`."""
     beside = _BESIDE.match(text, number.end)
     if beside is None or beside[0].strip() not in ("(", "["):
         return number
@@ -173,7 +172,7 @@ def _with_level(text: str, number: Value) -> Value:
 
 
 class _Number(Struct, frozen=True, gc=False):
-    """A number and the scale that stands behind it."""
+    """A number and the scale after it."""
 
     end: int
     amount: float
@@ -211,7 +210,7 @@ def _read_number(text: str, at: int) -> _Number | None:
         of = scale["of"]
         return _Number(scale.end(), amount, decimals, float(_NUMBER_OF.get(of, 0) or of))
     if match["words"] and abs(amount) <= 10:
-        return None  # "one", "two": words of every sentence
+        return None  # "one", "two": common words
     return _Number(match.end(), amount, decimals, 1)
 
 
@@ -230,14 +229,14 @@ def _amount(match: re.Match[str]) -> tuple[float, bool]:
 
 
 def _share(number: _Number) -> tuple[float | None, str]:
-    """Return a number as a share of 1, or why it is none."""
+    """Return a number as a share of 1, or why it is not one."""
     amount, of = number.amount, number.of
     if of == 1 and not (number.decimals and amount <= 1) and amount != 0:
         if 0 < amount <= 10:
             return None, NO_SCALE
         of = 100
     share = amount / of
-    # Twelve digits: more than anybody states, few enough that 0.92 is what 92 % gives.
+    # Twelve digits: enough for any text, few enough that 92 % gives exactly 0.92.
     return (round(share, 12), "") if 0 <= share <= 1 else (None, OUT_OF_RANGE)
 
 
@@ -258,7 +257,7 @@ def _single(text: str, number: _Number, bound: Bound | Literal[""]) -> Value:
 
 
 def _range(first: _Number, second: _Number) -> Value | None:
-    """Return a range; None if the two are not one: the sign may stand behind the second only."""
+    """Return a range; None if the two are not one. Only the second needs a sign."""
     if first.of == 1:
         first = replace(first, of=second.of)
     (low, fault), (high, other) = _share(first), _share(second)

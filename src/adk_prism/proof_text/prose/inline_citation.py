@@ -1,11 +1,11 @@
-"""Citations inside sentences, which no label announces: laws by their numbers, authors with a year, DOIs.
+"""Citations inside sentences, without a label: laws by their numbers, authors with a year, DOIs.
 
 `36 CFR 220.6(e)(13)`, `FSM 2523`, `Art. 33 GDPR`, `Civ. Code § 1671(b)`; `(Hood & Bentz, 2007; Ryan et
 al., 1988)`, `Lowell et al. (1992)`; `doi:10.2737/PNW-GTR-292`. One name with a year in brackets is an
-author only behind an ordinary word, in a text that cites several authors as well: else it says where and
-when something was (`the Bootleg Fire (Oregon, 2021)`, `the agreement (Paris, 2015)`).
+author only after a lower-case word, in a text that also cites several authors: otherwise it is a place and
+a date (`the Bootleg Fire (Oregon, 2021)`, `the agreement (Paris, 2015)`).
 
-Patterns are bounded, and none is repeated inside another: a line costs as much as it is long.
+Patterns are bounded and not nested: the cost of a line is linear in its length.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 LAWS = ("CFR", "C.F.R.", " FR ", "USC", "U.S.C.", "FSM", "FSH", "Art", "§")
-"""What the number of any law that is read contains."""
+"""Every law number that is read contains one of these."""
 
 _LAW = re.compile(
     r"\b(?:\d{1,3}\s(?:CFR|C\.F\.R\.|FR|USC|U\.S\.C\.)\s(?:§{1,2}\s?|[Pp]art\s)?\d|(?:FSM|FSH)\s\d)"
@@ -34,7 +34,7 @@ _PAGES = r"(?:,\s(?:pp?\.\s?)?\d{1,5}(?:[-–]\d{1,5})?)?"
 _BRACKETS = re.compile(r"\((?P<inside>[^()]{4,300})\)")
 _AUTHORS = re.compile(rf"{_LEAD}(?P<who>{_SEVERAL}),?\s(?P<year>{_YEAR}){_PAGES}")
 _AUTHOR = re.compile(rf"{_LEAD}(?P<who>{_NAME}),\s(?P<year>{_YEAR}){_PAGES}")
-_TOLD = re.compile(rf"(?<!\w)(?P<who>{_SEVERAL})\s\((?P<year>{_YEAR})\)")
+_IN_TEXT = re.compile(rf"(?<!\w)(?P<who>{_SEVERAL})\s\((?P<year>{_YEAR})\)")
 _WORD_BEFORE = re.compile(r"(?P<word>[\w'’-]{1,40})[^\w\s]?$")
 _DATES = frozenset(
     """january february march april may june july august september october november december jan feb mar apr
@@ -58,7 +58,7 @@ class Inline(Struct, frozen=True, gc=False):
     by_author: bool = False
     """It may be the short form of a source that a list gives in full."""
     is_single: bool = False
-    """One name, which only other authors make an author."""
+    """One name, which counts only if other authors are cited."""
 
 
 def may_cite(text: str) -> bool:
@@ -67,8 +67,8 @@ def may_cite(text: str) -> bool:
 
 
 def has_any(text: str, signs: tuple[str, ...]) -> bool:
-    """Return whether a text holds one of some signs."""
-    for sign in signs:  # noqa: SIM110 - this is asked of every line: a generator takes twice as long
+    """Return whether a text contains one of some signs."""
+    for sign in signs:  # noqa: SIM110 - runs for every line: a generator takes twice as long
         if sign in text:
             return True
     return False
@@ -82,7 +82,7 @@ def read_inline(text: str) -> Iterator[Inline]:
                 yield Inline(law[0].rstrip("."))
     if _MAY_HOLD.search(text) is None:
         return
-    for match in _TOLD.finditer(text):
+    for match in _IN_TEXT.finditer(text):
         yield _authored(match)
     for match in _BRACKETS.finditer(text):
         yield from _bracketed(match["inside"], text[: match.start("inside") - 1].rstrip())
@@ -105,7 +105,7 @@ def _bracketed(inside: str, before: str) -> Iterator[Inline]:
 
 
 def _is_author(name: str, before: str) -> bool:
-    """Tell an author from a place or a month: those say more of the name before the bracket."""
+    """Return whether a name is an author's, and not a place or month that belongs to the name before."""
     word = _WORD_BEFORE.search(before[-60:])
     return name.lower() not in _DATES and word is not None and word["word"].islower()
 

@@ -1,7 +1,6 @@
 """What has been read from one text so far: statements, citations, reasons, and what could not be read.
 
-Keeps the bounds: a person reads fewer pieces, the text itself has them all, and what is left out is
-counted.
+Limits their number: a person reads fewer pieces. What is left out is counted.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class TextPieces:
 
     def _listed(self) -> list[Citation]:
         """Return the citations without short forms of those that a list gives in full, and without
-        single names where nobody else is cited as an author."""
+        single names if no other author is cited."""
         if not self._by_author:
             return list(self._citations.values())
         full = [
@@ -157,11 +156,11 @@ _JOINING = frozenset("and und et al y".split())
 
 
 def _is_short_form(citation: Citation, full: list[set[str]]) -> bool:
-    """Tell authors and a year that stand in a citation of a list."""
+    """Return whether a citation is the short form of one in a list."""
     named = set(words(citation.source).split()) - _JOINING
     return any(named <= others for others in full)
 
 
 def cut(text: str) -> str:
-    """Return a text that is not too long to be quoted."""
+    """Return a text, shortened to the length of a quotation."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

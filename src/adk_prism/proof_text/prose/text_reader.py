@@ -24,8 +24,10 @@ from adk_prism.proof_text.prose.confidence_text import (
 from adk_prism.proof_text.prose.inline_citation import has_any
 from adk_prism.proof_text.prose.inline_reader import InlineReader, may_cite
 from adk_prism.proof_text.prose.markdown_line import (
+    BOLD_HEADING,
     FENCE,
     Line,
+    Section,
     bold_lead,
     cells_of,
     heading_level,
@@ -34,7 +36,6 @@ from adk_prism.proof_text.prose.markdown_line import (
     plain_line,
     read_line,
 )
-from adk_prism.proof_text.prose.markdown_section import BOLD_HEADING, Section
 from adk_prism.proof_text.prose.text_pieces import ProofText, TextPieces
 
 LABELS = 4_096
@@ -140,7 +141,7 @@ class _TextReader:
         self._is_data = True
         self._above = ""
         """The line before, if its sentence may continue."""
-        self._looked = 0
+        self._labels_read = 0
         """How many labels have been read."""
         self._columns: list[Announced] = []
         self._heads: list[str] = []
@@ -261,18 +262,18 @@ class _TextReader:
 
     def _afforded(self, labels: list[re.Match[str]]) -> list[re.Match[str]]:
         """Return the labels within the limit, and count the others as omitted."""
-        most = 0 if self.pieces.is_full else max(0, LABELS - self._looked)
-        self._looked += len(labels)
+        most = 0 if self.pieces.is_full else max(0, LABELS - self._labels_read)
+        self._labels_read += len(labels)
         self.pieces.omitted += max(0, len(labels) - most)
         return labels[:most]
 
     def _cited(self, line: Line) -> bool:
-        if not has_any(line.lowered, citation_text.STEMS) or self._looked > LABELS:
+        if not has_any(line.lowered, citation_text.STEMS) or self._labels_read > LABELS:
             return False
         found = False
         for label, tail in citation_text.read_labelled(line):
             found = True
-            self._looked += 1
+            self._labels_read += 1
             if tail.strip(" \"'[{("):
                 for citation in citation_text.read_citations(tail, label):
                     self.pieces.cite(citation, self._section.name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from adk_prism.errors import LogError
-from adk_prism.runlog.redis.client import STORE_ERRORS, asking
+from adk_prism.runlog.redis.client import asking
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
-from adk_prism.runlog.redis.writer import describe
+from adk_prism.runlog.redis.writer import log_errors
 
 
 class RedisExpiringStore:
@@ -26,15 +25,11 @@ class RedisExpiringStore:
 
     async def put(self, name: str, value: bytes, seconds: float) -> None:
         """Store a value."""
-        try:
+        with log_errors("Shared data cannot be written to Redis"):
             await self._redis.set(self._keys.expiring(name), value, px=int(seconds * 1000))
-        except STORE_ERRORS as error:
-            raise LogError(f"Shared data cannot be written to Redis: {describe(error)}.") from error
 
     async def take(self, name: str) -> bytes | None:
         """Remove a value and return it."""
-        try:
+        with log_errors("Shared data cannot be read from Redis"):
             found = await self._redis.getdel(self._keys.expiring(name))
-        except STORE_ERRORS as error:
-            raise LogError(f"Shared data cannot be read from Redis: {describe(error)}.") from error
         return cast("bytes | None", found)  # what is not decoded is bytes

@@ -26,35 +26,33 @@ class RunKeys(NamedTuple):
     """Exists for a while after the run was removed."""
 
 
-class Keys(NamedTuple):
+class Keys:
     """The keys under one prefix."""
 
-    prefix: str
-
-    @property
-    def schema(self) -> str:
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.schema = f"{prefix}:schema"
         """Version of the schema."""
-        return f"{self.prefix}:schema"
-
-    @property
-    def number(self) -> str:
+        self.number = f"{prefix}:number"
         """Counter from which runs get their numbers."""
-        return f"{self.prefix}:number"
-
-    @property
-    def runs(self) -> str:
+        self.runs = f"{prefix}:runs"
         """All runs by number."""
-        return f"{self.prefix}:runs"
-
-    @property
-    def unended(self) -> str:
+        self.unended = f"{prefix}:unended"
         """Runs without an end, by number."""
-        return f"{self.prefix}:unended"
+        self.probe = f"{prefix}:probe"
+        """Written to find out whether Redis accepts writes."""
+        self.look = f"{prefix}:look"
+        """Exists shortly after a process looked for runs without an owner and found none."""
+        self.words = f"{prefix}:words"
+        """The channel for messages between processes."""
+        self.serving = f"{prefix}:serving"
+        """A channel to which every process subscribes that accepts new work; nothing is published on it."""
+        self.silence = f"{prefix}:silence"
+        """A channel that is never used: subscribing to it opens the connection."""
 
     def session(self, origin: Origin) -> str:
         """Runs of a session, by number. Names may contain anything, so they are hashed."""
-        name = "\0".join((origin.app, origin.user, origin.session))
-        return f"{self.prefix}:session:{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+        return f"{self.prefix}:session:{_digest(origin.app, origin.user, origin.session)}"
 
     def run(self, run: RunId) -> RunKeys:
         """Return the keys of a run."""
@@ -67,37 +65,20 @@ class Keys(NamedTuple):
 
     def hold(self, name: str) -> str:
         """The lease of something else: a session, an idempotency key."""
-        return f"{self.prefix}:hold:{{{hashlib.sha256(name.encode()).hexdigest()[:32]}}}"
+        return f"{self.prefix}:hold:{{{_digest(name)}}}"
+
+    def count(self, caller: str, part: str) -> str:
+        """A usage counter of a caller; all counters of one caller are in one slot."""
+        return f"{self.prefix}:count:{{{_digest(caller)}}}:{part}"
 
     def expiring(self, name: str) -> str:
         """A value of the expiring store."""
         return f"{self.prefix}:shelf:{name}"
 
-    @property
-    def probe(self) -> str:
-        """Written to find out whether Redis accepts writes."""
-        return f"{self.prefix}:probe"
-
-    @property
-    def look(self) -> str:
-        """Exists shortly after a process looked for runs without an owner and found none."""
-        return f"{self.prefix}:look"
-
-    @property
-    def words(self) -> str:
-        """The channel for messages between processes."""
-        return f"{self.prefix}:words"
-
-    @property
-    def serving(self) -> str:
-        """A channel to which every process subscribes that accepts new work; nothing is published on it."""
-        return f"{self.prefix}:serving"
-
     def channel(self, run: RunId) -> str:
         """The channel on which changes of a run are published."""
         return f"{self.prefix}:bell:{run}"
 
-    @property
-    def silence(self) -> str:
-        """A channel that is never used: subscribing to it opens the connection."""
-        return f"{self.prefix}:silence"
+
+def _digest(*names: str) -> str:
+    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]

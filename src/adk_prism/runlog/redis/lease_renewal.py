@@ -1,12 +1,12 @@
-"""Renews the leases of a process, in a thread with a connection of its own.
+"""Renews the leases of a process, in a thread with its own connection.
 
-A synchronous function of an agent can hold the event loop for longer than a lease lasts, and its process is
-not dead: so leases are not renewed on the loop. They are renewed for as long as somebody holds them (a run's
-lease is given back by the task that records it, whatever ends that task), the process lives, and its loop has
-turned within `LONGEST_BLOCK`: what blocks a loop for longer never ends, and another process is to go on.
+A synchronous function of an agent can block the event loop for longer than a lease lasts, while its process
+is alive: so leases are not renewed on the loop. They are renewed while they are held (the task that records
+a run releases its lease, whatever ends that task), the process lives, and its loop has run within
+`LONGEST_BLOCK`: a loop that is blocked for longer is stuck, and another process should continue.
 
-One round trip for many leases, three times in the life of a lease. While Redis is away nothing is sure, and
-nothing is lost: nobody else can take anything either.
+One round trip renews many leases, three times per lease time. While Redis is down, no lease is sure and none
+is lost: no other process can take one either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from adk_prism.runlog.redis.client import STORE_ERRORS, asking_in_thread
 from adk_prism.runlog.redis.scripts import RENEW
 
 RENEWALS = 3
-"""In the life of a lease: two may fail."""
+"""Per lease time: two may fail."""
 
 RETRY = 0.2
 """Seconds until a renewal or a connection that failed is tried again."""
@@ -31,13 +31,13 @@ AT_A_TIME = 500
 """Leases in one round trip."""
 
 LONGEST_BLOCK = 600.0
-"""Seconds for which an event loop may stand still and its process keeps its leases: longer than a synchronous
-tool takes that somebody waits for, and short enough to be found before an operator has to ask."""
+"""Seconds for which an event loop may be blocked while its process keeps its leases: longer than any useful
+synchronous tool takes."""
 
 Arguments = Callable[[Lease], tuple[tuple[str, ...], list[Any]]]
 """Returns the keys and the arguments with which the script keeps a lease."""
 Apply = Callable[[Sequence[tuple[Lease, bool]], float], None]
-"""Is told, in the thread, which leases were kept, and until when."""
+"""Is called, in the thread, with the leases and whether each was kept, and until when."""
 
 
 class Renewal:

@@ -29,7 +29,7 @@ from adk_prism.runlog.redis.client import STORE_ERRORS, asking, listening
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.lease_renewal import AT_A_TIME, RENEWALS, RETRY, Renewal
 from adk_prism.runlog.redis.scripts import CLAIM, RELEASE, Script
-from adk_prism.runlog.redis.writer import describe
+from adk_prism.runlog.redis.writer import describe, log_errors
 
 _LOOKED = 200
 """Milliseconds for which no process looks again after one has found nothing: the cost of looking does not
@@ -100,8 +100,8 @@ class RedisLeases:
                 await redis.aclose()
 
     async def has_others(self) -> bool:
-        # Who takes new work listens on a channel on which nothing is said. Redis drops a listener with its
-        # connection, so the count is right without anybody's clock.
+        # Every process that accepts new work subscribes to a channel. Redis drops a subscriber with its
+        # connection, so the count is right without a clock.
         with suppress(*STORE_ERRORS, TimeoutError):
             async with asyncio.timeout(_COUNTED):
                 await self._channel.unsubscribe(self._keys.serving)
@@ -143,7 +143,7 @@ class RedisLeases:
         return await self._ask(self._ownerless)
 
     async def _ownerless(self) -> list[RunId]:
-        """Look at every unended run, unless another process has just done so and found nothing."""
+        """Check every unended run, unless another process has just done so and found nothing."""
         if not await self._redis.set(self._keys.look, self._process, px=_LOOKED, nx=True):
             return []
         found = await self._look()
@@ -206,10 +206,8 @@ class RedisLeases:
         return int(self._ttl * 1000)
 
     async def _ask(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        try:
+        with log_errors("Leases cannot be renewed"):
             return await ask()
-        except STORE_ERRORS as error:
-            raise LogError(f"Leases cannot be renewed: {describe(error)}.") from error
 
     # ----------------------------------------------------------------------- renewing
 

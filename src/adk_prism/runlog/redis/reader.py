@@ -1,7 +1,7 @@
 """Reads a run log in Redis: runs, entries, and what other processes have added meanwhile.
 
-A query to a Redis that is away fails after a moment, with one exception: a follower of a run waits for it, as
-the run's writer does. A restart or a failover is then a pause in the stream, not its end.
+A query fails after a moment while Redis is down, with one exception: a follower of a run waits, as the run's
+writer does. A restart or a failover is then a pause in the stream, not its end.
 """
 
 from __future__ import annotations

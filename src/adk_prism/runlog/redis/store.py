@@ -7,21 +7,22 @@ another process writes are followed through pub/sub (`subscriptions.py`).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from adk_prism.errors import LogError
+from adk_prism.runlog.buffered_log import BufferedLog
 from adk_prism.runlog.contract import Census, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.runlog.recent_entries import BufferedRun
-from adk_prism.runlog.redis.client import STORE_ERRORS, asking, is_cluster, listening
-from adk_prism.runlog.redis.keys import Keys
+from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
+from adk_prism.runlog.redis.client import asking, is_cluster, listening
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.reader import RedisReader
 from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
 from adk_prism.runlog.redis.server_check import check_server
 from adk_prism.runlog.redis.subscriptions import RunSubscriptions
-from adk_prism.runlog.redis.writer import RedisWriter, describe
+from adk_prism.runlog.redis.writer import RedisWriter, log_errors
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_state import is_from
 
@@ -47,13 +48,11 @@ class RedisStore:
         self._subscriptions = RunSubscriptions(self._listening, self.keys, self._reader.advance)
         async with AsyncExitStack() as undo:
             undo.push_async_callback(self._disconnect)
-            try:
+            with log_errors("The run log cannot be opened"):
                 await check_server(self.redis, self.keys, self._warn, is_cluster=self._is_cluster)
                 await self._append.ready(self.redis)
                 await self._remove.ready(self.redis)
                 await self._subscriptions.open()
-            except STORE_ERRORS as error:
-                raise LogError(f"The run log cannot be opened: {describe(error)}.") from error
             undo.pop_all()
         return ()
 
@@ -72,14 +71,12 @@ class RedisStore:
 
     async def register(self, summary: RunSummary) -> int:
         """Put a run into the indexes before it is stored: what is stored is then always found."""
-        try:
+        with log_errors("The run cannot be started"):
             number = int(await self.redis.incr(self.keys.number))
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for index in self._indexes(summary.origin):
                     pipeline.zadd(index, {summary.run: number})
                 await pipeline.execute()
-        except STORE_ERRORS as error:
-            raise LogError(f"The run cannot be started: {describe(error)}.") from error
         return number
 
     def _indexes(self, origin: Origin) -> Sequence[str]:
@@ -95,21 +92,17 @@ class RedisStore:
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
         keys = self.keys.run(run)
         arguments = [TOMBSTONE_SECONDS, self.keys.channel(run), int(only_ended)]
-        try:
+        with log_errors("A run could not be removed"):
             done = bool(await self._remove.call(self.redis, keys, arguments))
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for index in self._indexes(origin) if origin is not None else ():
                     pipeline.zrem(index, run)
                 await pipeline.execute()
-        except STORE_ERRORS as error:
-            raise LogError(f"A run could not be removed: {describe(error)}.") from error
         return done
 
     async def probe(self) -> None:
-        try:
+        with log_errors("The run log cannot be written"):
             await self.redis.set(self.keys.probe, 1, px=1000)
-        except STORE_ERRORS as error:
-            raise LogError(f"The run log cannot be written: {describe(error)}.") from error
 
     # ----------------------------------------------------------------------- reading
 
@@ -145,3 +138,23 @@ class RedisStore:
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
         return self._subscriptions.follow(live)
+
+
+class RedisLog(BufferedLog):
+    """Keeps runs in Redis, for any number of processes.
+
+    A commit is as durable as Redis: with `appendonly yes` it survives a crash of Redis, except for the last
+    moments that `appendfsync everysec` may lose.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        tail_bytes: int = TAIL_BYTES,
+        clock: Callable[[], float] = time.time,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`warn` is called for a Redis that can be used, but should be configured differently."""
+        super().__init__(RedisStore(url, prefix, warn), tail_bytes=tail_bytes, clock=clock)

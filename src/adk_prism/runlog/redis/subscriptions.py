@@ -67,15 +67,15 @@ class RunSubscriptions:
         self._tailers: set[asyncio.Task[None]] = set()
         """Also those that nobody follows any more, and that still unsubscribe."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
-        self._is_heard = False
+        self._is_connected = False
         """Whether there is a connection. While there is none, only the listener opens one."""
         self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Connect and begin to listen."""
         await self._channels.subscribe(self._keys.silence)
-        self._is_heard = True
-        self._listener = asyncio.create_task(self._listen(), name="adk-prism bells")
+        self._is_connected = True
+        self._listener = asyncio.create_task(self._listen(), name="adk-prism run messages")
 
     async def close(self) -> None:
         """Stop everything, and wake all followers."""
@@ -123,7 +123,7 @@ class RunSubscriptions:
                 await self._tell(self._channels.unsubscribe, channel)
 
     async def _tell(self, tell: Callable[[str], Awaitable[None]], channel: str) -> None:
-        if self._is_heard:
+        if self._is_connected:
             with suppress(*_LOST):
                 await tell(channel)
 
@@ -137,11 +137,11 @@ class RunSubscriptions:
         prefix = self._keys.channel(RunId(""))
         while True:
             try:
-                if not self._is_heard:
+                if not self._is_connected:
                     await self._subscribe_anew()
                 message = await self._channels.get_message(timeout=None)
             except _LOST:
-                self._is_heard = False
+                self._is_connected = False
                 await asyncio.sleep(_RETRY)
                 self._signal_all()
                 continue
@@ -157,7 +157,7 @@ class RunSubscriptions:
         known = {name.decode() for name in self._channels.channels}
         if known - wanted:
             await self._channels.unsubscribe(*known - wanted)
-        self._is_heard = True
+        self._is_connected = True
 
     def _signal_all(self) -> None:
         for watched in self._watched.values():

@@ -6,17 +6,15 @@ The keys of one caller share a hash tag. All of them expire.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Iterable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from adk_prism.errors import LogError
-from adk_prism.runlog.redis.client import STORE_ERRORS, asking
-from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
+from adk_prism.runlog.redis.client import asking
+from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.scripts import Script
-from adk_prism.runlog.redis.writer import describe
+from adk_prism.runlog.redis.writer import log_errors
 from adk_prism.runlog.usage_counters import SECONDS, LimitCheck, Member, UsageLimits
 
 _ANSWER = 1.0
@@ -93,7 +91,7 @@ class RedisUsageCounters:
 
     def __init__(self, url: str, *, prefix: str = DEFAULT_PREFIX) -> None:
         self._redis = asking(url, answer=_ANSWER)
-        self._prefix = prefix
+        self._key = Keys(prefix).count
         self._enter, self._renew, self._use = Script(ENTER), Script(RENEW), Script(USE)
 
     async def open(self) -> None:
@@ -108,8 +106,8 @@ class RedisUsageCounters:
         keys = tuple(self._key(wanted.name, part) for part in (wanted.kind, "rate", "bytes"))
         bounds = [allowed.open, allowed.rate, allowed.burst, allowed.bytes]
         arguments = [wanted.member, int(SECONDS * 1000), *bounds]
-        told: Any = await _asked(self._enter.call(self._redis, keys, arguments))
-        return LimitCheck(told[0].decode(), int(told[1]) / 1000)
+        answer: Any = await _asked(self._enter.call(self._redis, keys, arguments))
+        return LimitCheck(answer[0].decode(), int(answer[1]) / 1000)
 
     async def renew(self, members: Iterable[Member]) -> None:
         """Keep things counted as open."""
@@ -127,17 +125,11 @@ class RedisUsageCounters:
         waits: list[float] = []
         for name, amount, rate in used:
             keys = (self._key(name, "bytes"),)
-            told: Any = await _asked(self._use.call(self._redis, keys, [amount, rate]))
-            waits.append(int(told) / 1000)
+            answer: Any = await _asked(self._use.call(self._redis, keys, [amount, rate]))
+            waits.append(int(answer) / 1000)
         return waits
-
-    def _key(self, name: str, part: str) -> str:
-        digest = hashlib.sha256(name.encode()).hexdigest()[:32]
-        return f"{self._prefix}:count:{{{digest}}}:{part}"
 
 
 async def _asked(question: Awaitable[_Answer]) -> _Answer:
-    try:
+    with log_errors("Shared limits cannot be counted"):
         return await question
-    except STORE_ERRORS as error:
-        raise LogError(f"Shared limits cannot be counted: {describe(error)}.") from error

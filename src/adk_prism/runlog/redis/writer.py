@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from redis import exceptions
 from redis.asyncio import Redis
 
+from adk_prism.errors import LogError
 from adk_prism.runlog.entry import Entry, RunEnded
 from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group
 from adk_prism.runlog.recent_entries import BufferedRun
@@ -101,7 +102,7 @@ class RedisWriter:
             await self._prepare()
 
     async def _prepare(self) -> None:
-        with suppress(*PASSING):  # The next attempt says so too.
+        with suppress(*PASSING):  # The next attempt fails too.
             await self._script.ready(self._redis)
 
     async def _send(
@@ -161,8 +162,17 @@ def _passes(answer: Any) -> bool:
     )
 
 
+@contextmanager
+def log_errors(problem: str) -> Iterator[None]:
+    """Raise `LogError`, which says what the problem is and why, for an error of Redis."""
+    try:
+        yield
+    except STORE_ERRORS as error:
+        raise LogError(f"{problem}: {describe(error)}.") from error
+
+
 def describe(error: Exception) -> str:
-    """Say what a Redis error means. Its own text may name hosts and keys."""
+    """Return what a Redis error means. Its own text may name hosts and keys."""
     for word, kind in _INSIDE.items():
         if word in str(error):
             return _WORDS[kind]
@@ -180,9 +190,9 @@ _WORDS: dict[type[Exception], str] = {
     exceptions.BusyLoadingError: "Redis is still loading its data",
     exceptions.TimeoutError: "Redis does not answer in time",
     exceptions.ConnectionError: "there is no connection to Redis",
-    exceptions.ClusterDownError: "the cluster of Redis is down",
-    exceptions.SlotNotCoveredError: "the cluster of Redis is not whole",
-    exceptions.RedisClusterException: "this Redis is no cluster, or no node of it answers",
+    exceptions.ClusterDownError: "the Redis cluster is down",
+    exceptions.SlotNotCoveredError: "the Redis cluster is incomplete",
+    exceptions.RedisClusterException: "this Redis is not a cluster, or no node of it answers",
     OSError: "there is no connection to Redis",
 }
 """The first that fits; an AuthenticationError is a ConnectionError too."""
@@ -191,4 +201,4 @@ _INSIDE: dict[str, type[Exception]] = {
     "-OOM": exceptions.OutOfMemoryError,
     "-READONLY": exceptions.ReadOnlyError,
 }
-"""What a script met: its error is a general one, with that text in it."""
+"""Errors inside a script: Redis returns a general error with this text in it."""

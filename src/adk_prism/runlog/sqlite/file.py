@@ -1,8 +1,8 @@
-"""The SQLite file of a run log: where it is, whether it is ours, and its schema's versions.
+"""The SQLite file of a run log: where it is, whether it is a run log, and the version of its schema.
 
 Knows no run and no entry. The schema's version is `PRAGMA user_version`; a file of an older one is
 migrated when it is opened, a file of a newer one, or of another program, is refused. File and folder
-are made for this user alone: a run log holds conversations.
+are readable for this user only: a run log contains conversations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from adk_prism.runlog.private_files import make_file, make_folder
 Synchronous = Literal["normal", "full"]
 
 APPLICATION_ID = 0x7072736D
-"""`prsm`: tells a run log from any other SQLite file, ADK's sessions above all."""
+"""`prsm`: distinguishes a run log from any other SQLite file, such as ADK's sessions."""
 
 _BUSY_SECONDS = 5.0
 """Only a checkpoint or a person's sqlite3 shell can hold the file; neither takes longer."""
@@ -72,7 +72,7 @@ opened. The version is `PRAGMA user_version`."""
 
 
 class DatabaseFile:
-    """The file as it was opened. SQLite goes on writing to one that was removed; we do not."""
+    """The file as it was opened. SQLite continues to write to a removed file; we do not."""
 
     def __init__(self, path: Path, synchronous: Synchronous) -> None:
         self._path = path
@@ -80,7 +80,7 @@ class DatabaseFile:
         self._identity = (0, 0)
 
     def create(self) -> None:
-        """Make the file, and the folder it is in, for this user alone, where they are missing."""
+        """Create the file and its folder, readable for this user only, if they are missing."""
         make_folder(self._path.parent)
         make_file(self._path)
         self._identity = self._look()

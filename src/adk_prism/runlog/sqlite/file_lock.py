@@ -1,4 +1,4 @@
-"""An exclusive advisory lock on a file. It ends with its process, however that ends.
+"""An exclusive advisory lock on a file. The system releases it when the process ends.
 
 The lock is on a file beside the one it protects, so that opening and closing the protected file (as
 SQLite does, with POSIX locks of its own) cannot release it. The lock file stays: removing it would

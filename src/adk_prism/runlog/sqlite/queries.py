@@ -1,9 +1,8 @@
-"""Every statement that a run log makes of its SQLite file, as plain functions on a connection.
+"""All SQL statements of a run log in SQLite, as functions on a connection.
 
-Knows no event loop and no thread. Failures come out as sqlite3's own errors: whoever calls says what
-they mean. `runs` is written when a run starts, ends or gets a new owner; while it goes on only
-`entries` grows, in statements of many rows, because the interpreter's lock may change hands with
-every statement, and a busy event loop gives it back late.
+Raises sqlite3's own errors. `runs` is written when a run starts, ends or gets a new owner; otherwise only
+`entries` grows, in statements of many rows: the interpreter's lock may change hands with every statement,
+and a busy event loop gives it back late.
 """
 
 from __future__ import annotations
@@ -71,14 +70,14 @@ _INSERTS = {
 
 
 def raise_epoch(connection: sqlite3.Connection, number: int, epoch: int) -> None:
-    """Note a run's new owner. Raise `IntegrityError` if the file knows a later one."""
+    """Store a run's new owner. Raise `IntegrityError` if the file has a later one."""
     _update_fenced(connection, "UPDATE runs SET epoch = ?", (epoch,), number, epoch)
 
 
 def end_run(
     connection: sqlite3.Connection, number: int, last: Entry, size: int, epoch: int
 ) -> None:
-    """Note how a run ended. Raise `IntegrityError` if the file knows a later owner."""
+    """Store how a run ended. Raise `IntegrityError` if the file has a later owner."""
     assert isinstance(last.record, RunEnded)
     _update_fenced(
         connection,
@@ -149,7 +148,7 @@ def ended_runs(connection: sqlite3.Connection, wanted: Origin) -> list[StoredRun
 
 
 def trim_candidates(connection: sqlite3.Connection) -> list[EndedRun]:
-    """Return of all ended runs what it takes to choose which to remove."""
+    """Return what is needed of all ended runs to choose which to remove."""
     rows = connection.execute(
         "SELECT run, ended, bytes FROM runs WHERE ended IS NOT NULL ORDER BY number"
     )

@@ -1,7 +1,7 @@
-"""The thread that reads a run log's SQLite file, for who is not served from memory.
+"""The thread that reads a run log's SQLite file, for readers that are not served from memory.
 
-One thread and one connection: reading is rare beside following, and one reader cannot starve the
-writer. A question is a function on a connection (`queries`); its answer is awaited.
+One thread and one connection: most readers follow a run in memory, and one thread cannot starve the writer.
+A question is a function on a connection (`queries`); its answer is awaited.
 """
 
 from __future__ import annotations

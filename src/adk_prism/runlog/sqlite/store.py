@@ -7,8 +7,7 @@ loop gives the lock back for microseconds, and a waiting thread needs it five ti
 most races for it. Measured on a run at full speed beside other busy processes: 4 groups a second in a thread,
 of up to 0.6 s, against 70 and a tenth less CPU time in the loop.
 
-Checkpoints always wait for the disk. They have a thread and a connection of their own, so no commit waits for
-one.
+Checkpoints always wait for the disk. They have their own thread and connection, so no commit waits for one.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from typing import TypeVar
 from msgspec import Struct
 
 from adk_prism.errors import LogError
+from adk_prism.runlog.buffered_log import BufferedLog
 from adk_prism.runlog.contract import Census, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import OK, AppendResult, FollowedRun, Group, StoredRun
-from adk_prism.runlog.recent_entries import BufferedRun
+from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_state import not_open, trimmed
 from adk_prism.runlog.sqlite import queries
@@ -81,7 +81,7 @@ class SqliteStore:
         self._number = 0
         """Of the run that started last."""
         self._busy = 0
-        """Jobs that the writing thread has: while it has one, the connection is its own."""
+        """Jobs of the writing thread: while it has one, only that thread uses the connection."""
         self._journal = 0
         """Bytes in the journal, about."""
         self._failed_at: float | None = None
@@ -103,7 +103,7 @@ class SqliteStore:
         return opened.unended
 
     def closing(self) -> None:
-        pass  # Nothing here waits for longer than a disk takes.
+        pass  # Nothing here waits longer than the disk needs.
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -172,10 +172,10 @@ class SqliteStore:
     def _done(self, doing: asyncio.Future[_Answer]) -> None:
         self._busy -= 1
         if not doing.cancelled():
-            doing.exception()  # Its caller may have been cancelled, and nobody else asks.
+            doing.exception()  # Retrieved here, because the caller may have been cancelled.
 
     def _grow_journal(self, size: int) -> None:
-        """Note what was written; have a long journal written back, as far as readers allow it."""
+        """Note what was written; start a checkpoint when the journal is long."""
         self._journal += size
         opened = self._opened
         if self._journal > CHECKPOINT_BYTES and opened is not None:
@@ -185,7 +185,7 @@ class SqliteStore:
     # ----------------------------------------------------------------------- reading
 
     async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
-        del patient  # a file is there or not
+        del patient  # a file does not come back by waiting
         return await self._reader.ask(queries.find_run, run)
 
     async def entries(
@@ -207,7 +207,7 @@ class SqliteStore:
         return await self._reader.ask(queries.count_runs, before)
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
-        raise trimmed(live.run)  # Nobody else writes: a run that can go on is in memory.
+        raise trimmed(live.run)  # No other process writes: every active run is in memory.
 
 
 def _journal_bytes(group: Group) -> int:
@@ -243,3 +243,23 @@ def _open(path: Path, synchronous: Synchronous) -> _Opened:
         )
         undo.pop_all()
     return opened
+
+
+class SqliteLog(BufferedLog):
+    """Keeps runs in a file: the default, for one process.
+
+    What a commit promises (the file is in WAL mode): with `synchronous="normal"` it survives a crash of the
+    process, and a power failure may lose the last moments of the log; with `synchronous="full"` it survives a
+    power failure too, and every group waits for the disk.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        synchronous: Synchronous = "normal",
+        tail_bytes: int = TAIL_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        store = SqliteStore(Path(path), synchronous)
+        super().__init__(store, tail_bytes=tail_bytes, clock=clock)

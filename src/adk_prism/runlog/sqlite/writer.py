@@ -18,7 +18,7 @@ from adk_prism.runlog.sqlite import queries
 from adk_prism.runlog.sqlite.file import DatabaseFile
 
 VACUUM_PAGES = 4096
-"""Pages that are given back to the file system after a removal, 16 MiB: some tenths of a second."""
+"""Pages that are freed after a removal, 16 MiB: some tenths of a second."""
 
 PATIENCE = 5000
 """Milliseconds for which the thread waits for a file that is locked: only a person's sqlite3 shell can lock
@@ -43,7 +43,7 @@ class SqliteWriter:
         try:
             self._transact(lambda: _insert(self._connection, group))
         except STORE_ERRORS:
-            return False  # `write` tries again, waits for a lock, and says what is wrong.
+            return False  # `write` tries again, waits for a lock, and reports the error.
         return True
 
     def write(self, group: Group) -> Sequence[AppendResult]:
@@ -59,8 +59,8 @@ class SqliteWriter:
         """Remove a run; raise one of `STORE_ERRORS`."""
         with self._patient():
             self._transact(lambda: queries.remove_runs(self._connection, [run]))
-            with suppress(*STORE_ERRORS):  # The pages are used again all the same.
-                # A script runs to its end; `execute` would give back one page.
+            with suppress(*STORE_ERRORS):  # The pages are reused anyway.
+                # A script runs to its end; `execute` would free one page.
                 self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
 
     def probe(self) -> None:
@@ -137,7 +137,7 @@ def _note_run(connection: sqlite3.Connection, batch: AppendBatch) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """Say what a store's error means. An OSError's own text would name the file."""
+    """Return what a store's error means. An OSError's own text would name the file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)

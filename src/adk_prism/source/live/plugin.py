@@ -31,14 +31,13 @@ from adk_prism.source.adk.live_tools import agent_context
 from adk_prism.source.client_tool import is_client_tool
 from adk_prism.source.confirmed_tools import tool_failure
 from adk_prism.source.live.audio_bypass import CONNECTION_OWNER
-from adk_prism.source.live.nonblocking_tools import NonBlockingTools
 from adk_prism.source.live.pending_questions import (
     CANCELLED,
     ApprovalDecision,
     ApprovalPrompt,
     PendingQuestions,
 )
-from adk_prism.source.live.run_context import CURRENT_RUN, current_run
+from adk_prism.source.live.run_context import CURRENT_RUN, NonBlockingTools, current_run
 from adk_prism.source.plain_json import storable
 
 NAME = "adk_prism_live"
