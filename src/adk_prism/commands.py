@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from adk_prism.runlog.entry import NOTHING, Decision
 
 DEFAULT_USER = "user"
-"""The user of a request that names nobody; where callers are known, it stands for the caller."""
+"""The user of a request without one; with authentication, it means the caller."""
 
 
 class Before(Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class ClientRequest(Struct, frozen=True, kw_only=True):
     tools: Any = None
     """The client's own tools, as they came: `{name: {description, parameters}}`."""
     has_instructions: bool = False
-    """It says what the model should be told, which is up to the app alone."""
+    """It has instructions for the model, which only the app may set."""
     streaming: bool = True
     custom_metadata: Mapping[str, Any] = {}
 

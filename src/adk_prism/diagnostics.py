@@ -1,4 +1,4 @@
-"""What the operator is told, and the client is not.
+"""What the operator gets, and the client does not.
 
 A diagnostic says what went wrong with its cause; the client gets safe text and the same correlation
 id. This module only names the shape: `cli` and `server` decide where lines go and how they look.
@@ -44,5 +44,5 @@ def cause_of(error: BaseException) -> str:
 
 
 def ignore(diagnostic: Diagnostic) -> None:
-    """Drop a diagnostic: for pure uses such as `project`, where nobody operates anything."""
+    """Drop a diagnostic: for pure uses such as `project`, which have no operator."""
     del diagnostic

@@ -1,6 +1,6 @@
 """The grounding of a research conversation, as session state: what is asked, planned, found and next.
 
-A panel beside the conversation shows it, whichever agent keeps it: every value lies in the session's
+A panel beside the conversation shows it, whichever agent writes it: every value is in the session's
 state under a key that begins with `grounding:`, and every change of it travels in `stateDelta` of
 ordinary ADK events. The types here are the values' shapes; an app writes them with `value_of`, whoever
 shows them reads them with `read`, which refuses nothing but says what it could not read.
@@ -223,7 +223,7 @@ class Grounding(Struct, frozen=True):
 def read(state: Mapping[str, Any]) -> Grounding:
     """Read the grounding in a state; other keys are passed over, and nothing is refused.
 
-    None stands for "not there" under every key: it is how ADK's state says that a value is gone.
+    None means absent under every key: ADK's state marks a removed value so.
     """
     values: dict[str, Any] = {}
     unreadable: list[Unreadable] = []
@@ -248,7 +248,7 @@ def read(state: Mapping[str, Any]) -> Grounding:
 
 
 def why_not_receipt(value: Any) -> str:
-    """Say why a value is no receipt; empty if it is one."""
+    """Return why a value is not a receipt; empty if it is one."""
     return _unlike(value, SearchReceipt)
 
 

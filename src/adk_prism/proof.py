@@ -74,7 +74,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What stands behind one answer. Raise `ValueError` for a confidence outside 0 to 1.
+    """The proof of one answer. Raise `ValueError` for a confidence outside 0 to 1.
 
     Without a `confidence`, factors give it by the `rule`: their effects multiplied ("product") or
     the lowest of them ("lowest"). With neither, there is none.
@@ -150,7 +150,7 @@ def combined(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
     Its confidence is the lowest of theirs, each of which is a part and a factor; a layer without one
     takes no part in it. Each citation is given once. One layer alone stays as it is. Raise `ValueError`
-    for a confidence that is no number from 0 to 1.
+    for a confidence that is not a number from 0 to 1.
     """
     if len(layers) == 1:
         return dict(next(iter(layers.values())))
@@ -186,5 +186,5 @@ def _check_share(what: str, number: Any) -> None:
 
 
 def _set(proof: Proof, name: str, value: Any) -> None:
-    # A frozen dataclass completes its own fields this way; nobody else may.
+    # A frozen dataclass can set its own fields only this way.
     object.__setattr__(proof, name, value)

@@ -74,7 +74,7 @@ async def test_a_redis_that_is_named_as_a_cluster(tmp_path: Path) -> None:
     """It is none."""
     server = RedisServer(tmp_path)
     try:
-        with pytest.raises(LogError, match="no cluster"):
+        with pytest.raises(LogError, match="not a cluster"):
             await RedisLog(server.url.replace("redis:", "redis+cluster:")).open()
     finally:
         server.kill()

@@ -1,6 +1,6 @@
 """All dispositions in one place: of ADK's fields and values, of the AI SDK's chunks and AG-UI's events.
 
-The tables themselves are in `tables/`, one file per subject. `home` tells where a type's rows are,
+The tables themselves are in `tables/`, one file per subject. `home` returns where a type's rows are,
 or belong, so that a message can send its reader there.
 """
 

@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"(<!-- generated: (?P<name>[^>]+) -->\n).*?(<!-- end -->)",
 
 
 def refresh(page: str) -> str:
-    """Return a page with its generated blocks written anew. Raise `KeyError` for an unknown one."""
+    """Return a page with its generated blocks replaced. Raise `KeyError` for an unknown one."""
     return _BLOCK.sub(lambda found: found[1] + _write(found["name"]) + found[3], page)
 
 
@@ -79,8 +79,8 @@ def _fields(types: Sequence[str]) -> Iterator[str]:
 
 
 def _place(place: Place) -> str:
-    told = f"{_code(place.frame)} {_code(place.key)}"
-    return f"{told} ({place.how})" if place.how else told
+    where = f"{_code(place.frame)} {_code(place.key)}"
+    return f"{where} ({place.how})" if place.how else where
 
 
 def _besides(types: Sequence[str]) -> Iterator[str]:

@@ -51,7 +51,7 @@ def read_conversation(request: LlmRequest) -> Conversation:
 
 
 def words_in(request: LlmRequest) -> int:
-    """Count the words of a request, which stand for its tokens."""
+    """Count the words of a request, as an estimate of its tokens."""
     texts = (part.text for content in request.contents for part in content.parts or [])
     return sum(len(text.split()) for text in texts if text)
 

@@ -1,6 +1,6 @@
 """Raw audio, 16 bits and one channel: tones, and measurements of loudness, duration and pitch.
 
-A scripted model does not understand speech. These measurements are enough to notice that somebody speaks,
+A scripted model does not understand speech. These measurements are enough to detect speech,
 and to describe it.
 """
 
@@ -50,7 +50,7 @@ class AudioMeter:
         self._last = 0
 
     def take(self, pcm: bytes) -> bool:
-        """Take a chunk; tell whether it is loud."""
+        """Take a chunk; return whether it is loud."""
         samples = _little(array("h", pcm[: len(pcm) // BYTES * BYTES]))
         self._samples += len(samples)
         for sample in samples:
@@ -71,6 +71,6 @@ class AudioMeter:
 
 
 def is_loud(pcm: bytes) -> bool:
-    """Tell whether a chunk is louder than the noise of a room."""
+    """Return whether a chunk is louder than the noise of a room."""
     samples = _little(array("h", pcm[: len(pcm) // BYTES * BYTES]))
     return bool(samples) and sum(map(abs, samples)) / len(samples) >= LOUD

@@ -100,8 +100,8 @@ class ScriptedConnection(BaseLlmConnection):
     def _transcribe(self, words: str) -> None:
         if self._config.input_audio_transcription is not None:
             for piece in words_of(words):
-                told = types.Transcription(text=piece, finished=False)
-                self._put(LlmResponse(input_transcription=told, partial=True))
+                heard = types.Transcription(text=piece, finished=False)
+                self._put(LlmResponse(input_transcription=heard, partial=True))
             whole = types.Transcription(text=words, finished=True)
             self._put(LlmResponse(input_transcription=whole, partial=False))
         self._contents.append(types.UserContent(words))
@@ -135,7 +135,7 @@ class ScriptedConnection(BaseLlmConnection):
 
     @property
     def _is_manual(self) -> bool:
-        """Whether the client signals when somebody speaks."""
+        """Whether the client signals when a person speaks."""
         config = self._config.realtime_input_config
         detection = config.automatic_activity_detection if config is not None else None
         return detection is not None and bool(detection.disabled)
@@ -227,16 +227,16 @@ class _Voice:
             self._words += 1
             if self._is_transcribed:
                 self._said.append(word)
-                told = types.Transcription(text=word, finished=False)
-                yield LlmResponse(output_transcription=told, partial=True)
+                heard = types.Transcription(text=word, finished=False)
+                yield LlmResponse(output_transcription=heard, partial=True)
             yield sound(tone(PITCHES[self._words % len(PITCHES)], WORD))
 
     def whole(self) -> Iterator[Beat]:
         """Yield the whole transcript since the last time."""
         if self._said:
-            told = types.Transcription(text="".join(self._said), finished=True)
+            heard = types.Transcription(text="".join(self._said), finished=True)
             self._said.clear()
-            yield LlmResponse(output_transcription=told, partial=False)
+            yield LlmResponse(output_transcription=heard, partial=False)
 
 
 def sound(pcm: bytes) -> LlmResponse:

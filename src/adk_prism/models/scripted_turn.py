@@ -34,7 +34,7 @@ class Call:
     """A call of one of the agent's tools.
 
     Without an `id` ADK gives one, the same for the streamed preview and the final call, unless the
-    model is told to drop ids. With `streamed` the arguments arrive piece by piece before the call.
+    model is set to drop ids. With `streamed` the arguments arrive piece by piece before the call.
     """
 
     name: str

@@ -53,7 +53,7 @@ class VoiceActivityDetector:
         return self.finish()
 
     def begin(self) -> Activity:
-        """The client signals that somebody starts to speak."""
+        """The client signals that a person starts to speak."""
         self._is_manual = True
         if self._utterance is not None:
             return "nothing"

@@ -1,7 +1,7 @@
 """Tools and instructions that a request brings along: used where the app allows it, else a warning.
 
 An app lets clients bring tools with `client_tools("request")` (`adk_prism.source.client_tools`). What the
-agent is told is the app's word alone: system messages and `system` of a body never reach the model.
+agent is instructed to do is up to the app: system messages and `system` of a body never reach the model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tools_of_request(
 
 _SYSTEM = Warned(
     code="system-ignored",
-    text="The system message was not given to the model: what the agent is told is up to the app.",
+    text="The system message was ignored: only the app sets the instructions of its agents.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Answers that are large and repeat themselves, compressed for whoever takes it."""
+"""Compresses large responses, if the client accepts it."""
 
 from __future__ import annotations
 

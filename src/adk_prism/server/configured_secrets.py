@@ -1,4 +1,4 @@
-"""What nobody is shown or told, as the operator set it: one rule for a server and for `adk-prism run`."""
+"""The secrets that the settings name: the same for a server and for `adk-prism run`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The data folder: what the defaults keep is in it, and nobody else can read it.
+"""The data folder: holds the default files, readable for this user only.
 
-Decides which files in it are ours. A folder that holds other things as well is left as it is, since whoever
-named it may share those: only our own files in it are closed then, and the operator is told.
+Decides which files in it are ours. The mode of a folder that also contains other files is not changed,
+because those may be shared: only our own files in it are tightened, and the operator gets a report.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from adk_prism.server.guards.local_requests import (
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
 
 ErrorRule = Literal["reference", "unforwarded", "full"]
-"""Who is shown full texts: nobody; who calls from this machine without a proxy; who calls from this machine,
+"""Who gets full texts: nobody; who calls from this machine without a proxy; who calls from this machine,
 also through a proxy on it."""
 
 MOST_TEXTS = 256
@@ -47,7 +47,7 @@ class ErrorTexts:
         self._texts: OrderedDict[str, str] = OrderedDict()
 
     def keep(self, diagnostic: Diagnostic) -> None:
-        """Keep what a diagnostic says under its reference, if anybody may ever see it. The first stays."""
+        """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
         reference, text = diagnostic.correlation, diagnostic.message
         if self._rule == "reference" or not reference or not text or reference in self._texts:
             return

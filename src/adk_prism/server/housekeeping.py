@@ -2,7 +2,8 @@
 
 Runs go for their age, or because there are too many bytes; sessions for their age, where the operator has
 said so. What goes for its age goes by two readings of the clock and a small share an hour
-(`runlog.retention_guard`), and is told to the operator before. Of processes that share a log one does it.
+(`runlog.retention_guard`), and is reported to the operator before. One of the processes that share a log
+does it.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ async def _keep_house(jobs: Sequence[Job], leases: Leases, report: Report, inter
 
 
 async def _claim(leases: Leases, report: Report) -> Lease | None:
-    """Return the right to do it; None while another process has it, or nobody can tell."""
+    """Return the lease to do it; None while another process has it, or if that is unknown."""
     try:
         return await leases.hold("housekeeping")
     except PrismError as error:
@@ -63,7 +64,7 @@ async def _claim(leases: Leases, report: Report) -> Lease | None:
 async def _attempt(job: Job, report: Report) -> None:
     try:
         await job()
-    except Exception as error:  # The next look may succeed; the operator is told.
+    except Exception as error:  # The next attempt may succeed; the operator gets a report.
         report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
 
 
@@ -81,8 +82,8 @@ class Announcer:
         """Note that some were removed."""
         self._removed += count
 
-    def tell(self, old: int, kept: int) -> None:
-        """Tell how many are too old, if there are any and it was not told lately."""
+    def announce(self, old: int, kept: int) -> None:
+        """Report how many are too old, if there are any and it was not reported lately."""
         now = time.monotonic()
         if not (old or self._removed) or now - self._last < HOUR:
             return
@@ -110,7 +111,7 @@ class RunRetention:
         """Look once. Raise `LogError`."""
         limit = self._guard.look()
         census = await self._log.census(self._guard.seems_old)
-        self._announcer.tell(census.old, census.ended)
+        self._announcer.announce(census.old, census.ended)
         # Without a limit, by size alone: how many bytes there are does not depend on a clock.
         now = -math.inf if limit is None else limit + self._retention.max_age
         most = self._guard.allowance(census.ended)

@@ -1,4 +1,4 @@
-"""In which form a client is told a problem: as JSON, or as its text alone.
+"""The form in which a client gets a problem: JSON, or its text alone.
 
 The AI SDK's chat transport and AG-UI's `HttpAgent` make the whole body of a refusal the message of the error
 that a page shows, so under their routes a problem is plain text, unless the request says that it reads JSON.
@@ -22,7 +22,7 @@ _JSON = frozenset({"application/json", "application/problem+json"})
 
 
 def wants_text(scope: Scope) -> bool:
-    """Tell whether a problem of this request is answered as text."""
+    """Return whether a problem of this request is answered as text."""
     path: str = scope.get("path", "")
     path = path.removeprefix(scope.get("root_path", ""))
     if not any(path == each or path.startswith(f"{each}/") for each in _SHOWN_AS_TEXT):

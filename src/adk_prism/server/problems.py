@@ -7,7 +7,7 @@ developer's own machine the cause's text is shown, too (`error_texts`). Which cl
 ADK's clients look for `detail`, which is there. A body that is JSON of the wrong shape is 422, as
 FastAPI and ADK say; a body that is not JSON is 400.
 
-`ProblemEdge` stands around the whole application, so that nothing reaches the ASGI server's own
+`ProblemEdge` wraps the whole application, so that nothing reaches the ASGI server's own
 plain-text 500, and nothing is caught without being reported.
 """
 
@@ -39,7 +39,7 @@ REFERENCE_HEADER: Final = "x-prism-reference"
 """What a problem's type and reference are in, whatever the form of the answer."""
 
 TYPE_PREFIX = "urn:adk-prism:problem:"
-"""A name, not an address: nothing has to be reachable for a client to tell problems apart."""
+"""A name, not an address: clients compare it, and need not open it."""
 
 SHOWN_MISTAKES = 10
 """Mistakes of a request that are listed: a union of ADK's types can give hundreds for one."""
@@ -84,7 +84,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def problem_of(error: Exception, report: Report) -> Problem:
-    """Return what a client is told of an error; report to the operator what it is not told."""
+    """Return what a client gets of an error; report the rest to the operator."""
     if isinstance(error, PrismError):
         return _of_ours(error, report)
     if isinstance(error, RequestValidationError):
@@ -167,13 +167,13 @@ def _of_http(error: HTTPException) -> Problem:
 
 def _of_unexpected(error: Exception, report: Report) -> Problem:
     correlation = new_correlation()
-    told = Diagnostic(
+    diagnostic = Diagnostic(
         kind="request failed",
         correlation=correlation,
         cause=cause_of(error),
         message=message_of(error),
     )
-    report(told)
+    report(diagnostic)
     return Problem(
         type=TYPE_PREFIX + "internal-error",
         title=PrismError.title,
@@ -304,7 +304,7 @@ class ProblemEdge:
         try:
             await self._app(scope, receive, watch)
         except WebSocketDisconnect:
-            return  # The client left: nobody's fault, and nobody to tell.
+            return  # The client has disconnected.
         except Exception as error:
             problem = _completed(problem_of(error, self._report), scope, self._errors)
             if said == "nothing":

@@ -1,4 +1,4 @@
-"""Sessions that nobody uses any more: removed with their artifacts and runs, where the operator has said so.
+"""Removes unused sessions with their artifacts and runs, if the operator has enabled it.
 
 A session is as old as its last change, by ADK's own account. One that is in use is left alone. What belongs
 to the user, `user:` artifacts and state, stays: other sessions have it too.
@@ -53,7 +53,7 @@ class SessionRetention:
             for session in await self._apps.sessions(name).list(name, "")
         ]
         before = self._guard.seems_old
-        self._announcer.tell(sum(each.last_update_time < before for each in found), len(found))
+        self._announcer.announce(sum(each.last_update_time < before for each in found), len(found))
         if limit is None:
             return
         old = [each for each in found if each.last_update_time < limit]
@@ -102,4 +102,4 @@ class SessionRetention:
 
 
 def _stop_nothing() -> None:
-    """Let whoever wants the session wait: removing it is short."""
+    """Lock the session while it is removed, which takes a moment."""

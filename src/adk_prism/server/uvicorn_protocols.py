@@ -54,11 +54,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._received += len(data)
         super().data_received(data)
         if self._received > MOST_HEADER_BYTES and self._is_answering():
-            self.drop()  # The next request's headers; what is being answered cannot be told of it.
+            self.drop()  # These are the headers of the next request: the current response cannot report it.
         elif self._received > MOST_HEADER_BYTES:
             self._refuse(_TOO_LARGE)
         elif self._received and self._deadline is None and not self._is_answering():
-            # Also for what is no beginning of a request, such as empty lines.
+            # Also for data before a request, such as empty lines.
             self._expect_headers()
 
     def on_headers_complete(self) -> None:
@@ -121,7 +121,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
 
 class Introduce:
-    """Lets whoever finds out who calls say so, by the scope: then the connection counts no longer."""
+    """Puts a function into the scope, to be called when the caller is authenticated: it ends the count."""
 
     def __init__(self, app: ASGIApp, doors: Connections) -> None:
         self._app = app

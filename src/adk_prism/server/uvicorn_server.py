@@ -1,6 +1,6 @@
 """The HTTP server of our own process: uvicorn, which drains before it stops.
 
-On the first SIGTERM, SIGINT or SIGHUP the server goes on answering while it drains: health says 503, new
+On the first SIGTERM, SIGINT or SIGHUP the server continues to answer while it drains: health says 503, new
 work is refused, the drain hooks finish or hand over what runs, within the grace period. Then it
 stops listening and closes. A second SIGTERM or SIGINT stops it at once. A second SIGHUP does not: a terminal
 that closes sends one to every process, and the parent of workers passes it on as well.
@@ -98,7 +98,7 @@ class _DrainingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Take SIGHUP like the others, unless whoever started the process has it ignored, as `nohup` does."""
+        """Handle SIGHUP like the others, unless it is ignored, as with `nohup`."""
         if HANGUP is None or not _is_hangup_heard():
             with super().capture_signals():
                 yield

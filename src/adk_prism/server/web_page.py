@@ -1,6 +1,6 @@
 """The web page: the files that `web/` was built into, with a policy that lets nothing else in.
 
-The page is one document and its assets. The document is asked for anew each time; an asset's name
+The page is one document and its assets. The document is never cached; an asset's name
 holds its hash, so it may be kept for ever. Everything is compressed once and kept, since there is
 little of it. Where the page was not built (a checkout without Node), `built` says so and the plain
 page of `home.py` stays.
@@ -70,7 +70,7 @@ def routes() -> APIRouter:
 
 
 def built() -> bool:
-    """Tell whether there is a page to serve."""
+    """Return whether there is a page to serve."""
     return (BUILT / "index.html").is_file()
 
 

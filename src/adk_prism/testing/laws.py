@@ -3,7 +3,7 @@
 - **deterministic**: the same entries give the same bytes;
 - **resumable**: at every position, what was seen and the rest are the whole;
 - **prefix-stable**: later entries never change earlier frames;
-- **balanced**: each start has one end, nothing lies outside;
+- **balanced**: each start has one end, and nothing is outside;
 - **terminated**: a message ends once; the end of the run ends the stream, last.
 
     for broken in check_laws(entries):
@@ -70,7 +70,7 @@ def check_laws(entries: Sequence[Entry], protocols: Iterable[Format] | None = No
 
 
 def deterministic(entries: Sequence[Entry], format: Format) -> Iterator[Fault]:
-    """Yield where two readings differ that go on at the same time, one an entry ahead."""
+    """Yield where two concurrent readings differ, one of them an entry ahead."""
     ahead, behind = format.reader(), format.reader()
     held: tuple[Entry, list[bytes]] | None = None
     for entry in entries:
@@ -164,7 +164,7 @@ def _crash(entries: Sequence[Entry], format: Format) -> Fault | None:
     for entry in entries:
         try:
             next(reading)
-        except Exception as error:  # Whatever it is, it is told: a checker outlives what it checks.
+        except Exception as error:  # Any error is a broken law: the checker must not fail.
             return str(entry.cursor), f"the projection raised {type(error).__name__}: {error}"
     return None
 

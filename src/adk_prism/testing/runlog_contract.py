@@ -1,4 +1,4 @@
-"""The contract of run logs as checks: what every backend passes, ours and anybody's.
+"""The contract of run logs as checks, which every backend must pass.
 
 A backend gives a `Store`: an empty place to keep runs, on which logs can be opened one after the
 other. `CHECKS` are async functions of a store; each docstring is the rule that it proves. With
@@ -167,29 +167,29 @@ async def _after_start(log: RunLog) -> list[Entry]:
 
 async def an_observer_hears_of_appends_commits_and_followers(store: Store) -> None:
     """Each append and commit is reported with its time; a follower from its first entry to its end."""
-    heard: list[str] = []
+    calls: list[str] = []
     observer = LogObserver(
-        appended=lambda seconds: heard.append("appended" if seconds >= 0 else "?"),
-        committed=lambda seconds: heard.append("committed" if seconds >= 0 else "?"),
-        following=lambda run: heard.append(f"following {run}"),
-        left=lambda run: heard.append(f"left {run}"),
+        appended=lambda seconds: calls.append("appended" if seconds >= 0 else "?"),
+        committed=lambda seconds: calls.append("committed" if seconds >= 0 else "?"),
+        following=lambda run: calls.append(f"following {run}"),
+        left=lambda run: calls.append(f"left {run}"),
     )
     async with opened(store) as log:
         log.attach(observer=observer)
         await log.append(RUN, [start(), event(1)])
         await log.commit(RUN)
-        assert heard == ["appended", "committed"]
-        heard.clear()
+        assert calls == ["appended", "committed"]
+        calls.clear()
         await collect(log)
-        assert heard == []
+        assert calls == []
         async with aclosing(log.read(RUN, follow=True)) as batches:
             await anext(batches)
-            assert heard == [f"following {RUN}"]
-        assert heard == [f"following {RUN}", f"left {RUN}"]
+            assert calls == [f"following {RUN}"]
+        assert calls == [f"following {RUN}", f"left {RUN}"]
 
 
 async def a_burst_is_kept_whole(store: Store) -> None:
-    """Many appends in one turn of the loop lose nothing; reading can go on after any of them."""
+    """Many appends in one turn of the loop lose nothing; reading can continue after any of them."""
     async with opened(store) as log:
         await log.append(RUN, [start()])
         for number in range(BURST):
@@ -289,7 +289,7 @@ async def plain_reading_does_not_wait(store: Store) -> None:
 
 
 async def cursors_that_are_not_there_are_refused(store: Store) -> None:
-    """A cursor that nobody can have seen is an error, never an empty answer."""
+    """A cursor past the end is an error, never an empty result."""
     async with opened(store) as log:
         await log.append(RUN, [start(), event(1)])
         await log.commit(RUN)
@@ -499,7 +499,7 @@ async def trimming_leaves_no_silent_gap(store: Store) -> None:
 
 
 async def deleting_a_session_takes_all_its_runs(store: Store) -> None:
-    """Every run of the session goes, also one that is going on; followers and writers are told."""
+    """Every run of the session is removed, also an active one; followers and writers get an error."""
     async with opened(store) as log:
         elsewhere = Origin(app="app", user="user", session="other")
         ended = RunId("run-3")

@@ -54,7 +54,7 @@ def start(run: RunId = RUN, origin: Origin = ORIGIN) -> RunStarted:
 
 
 def event(number: int) -> AgentEvent:
-    """Return an event that can be told from others."""
+    """Return an event that differs from others."""
     return AgentEvent(b'{"n":%d}' % number)
 
 
@@ -96,7 +96,7 @@ async def refused(kind: type[PrismError], doing: Awaitable[object]) -> None:
 
 
 def cursors(entries: Sequence[Entry]) -> list[int]:
-    """Return where entries stand."""
+    """Return the cursors of entries."""
     return [entry.cursor for entry in entries]
 
 

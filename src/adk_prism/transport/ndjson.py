@@ -13,7 +13,7 @@ from msgspec import Struct
 from adk_prism.errors import SourceError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""An ADK event with inline media is a few MiB of base64; four times that is no event."""
+"""An ADK event with inline media is a few MiB of base64; four times that is not an event."""
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -2,7 +2,7 @@
 
 Sans-io: `feed` takes bytes cut anywhere and returns the events they complete. Knows nothing of what
 the events say. As the standard says, and other Python decoders do not:
-- a block without `data` is no event, also after an `id` has been seen (keep-alives stay silent);
+- a block without `data` is not an event, also after an `id` has been seen (keep-alives stay silent);
 - a line ends with LF, CR or CRLF and with nothing else, whatever Unicode calls a line end;
 - an event that the stream's end cuts off is dropped.
 Beyond the standard: an event may not be larger than a bound, so a peer cannot fill the memory.
@@ -17,10 +17,10 @@ from msgspec import Struct
 from adk_prism.errors import SourceError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
-"""An ADK event with inline media is a few MiB of base64; four times that is no event."""
+"""An ADK event with inline media is a few MiB of base64; four times that is not an event."""
 
 _MAX_RETRY_DIGITS = 15
-"""Milliseconds that stay exact in every JSON reader: thirty thousand years. More is no number."""
+"""Milliseconds that stay exact in every JSON reader: thirty thousand years."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"

@@ -20,7 +20,7 @@ import msgspec
 from adk_prism.errors import ProtocolError
 
 KEEP_ALIVE = b": keep-alive\n\n"
-"""A comment: no id, no event, so it moves nobody's position."""
+"""A comment: without id and event, so no client's position changes."""
 
 _LF, _CR = b"\n\r"
 _E2, _C2 = b"\xe2\xc2"
@@ -47,9 +47,9 @@ class SsePayload(Protocol):
 def encode(run: str, cursor: int, payloads: Iterable[SsePayload], first: int = 1) -> bytes:
     """Return the events of one entry's payloads, with the ids `run:cursor.first` and on.
 
-    An empty `run` gives ids without a prefix. A stream that goes on inside an entry passes the rest
+    An empty `run` gives ids without a prefix. A stream that continues inside an entry passes the rest
     of its payloads and the number of the `first`. Raise `ProtocolError` for a run id or an event
-    name that cannot stand in a frame.
+    name that cannot be in a frame.
     """
     prefix = _prefix(run) if run else b""
     frames = []
@@ -76,7 +76,7 @@ def _prefix(run: str) -> bytes:
 
 
 def _line(text: str) -> bytes:
-    """Return an event name or a run id as bytes, if it can stand on a line."""
+    """Return an event name or a run id as bytes, if it fits on one line."""
     if not text.isprintable():
         raise ProtocolError(f"A name or id for the stream has a control character: {text[:60]!r}.")
     return text.encode()
@@ -93,7 +93,7 @@ def _without_separators(data: bytes) -> bytes:
 
 
 def _is_json(data: bytes) -> bool:
-    """Tell JSON from text. In JSON a separator stands in a string, and so can its escape."""
+    """Return whether data is JSON: there a line separator is in a string, and can be escaped."""
     if not data.startswith(_JSON_STARTS):
         return False
     try:

@@ -129,7 +129,7 @@ class ConversationFilm:
         self._made: dict[str, list[_Call]] = {}
         """By the model's own id, which may come again inside a tool."""
         self._within: dict[str, str] = {}
-        """While something inside a tool is taken: the tool's call. Ids count anew in there."""
+        """The call of the tool whose inner facts are being read. Ids inside it start again."""
 
     def open(self, entry: Entry) -> None:
         """Take the user's message that began the run."""
@@ -223,7 +223,7 @@ class ConversationFilm:
         self._items.append(made)
 
     def _answer(self, cursor: int, item: _Answer, **news: Any) -> None:
-        """Take what became of a call. In a run that goes on with another's, it may have been asked there."""
+        """Set the result of a call, which may belong to the run that this one continues."""
         if self._id(item.call) not in self._calls:
             about = {"call": item.call, "name": item.name, "earlier": True}
             self._open(cursor, item.call, about)

@@ -43,7 +43,7 @@ class Document(Struct, frozen=True, kw_only=True):
     user: str
     session: str
     captured: bool
-    """Made from bare events: what lies around them was inferred."""
+    """Made from bare events: everything else was inferred."""
     uploaded: bool
     agents: list[Agent]
     start: float | None

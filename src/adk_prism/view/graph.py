@@ -48,7 +48,7 @@ class _Generation:
         return self.before
 
     def hand_over(self, node: str) -> None:
-        """Note that another stands in a finished node's place: nothing else follows from it."""
+        """Note that another node replaces a finished one: nothing else follows from that one."""
         if node in self.finished:
             self.finished.remove(node)
 
@@ -136,7 +136,7 @@ def graph_at(
 
 
 def _keys_left(spans: list[NodeSpan], edges: list[Edge], state: StateFilm) -> _Keys:
-    """Return the keys that each node left behind from which it goes on."""
+    """Return the keys that each node passed on to the next."""
     sources = {edge.source for edge in edges if edge.kind in _CARRYING}
     ends = {s.node: s.until for s in spans if s.node in sources and s.until is not None}
     keys = state.keys_at(ends.values())

@@ -1,4 +1,4 @@
-"""The grounding box along a run: what a researcher is told of the state of the work, at any cursor.
+"""The research plan along a run: what a researcher sees of the state of the work, at any cursor.
 
 Reads the `grounding:` keys of whatever app keeps them (`adk_prism.grounding`), and shows a value that
 it cannot read as such instead of leaving it out. What changed is told since the run began: a run is one
@@ -27,7 +27,7 @@ _read_list = msgspec.json.Decoder(list[Raw]).decode
 
 
 class _Receipt(Struct, kw_only=True):
-    """One receipt, from the cursor that brought it to the one that took it away, if any did."""
+    """One receipt, from the cursor that added it to the one that removed it, if any."""
 
     number: int
     """Its place in the history, from 1."""
@@ -52,7 +52,7 @@ class _Receipt(Struct, kw_only=True):
 
 
 class GroundingFilm:
-    """The grounding of one run, at every cursor; it looks at the state that is folded beside it."""
+    """The grounding of one run, at every cursor, read from its state."""
 
     def __init__(self, state: StateFilm) -> None:
         self._state = state
@@ -132,7 +132,7 @@ def _told_as_value(name: str) -> bool:
 
 
 def _items(history: Raw | None) -> list[Raw]:
-    """Return the receipts of a history; one that is no list counts as a single receipt, to be shown."""
+    """Return the receipts of a history; a value that is not a list is shown as one receipt."""
     if history is None or bytes(history) == b"null":
         return []
     try:
@@ -146,7 +146,7 @@ def _step(stage: Any) -> dict[str, int] | None:
 
 
 def _clock(timestamp: str) -> str:
-    """Return the time of day in a timestamp, as it stands there; empty if there is none."""
+    """Return the time of day in a timestamp, as it is written; empty if there is none."""
     found = _CLOCK.search(timestamp)
     return found.group(1) if found else ""
 

@@ -1,7 +1,7 @@
 """The proof panel: proofs as they were known at any cursor, and when the run was complete.
 
 Specialists are in the order of their first answers. The proof of the whole answer exists once the run is
-over; its origin is *absent* if nobody gave a proof. Sources of the model's provider are listed even if no
+over; its origin is *absent* if there is no proof. Sources of the model's provider are listed even if no
 proof includes them.
 """
 

@@ -47,7 +47,7 @@ class StateFilm:
         self._names: dict[str, str] = {}
         self._comings: list[tuple[int, str, bool]] = []
         self._by_node: set[str] = set()
-        """Keys whose last write was seen at a node's bounds, before the event that tells of it."""
+        """Keys whose last write was seen at a node's start or end, before its event."""
         """Cursor, key, and whether it came or went: how the set of keys changed."""
 
     def feed(self, cursor: int, fact: Fact) -> None:
@@ -81,7 +81,7 @@ class StateFilm:
         before = history.values[-1] if history.values else None
         if before is not None and key in self._by_node and _same(before.value, value):
             self._by_node.discard(key)
-            return  # told twice: at the end of the node that wrote it, and by its event
+            return  # recorded twice: at the end of the node that wrote it, and by its event
         was_there = before is not None and before.value is not None
         if was_there != (value is not None):
             self._comings.append((cursor, key, value is not None))
@@ -195,7 +195,7 @@ def _value_of(write: Write) -> dict[str, Raw]:
 
 
 def scope_of(key: str) -> Scope:
-    """Tell which scope ADK keeps a key in."""
+    """Return which scope ADK keeps a key in."""
     prefix, colon, _ = key.partition(":")
     return next((scope for scope in _SCOPES if colon and scope == prefix), "session")
 

@@ -1,4 +1,4 @@
-"""What ran when: nodes with their bounds, waits for people, and time that nobody accounts for.
+"""What ran when: nodes with start and end, waits for people, and idle time.
 
 Times are whole microseconds since the run began: sums and differences of them are exact, so whoever
 computes them anywhere gets the same.

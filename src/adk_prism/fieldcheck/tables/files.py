@@ -17,13 +17,13 @@ def _media_type() -> Projected:
 
 
 def _reference() -> Rows:
-    told = "data-file-reference.data"
+    reference = "data-file-reference.data"
     unlinked = "where no server can link it, as in `replay`"
     return {
         "file_uri": at("file.url", fact.FileShown, "web links as they are, others as a run file")
-        + at(f"{told}.uri", fact.FileShown, unlinked),
-        "mime_type": _media_type() + at(f"{told}.mediaType", fact.FileShown, unlinked),
-        "display_name": _name() + at(f"{told}.filename", fact.FileShown, unlinked),
+        + at(f"{reference}.uri", fact.FileShown, unlinked),
+        "mime_type": _media_type() + at(f"{reference}.mediaType", fact.FileShown, unlinked),
+        "display_name": _name() + at(f"{reference}.filename", fact.FileShown, unlinked),
     }
 
 

@@ -64,7 +64,7 @@ class UpdateSession(_Model):
 
 
 class RewindSession(_Model):
-    """What to take back: an invocation, and all after it."""
+    """What to rewind: an invocation, and all after it."""
 
     invocation_id: Annotated[str, Field(min_length=1, max_length=256)]
 

@@ -25,7 +25,7 @@ PATIENCE = 30.0
 """Seconds for a service to load one artifact, which it does as a whole."""
 
 LONGEST_VERSION = 15
-"""Digits. Longer is no count of versions, and no integer of a database."""
+"""Digits. A longer number is not a version."""
 
 _MISSING = "The run refers to an artifact that is not there."
 

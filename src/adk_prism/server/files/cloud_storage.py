@@ -1,4 +1,4 @@
-"""Objects of Cloud Storage, fetched for somebody who asked for a run's file.
+"""Fetches objects of Cloud Storage for requests of a run's files.
 
 Follows the JSON API (`GET /storage/v1/b/BUCKET/o/NAME?alt=media`). One host, over TLS, no redirects: the
 only request that can be made from here is this one. Bytes are handed on as they come and counted: what is
@@ -117,13 +117,13 @@ class CloudStorage:
                 " (--files-limit)."
             )
         within = answer.headers.get("content-range", "")
-        told = {"content-length": length, "content-range": within, "accept-ranges": "bytes"}
+        headers = {"content-length": length, "content-range": within, "accept-ranges": "bytes"}
         if status == httpx.codes.OK or _CONTENT_RANGE.fullmatch(within) is None:
-            del told["content-range"]
+            del headers["content-range"]
         return Fetched(
             status,
             answer.headers.get("content-type", ""),
-            {name: value for name, value in told.items() if value},
+            {name: value for name, value in headers.items() if value},
             self._counted(answer),
         )
 

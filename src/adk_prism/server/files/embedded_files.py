@@ -28,7 +28,7 @@ class HeldBytes(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """A file that lies elsewhere."""
+    """A file that is stored elsewhere."""
 
     uri: str
     media_type: str

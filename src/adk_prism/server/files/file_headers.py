@@ -20,7 +20,7 @@ LONGEST_NAME = 100
 FOR_EVER = 31536000
 """Seconds for which a browser may keep what is in the log: an entry never changes."""
 A_WHILE = 300
-"""Seconds for what lies elsewhere, and may change or be taken away."""
+"""Seconds for files that are stored elsewhere, and may change or be removed."""
 
 _MEDIA_TYPE = re.compile(
     r"(?:application|audio|font|image|model|text|video)/[A-Za-z0-9!#$&^_.+-]{1,80}", re.IGNORECASE

@@ -1,8 +1,8 @@
 """Places in Cloud Storage: which a reference names, and from which this server may fetch.
 
-A reference stands in our log, but a model may have written it there: where it leads is decided by the
+A reference is in our log, but a model may have written it: which places may be read is decided by the
 operator's list alone, which is empty unless set. A name that some reader on the way could understand as
-another one (dots, empty folders, control characters) is no place at all.
+another one (dots, empty folders, control characters) is not accepted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AllowedLocations:
     """Folders of buckets from which files may be fetched."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """`gs://BUCKET/FOLDER`, where `{app}`, `{user}` and `{session}` stand for the run's own.
+        """`gs://BUCKET/FOLDER`, where `{app}`, `{user}` and `{session}` are replaced by the run's own.
 
         Raise `UsageError` for anything else.
         """
@@ -54,7 +54,7 @@ class AllowedLocations:
         return bool(self._folders)
 
     def allow(self, place: GcsLocation, origin: Origin) -> bool:
-        """Tell whether a run of this origin may be given the file at a place."""
+        """Return whether a run of this origin may be given the file at a place."""
         return any(
             place.bucket == bucket and place.name.startswith(_filled(folder, origin))
             for bucket, folder in self._folders

@@ -47,7 +47,7 @@ class RunFiles:
         return self._storage.opened() if self._storage is not None else nullcontext()
 
     async def answer(self, run: RunId, cursor: int, part: str, wanted: str = "") -> Response:
-        """Return a part's file, or a `Range` of it where it lies in Cloud Storage.
+        """Return a part's file, or a `Range` of it if it is in Cloud Storage.
 
         Raise `NotFound` or `Gone` where there is none, `Forbidden` for a reference that is not
         followed, `TooLarge`, `SourceError` for what its store does.
@@ -113,10 +113,10 @@ def _reason(uri: str) -> str:
         return "The file is on the web: open its own address. This server fetches none from there."
     if uri.startswith("gs://"):
         return (
-            "The file lies in a folder of Cloud Storage from which this server does not fetch;"
+            "The file is in a Cloud Storage folder that this server may not read;"
             " the operator allows one with --files-from."
         )
-    return "The file lies where this server does not fetch from."
+    return "The file is in a place that this server may not read."
 
 
 def _believed(stored: str, referred: str) -> str:

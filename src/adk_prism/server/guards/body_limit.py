@@ -1,11 +1,10 @@
-"""How much a client may send: a request body over the limit is refused before it is read.
+"""Limits the size of request bodies: one over the limit is refused before it is read.
 
 With a Content-Length the refusal comes before the first byte; without one (chunked), the bytes are
-counted as they come and the request ends at the first one too many. No body is ever decompressed
-here, so a compressed one is refused rather than read as if it were plain. Paths may have a limit of
-their own.
+counted as they come and the request ends at the first one too many. Bodies are not
+decompressed, so a compressed one is refused. Paths may have their own limits.
 
-How slowly it may be sent, too: a body that trickles holds a connection and what has been read of it.
+Also limits how slowly a body may arrive: a slow body occupies a connection and memory.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class BodyLimit:
         if not declared.isdigit():
             raise UsageError("Content-Length must be a number.")
         limit = self._limit_of(scope)
-        # Longer than any number of bytes there is: not worth turning into an integer.
+        # More digits than any real length: not converted to an integer.
         if len(declared) > 20 or int(declared) > limit[1]:
             raise _too_large(*limit)
         await self._app(scope, _counted(receive, *limit), send)
@@ -80,7 +79,7 @@ def _counted(receive: Receive, option: str, limit: int) -> Receive:
             async with asyncio.timeout_at(began + PATIENCE + read / SLOWEST):
                 message = await receive()
         except TimeoutError:
-            raise HTTPException(408, "The body comes too slowly; send it again at once.") from None
+            raise HTTPException(408, "The body arrived too slowly; send it again.") from None
         if message["type"] == "http.request":
             read += len(message.get("body", b""))
             if read > limit:

@@ -1,4 +1,4 @@
-"""Bodies of chat requests: read as a stream, since most of one may be history that nobody needs."""
+"""Bodies of chat requests: read as a stream, because most of one may be history that is not needed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a trusted proxy says of where the client called: `X-Forwarded-Host` and `X-Forwarded-Proto`.
+"""The public address of a request behind a trusted proxy: `X-Forwarded-Host` and `X-Forwarded-Proto`.
 
-Anybody can send these headers, so they count only on connections from the addresses that the operator named
-with `--trusted-proxy`; by default from none. Of several values the last one counts, which the trusted proxy
-added. The request's own Host is checked all the same.
+Anybody can send these headers, so they are used only on connections from the addresses in `--trusted-proxy`
+(default: none). Of several values the last one is used, which the trusted proxy added. The request's own Host
+is always checked too.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _PAGE_SCHEME = {"ws": "http", "wss": "https"}
 
 
 class TrustedProxies:
-    """The proxies that are believed."""
+    """The addresses of trusted proxies."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         """`addresses`: IP addresses and networks."""
         self._networks: tuple[Network, ...] = tuple(filter(None, map(parse_network, addresses)))
 
     def sent(self, scope: Scope) -> bool:
-        """Tell whether a request comes from one of them, by the address of the connection itself."""
+        """Return whether a request comes from one of them, by the address of the connection itself."""
         peer = scope.get(PEER_KEY) or scope.get("client")
         return peer is not None and self.has(peer[0])
 
     def has(self, host: str) -> bool:
-        """Tell whether an address is one of theirs."""
+        """Return whether an address is one of theirs."""
         if not self._networks:
             return False
         try:
@@ -48,7 +48,7 @@ class TrustedProxies:
         return any((mapped or address) in network for network in self._networks)
 
     def origin(self, scope: Scope) -> WebOrigin | None:
-        """Return the origin that a client called, as a trusted proxy says; None if none does."""
+        """Return the origin that a client called, according to a trusted proxy; None without one."""
         host = last_value(scope, b"x-forwarded-host")
         if not host or not self.sent(scope):
             return None

@@ -1,10 +1,10 @@
-"""Who may call: the Host and Origin of every request, and the CORS answers for those who may.
+"""Checks Host and Origin of every request, and answers CORS for allowed origins.
 
-Who a caller is, `identity` finds out further in. Before that, and where there is no identity, a web page
-open in somebody's browser is the caller to fear. A page that rebinds its DNS name to this machine is
-caught by its Host: what arrives over loopback must name this machine or a configured host, on every
-method. A page of another origin is caught by its Origin, on HTTP and on WebSocket handshakes, before
-anything is read. Callers that send no Origin are not browsers' scripts and pass.
+`identity` authenticates callers later. Before that, and without authentication, the danger is a malicious
+web page in a user's browser. DNS rebinding is prevented by the Host: a request over loopback must name this
+machine or a configured host, on every method. Cross-origin requests are refused by their Origin, on HTTP
+and on WebSocket handshakes, before anything is read. Callers that send no Origin are not scripts in a
+browser, and pass.
 
 Cross-origin callers that are listed get CORS headers for themselves, never `*`. With `--dev` pages of this
 machine are listed, whatever their port, for requests that come in over loopback.
@@ -48,7 +48,7 @@ class Guard:
     def __init__(
         self, app: ASGIApp, settings: Settings, report: Report = ignore, *, listens: bool = True
     ) -> None:
-        """`listens`: whoever runs the server did so with options, and not from a program of theirs."""
+        """`listens`: the server was started with command-line options, not from a program."""
         self._app = app
         self._dev = settings.dev
         self._proxies = TrustedProxies(settings.trusted_proxy)
@@ -105,7 +105,7 @@ class Guard:
 
 
 def _over_loopback(scope: Scope) -> bool:
-    """Tell whether the request came in at a loopback address, whoever bound it."""
+    """Return whether the request came in at a loopback address."""
     server = scope.get("server")
     return server is not None and is_loopback(str(server[0]))
 

@@ -1,7 +1,7 @@
-"""Hosts and origins as text: which are this machine's own, and when two are the same.
+"""Parses hosts and origins: which are this machine's own, and when two are equal.
 
-Decides how a `Host` header, an `Origin` header and a configured origin are read, so that the
-guard and the settings agree. An authority that is not well formed is nobody's: it matches nothing.
+Used for `Host`, `Origin` and configured origins, so that the guard and the settings agree. An authority that
+is not well formed matches nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def parse_network(text: str) -> Network | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address, without a port, is this machine's own."""
+    """Return whether a host name or address, without a port, is this machine's own."""
     if host == "localhost":
         return True
     try:

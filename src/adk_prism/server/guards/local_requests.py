@@ -1,9 +1,9 @@
-"""Whether a request was made on this machine, by somebody at it, and passed no proxy on its way.
+"""Whether a request was made on this machine, without a proxy.
 
-Every sign has to agree: the address that was called, the caller's own, the Host, and the page that a browser
-says the request is from. A proxy on this machine makes all of these look local, so the headers that proxies
-add are looked for, too. nginx adds none unless it is configured to, but (before 1.29.7) speaks HTTP/1.0,
-which no developer's client does. What is not sure is not local.
+All of these must be local: the address that was called, the caller's address, the Host, and the page that the
+browser names. A proxy on this machine makes all of them look local, so requests with headers that proxies add
+are not local either. nginx adds none by default, but (before 1.29.7) speaks HTTP/1.0, which no developer's
+client does. If in doubt, a request is not local.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from starlette.types import Scope
 from adk_prism.server.guards.host_parsing import is_loopback, origin_of_url, parse_authority
 
 PEER_KEY = "adk_prism.peer"
-"""Where the scope has the address of the connection itself, before a server believed X-Forwarded-For."""
+"""Scope key of the address of the connection itself, before a server applied X-Forwarded-For."""
 
 KNOWN_KEY = "adk_prism.known"
-"""Where the scope has what to call when it is known who calls, if the server counts connections."""
+"""Scope key of a function to call when the caller is authenticated, if the server counts connections."""
 
 _FORWARDING = re.compile(
     rb"forwarded|via|cdn-loop|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip|fastly-client-ip"
@@ -34,12 +34,12 @@ _PAGE_HEADERS = frozenset({b"origin", b"referer"})
 
 
 def is_forwarded(scope: Scope) -> bool:
-    """Tell whether a proxy says that it passed a request on."""
+    """Return whether a proxy says that it passed a request on."""
     return any(_FORWARDING.fullmatch(name) for name, _ in scope["headers"])
 
 
 def is_forwarded_from_elsewhere(scope: Scope) -> bool:
-    """Tell whether a proxy passed a request on that may be another machine's."""
+    """Return whether a proxy passed a request on that may be another machine's."""
     return any(
         not _names_this_machine(name, value.decode("latin-1"))
         for name, value in scope["headers"]
@@ -48,7 +48,7 @@ def is_forwarded_from_elsewhere(scope: Scope) -> bool:
 
 
 def is_local(scope: Scope) -> bool:
-    """Tell whether a request came from this machine to this machine, as far as anything but a proxy shows."""
+    """Return whether a request came from this machine to this machine, apart from proxies."""
     ends = (scope.get("server"), scope.get("client"), scope.get(PEER_KEY, scope.get("client")))
     return (
         all(end is not None and is_loopback(str(end[0])) for end in ends)
@@ -74,7 +74,7 @@ def _names_local_hosts(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 def _names_this_machine(name: bytes, value: str) -> bool:
-    """Tell whether a forwarding header names nothing but this machine; an unknown one does not."""
+    """Return whether a forwarding header names nothing but this machine; an unknown one does not."""
     if name in _NAMES_NOBODY:
         return True
     texts = [text.strip() for text in value.split(",")]

@@ -94,7 +94,7 @@ def _shown(name: str) -> str:
 
 
 def _described(highest: int, **more: str) -> WithJsonSchema:
-    # Said in OpenAPI, checked above: the errors here say more than a pattern's would.
+    # For OpenAPI only: the checks above give better errors than a pattern.
     return WithJsonSchema({"type": "string", "minLength": 1, "maxLength": highest, **more})
 
 

@@ -1,8 +1,8 @@
-"""What is said of an origin or host that is not allowed: to the caller, and once to the operator.
+"""The errors for an origin or host that is not allowed: for the caller, and once for the operator.
 
 A page on the same origin as the server, behind a proxy that keeps `Origin` and changes `Host` (Next.js
-rewrites, nginx `proxy_pass`), looks like a page of another origin. Where the browser or the proxy says that
-it is none, the answer explains it and names the setting that makes it work.
+rewrites, nginx `proxy_pass`), looks like a page of another origin. If the browser or the proxy shows that
+it is not, the error explains it and names the setting to use.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from adk_prism.server.settings import options
 from adk_prism.server.settings.option_kinds import flag_name
 
 MOST_ORIGINS = 100
-"""Origins that the operator is told of, once each: any page can make up more."""
+"""Origins that are reported, once each: any page can invent more."""
 
 
 _IS_MANY = {name: option.kind.many for name, option in options().items()}
 
 
 class Spelling:
-    """How whoever runs the server names a setting: on a command line, or in their program."""
+    """How a setting is written: as a command-line option, or in a program."""
 
     def __init__(self, *, listens: bool) -> None:
-        """`listens`: this process was started as a server of its own, with options."""
+        """`listens`: the server was started with command-line options."""
         self._listens = listens
 
     def of(self, name: str, value: str = "") -> str:
@@ -44,7 +44,7 @@ class Refusals:
     def __init__(self, spelling: Spelling, report: Report) -> None:
         self._spelling = spelling
         self._report = report
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def of_host(self, shown: str) -> Forbidden:
         """Return why a Host is refused."""
@@ -55,10 +55,10 @@ class Refusals:
         )
 
     def of_origin(self, shown: str, origin: WebOrigin | None, scope: Scope) -> Forbidden:
-        """Return why an Origin is refused; tell the operator of it, once."""
+        """Return why an Origin is refused; report it to the operator, once."""
         why = self._why(shown, origin, scope)
-        if shown not in self._told and len(self._told) < MOST_ORIGINS:
-            self._told.add(shown)
+        if shown not in self._reported and len(self._reported) < MOST_ORIGINS:
+            self._reported.add(shown)
             self._report(Diagnostic(kind="origin refused", detail=why))
         return Forbidden(why)
 
@@ -72,17 +72,17 @@ class Refusals:
             host = ascii(last_value(scope, b"host"))[:80]
             return (
                 f"{refused}, which was called as {host}: a proxy in front of it changes Host."
-                f" The operator starts the server with {public}, or has the proxy keep Host."
+                f" Start the server with {public}, or configure the proxy to keep Host."
             )
         allow = self._spelling.of("allow_origin", text)
         return (
-            f"{refused}; the operator allows it with {allow}, or, if it is the server's own"
+            f"{refused}; the operator can allow it with {allow}, or, if it is the server's own"
             f" address behind a proxy, with {public}."
         )
 
 
 def _is_same_origin_elsewhere(origin: WebOrigin, scope: Scope) -> bool:
-    """Tell whether the browser, or a proxy, says that the page and the server are of one origin."""
+    """Return whether the browser, or a proxy, says that the page and the server are of one origin."""
     if last_value(scope, b"sec-fetch-site") == "same-origin":
         return True
     forwarded = last_value(scope, b"x-forwarded-host")

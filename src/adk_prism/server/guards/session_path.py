@@ -1,7 +1,4 @@
-"""Where a request's session is: the app, user and session of its path, checked, as one value.
-
-Another user's is not there.
-"""
+"""The app, user and session of a request's path, checked, as one value. Another user's is not found."""
 
 from __future__ import annotations
 

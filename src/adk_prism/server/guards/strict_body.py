@@ -5,8 +5,8 @@ says why: NaN and infinities, lone surrogates and broken UTF-8, NUL (PostgreSQL'
 it), integers of more than 64 bits, nesting past a limit, more values than a request needs.
 Duplicate keys are legal JSON: the last one counts.
 
-`StrictRoute` is the route class of every router that takes JSON. A body that is there must say
-that it is JSON (415): a form or plain text is what a foreign web page can send without asking.
+`StrictRoute` is the route class of every router that takes JSON. A body must be declared
+as JSON (415): forms and plain text can be sent by a web page of another origin without a preflight.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_VALUES = 1_000_000
 memory and seconds of work; a session of ten thousand events has a hundred thousand."""
 
 LARGE = 256 * 1024
-"""Bytes that are read beside the event loop: milliseconds in which nobody else would be served."""
+"""Larger bodies are parsed in a thread: they would block the event loop for milliseconds."""
 
 _JSON_TYPE = re.compile(r"application/(?:json|[a-z0-9.-]+\+json)\s*(?:;.*)?", re.IGNORECASE)
 _LONG_INTEGER = re.compile(rb"\d{19}")
@@ -41,7 +41,7 @@ _NUL = b"\\u0000"
 _NOT_NUMBERS = (b"NaN", b"Infinity", b"nan", b"inf")
 
 Json = Any
-"""Any JSON value: what it must be is said by the route's own type."""
+"""Any JSON value; the type of the route's parameter validates it."""
 
 
 def parse_body(raw: bytes) -> Json:
@@ -55,7 +55,7 @@ def parse_body(raw: bytes) -> Json:
         raise UsageError("The body must be UTF-8.") from None
     except msgspec.MsgspecError as error:
         raise UsageError(explain_invalid(raw, str(error))) from None
-    if _may_hold_trouble(raw):
+    if _needs_check(raw):
         _check(value)
     return value
 
@@ -74,7 +74,7 @@ def _check_count(raw: bytes) -> None:
 def check_frame(frame: str | bytes) -> None:
     """Refuse in a socket's frame, which was decoded already, what a body may not hold. Raise `UsageError`."""
     raw = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
-    if _may_hold_trouble(raw):
+    if _needs_check(raw):
         parse_body(raw)
 
 
@@ -91,8 +91,8 @@ def explain_invalid(raw: bytes, text: str) -> str:
     return f"The body is not valid JSON: {text}."
 
 
-def _may_hold_trouble(raw: bytes) -> bool:
-    """Tell cheaply, from the bytes, whether the value has to be walked."""
+def _needs_check(raw: bytes) -> bool:
+    """Return whether the decoded value must be checked; a fast test of the bytes."""
     nested = raw.count(b"[") + raw.count(b"{") > DEEPEST
     return nested or _NUL in raw or _LONG_INTEGER.search(raw) is not None
 
@@ -131,7 +131,7 @@ class StrictRequest(Request):
 
     parsed: Json = None
     digest: str = ""
-    """Of the body as it came, where it was not kept as it came."""
+    """Of the original body, if only a part of it was kept."""
     kept: bytes | None = None
     """The body, where it was read as a stream."""
 
@@ -152,7 +152,7 @@ class StrictRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
-            # Read out here, since FastAPI would turn the limit's 413 into a 400 of its own.
+            # Read here, because FastAPI would turn the 413 of the limit into a 400.
             raw = await self.read(strict)
             if raw:
                 _check_type(strict)

@@ -16,13 +16,13 @@ from adk_prism.server.identity.token_file import TokenFile
 from adk_prism.server.settings import Settings
 
 THIS_MACHINE = ("127.0.0.1", "::1")
-"""Whose user header is believed where no proxy is named."""
+"""Addresses whose user header is accepted if no proxy is configured."""
 
 
 def build_identity(
     settings: Settings, tickets: TicketOffice, links: ShareLinks, authenticate: Authenticate | None
 ) -> Identity:
-    """Return who may be known, and how. Raise `UsageError` for a file or function that is no good."""
+    """Return the configured identity. Raise `UsageError` for a file or function that cannot be used."""
     methods: list[Method] = []
     if authenticate is not None:
         methods.append(Callback(authenticate))
@@ -40,7 +40,7 @@ def build_identity(
 
 def _web_tokens(settings: Settings) -> Method:
     try:
-        # Comes with ADK, by way of authlib, which may choose another library one day.
+        # Installed with ADK through authlib, which may change its dependencies.
         from adk_prism.server.identity.key_set import ProviderKeys
         from adk_prism.server.identity.web_token import Rules, WebTokens
     except ImportError as error:

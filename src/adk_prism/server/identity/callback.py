@@ -1,9 +1,9 @@
-"""A Python function of the operator's that says who calls.
+"""A Python function of the operator that authenticates a request.
 
     def authenticate(connection: HTTPConnection) -> Principal | str | None: ...
 
-It may be async. A text is a user; None is nobody. What it raises is the server's failure, and lets
-nobody in.
+It may be async. A string is a user name; None means not authenticated. If it raises, the request fails with a
+server error.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from adk_prism.errors import UsageError
 from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
 
-Said = Principal | str | None
-Authenticate = Callable[[HTTPConnection], Said | Awaitable[Said]]
+Result = Principal | str | None
+Authenticate = Callable[[HTTPConnection], Result | Awaitable[Result]]
 
 
 class Callback:
-    """Asks a function."""
+    """Authenticates by calling a function."""
 
     def __init__(self, function: Authenticate) -> None:
         self._function = function
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
-        """Return whom the function names."""
+        """Return the caller that the function returns."""
         said = self._function(connection)
         if inspect.isawaitable(said):
             said = await said

@@ -1,8 +1,8 @@
-"""Who calls, and whose things that caller may see.
+"""The caller of a request, and what that caller may access.
 
-The user is who the credential says, never who the URL says. Where a request names a user it must be
-the caller's own; whatever belongs to somebody else is answered as what is not there. Without identity
-(a developer's own machine) a caller is whoever the request says, as with ADK's server.
+The credential determines the user, never the URL. A user named in a request must be the caller; other users'
+data is not found. Without authentication (on a developer's own machine) the request names the user, as with
+ADK's server.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from adk_prism.runlog.entry import RunId
 SCOPE_KEY = "adk_prism.caller"
 
 DEFAULT_USER = "user"
-"""What chat clients that name nobody are called; with identity, it is the caller."""
+"""The user of chat requests without a user; with authentication, it means the caller."""
 
 
 class Anyone(Struct, frozen=True):
-    """A caller of a server without identity."""
+    """A caller of a server without authentication."""
 
     address: str = ""
 
 
 class Principal(Struct, frozen=True):
-    """A caller who proved who it is."""
+    """An authenticated caller."""
 
     user: str
     admin: bool = False
-    """It may see and do what any user may."""
+    """An administrator: may do what any user may."""
     expires: float | None = None
-    """Seconds since 1970: what it has open then is closed."""
+    """Seconds since 1970: open streams and sockets are closed then."""
 
 
 class Guest(Struct, frozen=True):
-    """Whoever holds a share link: it may look at one run, and at nothing else."""
+    """A caller with a share link: may read one run, and nothing else."""
 
     run: RunId
     link: str
@@ -50,18 +50,18 @@ Caller = Anyone | Principal | Guest
 
 
 def caller_of(connection: HTTPConnection) -> Caller:
-    """Return who a request or socket is from, as `Identify` found out."""
+    """Return the caller of a request or socket, as set by `IdentifyMiddleware`."""
     return of_scope(connection.scope)
 
 
 def of_scope(scope: Scope) -> Caller:
-    """Return the caller of an ASGI scope that `Identify` has seen."""
+    """Return the caller of an ASGI scope, as set by `IdentifyMiddleware`."""
     caller: Caller = scope[SCOPE_KEY]
     return caller
 
 
 def acting_user(caller: Caller, named: str) -> str:
-    """Return the user for whom a request that names one is done. Raise `NotFound` for another's name."""
+    """Return the user that a request names. Raise `NotFound` if the caller may not act for that user."""
     match caller:
         case Anyone():
             return named
@@ -76,21 +76,21 @@ def acting_user(caller: Caller, named: str) -> str:
 
 
 def spoken_user(caller: Caller, named: str) -> str:
-    """Return the user of a request that may leave its user out."""
+    """Return the user of a request in which the user is optional."""
     if isinstance(caller, Principal) and named == DEFAULT_USER:
         return caller.user
     return acting_user(caller, named)
 
 
 def listed_user(caller: Caller, wanted: str) -> str:
-    """Return whose things a list may hold, where `wanted` may be empty; empty is everybody's."""
+    """Return the user whose data a list may contain; `wanted` and the result may be empty: all users."""
     if isinstance(caller, Principal) and not caller.admin:
         return acting_user(caller, wanted or caller.user)
     return wanted
 
 
 def may_see(caller: Caller, run: RunId, owner: str) -> bool:
-    """Tell whether a caller may look at a run of this user."""
+    """Return whether a caller may read a run of this user."""
     match caller:
         case Anyone():
             return True
@@ -103,7 +103,7 @@ def may_see(caller: Caller, run: RunId, owner: str) -> bool:
 
 
 def may_operate(caller: Caller) -> bool:
-    """Tell whether a caller may look at what concerns everybody: numbers, and who did what."""
+    """Return whether a caller may read metrics and the audit log."""
     match caller:
         case Anyone():
             return True
@@ -116,7 +116,7 @@ def may_operate(caller: Caller) -> bool:
 
 
 def account(caller: Caller) -> str:
-    """Return the name under which a caller's use of the server is counted."""
+    """Return the name under which a caller's usage is counted."""
     match caller:
         case Anyone():
             return f"address {caller.address}"

@@ -1,8 +1,9 @@
-"""What every way to prove an identity has in common, and how credentials lie in a request."""
+"""What all authentication methods share, and how credentials are read from a request."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import HTTPConnection
@@ -11,17 +12,22 @@ from adk_prism.errors import Unauthorized
 from adk_prism.server.identity.caller import Principal
 
 Method = Callable[[HTTPConnection], Awaitable[Principal | None]]
-"""Return who calls, or None where the request has nothing that this way looks at. Raise `Unauthorized`
-for a credential that is meant for it and is not good."""
+"""Return the caller, or None if the request has no credential for this method. Raise `Unauthorized` for a
+credential that is not valid."""
 
 LONGEST = 16 * 1024
 """Characters of a credential: ten times a JWT with many claims."""
 
 
+def digest(secret: str) -> bytes:
+    """Return what is stored of a token or ticket: it cannot be used in its place."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
 def bearer(connection: HTTPConnection) -> str:
     """Return the bearer token of a request, or the password of HTTP's basic scheme; else nothing.
 
-    Browsers ask for the latter by themselves, so a page can be opened with a token.
+    Browsers have a form for the latter, so a page can be opened with a token.
     """
     given = connection.headers.getlist("authorization")
     if not given:
@@ -40,5 +46,5 @@ def bearer(connection: HTTPConnection) -> str:
 def _password(value: str) -> str:
     try:
         return base64.b64decode(value, validate=True).decode().partition(":")[2]
-    except ValueError:  # not base64, or what it stands for is no text
+    except ValueError:  # not base64, or not text
         raise Unauthorized("The Authorization header must use the Basic scheme.") from None

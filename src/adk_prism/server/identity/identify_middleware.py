@@ -1,7 +1,7 @@
-"""The door: every request and socket is given its caller here, or is turned away.
+"""Authenticates every request and socket, or refuses it.
 
-What a caller has open ends when its right to it does: at the expiry of its token, or when its share link is
-revoked. A stream is cut, so that its client comes back, with a new token; a socket is closed with 1008.
+Streams and sockets are closed when the token expires or the share link is revoked. A stream is cut, so that
+its client reconnects with a new token; a socket is closed with 1008.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adk_prism.server.identity.share_links import ShareLinks
 
 
 class IdentifyMiddleware:
-    """Finds out who calls."""
+    """Sets the caller of each request."""
 
     def __init__(self, app: ASGIApp, identity: Identity, links: ShareLinks) -> None:
         self._app = app
@@ -33,8 +33,8 @@ class IdentifyMiddleware:
             return
         caller = await self._identity.identify(scope)
         scope[SCOPE_KEY] = caller
-        if not isinstance(caller, Anyone) and (tell := scope.get(KNOWN_KEY)) is not None:
-            tell()
+        if not isinstance(caller, Anyone) and (notify := scope.get(KNOWN_KEY)) is not None:
+            notify()
         if isinstance(caller, Anyone) or caller.expires is None:
             await self._app(scope, receive, send)
         else:

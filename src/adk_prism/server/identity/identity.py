@@ -1,7 +1,7 @@
-"""Who a request is from: by any of the ways that the operator has set up, a ticket, or a share link.
+"""Authentication of a request: by one of the configured methods, a ticket, or a share link.
 
-Without any way there is no identity, and everybody is anyone. With one, whoever cannot say who it is gets
-401, but for the few routes that tell nothing.
+Without a configured method, callers are not authenticated. With one, requests without a valid credential get
+401, except on a few public routes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from adk_prism.server.identity.share_links import ShareLinks
 from adk_prism.server.identity.tickets import TicketOffice, place_of
 
 TICKET, SHARE = "ticket", "share"
-"""Query parameters; taken off before anything else sees the URL."""
+"""Query parameters; removed before anything else sees the URL."""
 
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/prism.svg"})
 OPEN_FOLDERS = ("/assets/",)
-"""What anybody may ask for: whether the server is well, and its page, which asks for a token itself."""
+"""Public routes: health checks and the files of the web page, which has its own sign-in form."""
 
 BASIC = 'Basic realm="adk-prism", charset="UTF-8"'
-"""Lets a browser ask its person for a token, where an address other than the page's is opened by hand."""
+"""Makes a browser ask for a token, if an address other than the page is opened by hand."""
 
 
 class Identity:
-    """The ways to be known to one server."""
+    """The authentication methods of one server."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Identity:
 
     @property
     def required(self) -> bool:
-        """Whether callers have to say who they are."""
+        """Whether callers must authenticate."""
         return bool(self._methods)
 
     async def identify(self, scope: Scope) -> Caller:
-        """Return who calls; take what proved it off the URL. Raise `Unauthorized` or `NotFound`."""
+        """Return the caller; remove credentials from the URL. Raise `Unauthorized` or `NotFound`."""
         if not self._methods:
             return Anyone(_address(scope))
         credentials = _take_credentials(scope)
@@ -80,7 +80,7 @@ class Identity:
     async def _by_ticket(self, ticket: str, path: str, scope: Scope) -> Principal:
         place = place_of(path, scope["query_string"].decode("latin-1"))
         caller = await self._tickets.redeem(ticket, place)
-        # A ticket is for what cannot send a header, which is never a request that sends a body.
+        # Tickets are for `EventSource` and `WebSocket`, which only send GET requests.
         if caller is None or scope.get("method", "GET") != "GET":
             raise Unauthorized("The ticket is unknown, used, expired, or for another URL.")
         return caller
@@ -102,7 +102,7 @@ def path_of(scope: Scope) -> str:
 
 
 def _take_credentials(scope: Scope) -> dict[str, str]:
-    """Take tickets and links out of a scope's query, so that nothing further on can keep them."""
+    """Remove tickets and links from a scope's query, so that nothing can store them."""
     raw: bytes = scope.get("query_string", b"")
     if TICKET.encode() not in raw and SHARE.encode() not in raw:
         return {}

@@ -1,9 +1,8 @@
-"""The public keys of an OpenID provider, fetched when they are needed and kept.
+"""The public keys of an OpenID provider, fetched when they are needed, and cached.
 
-Asked for again when they are old, or when a token names a key that is not among them (keys rotate), but
-not more often than every so many seconds: a stranger's tokens must not make this server hammer the
-provider. While the provider is down, the keys that are known go on being used for a while. Only keys
-that can verify and cannot sign are taken.
+They are fetched again when they are old, or when a token names an unknown key (keys rotate), but at most
+every `SHORTEST` seconds: invalid tokens must not cause many requests to the provider. While the provider is
+down, the cached keys are used for a while. Only public keys are kept.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from joserfc.jwk import KeySet
 from adk_prism.errors import NoIdentity
 
 FRESH = 600.0
-"""Seconds for which keys are taken as they are: how long a withdrawn key is still accepted."""
+"""Seconds for which keys are cached: how long a revoked key is still accepted."""
 SHORTEST = 30.0
-"""Seconds between two fetches, whoever asks."""
+"""Seconds between two fetches, at least."""
 STALE = 24 * 3600.0
-"""Seconds for which keys serve while the provider does not answer."""
+"""Seconds for which cached keys are used while the provider does not answer."""
 PATIENCE = 5.0
 LARGEST = 1024 * 1024
 """Bytes of a document of the provider; a set of keys has a few thousand."""
@@ -39,7 +38,7 @@ class ProviderKeys:
     def __init__(
         self, issuer: str, url: str = "", *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`url`: where the keys are; without, the issuer's discovery document says it."""
+        """`url` of the keys; default: the one in the issuer's discovery document."""
         self._issuer = issuer
         self._url = url
         self._clock = clock
@@ -48,7 +47,7 @@ class ProviderKeys:
         self._fetched = self._tried = float("-inf")
 
     async def get(self, kid: str | None) -> KeySet:
-        """Return keys among which `kid` should be. Raise `NoIdentity` where none can be had."""
+        """Return the keys, with `kid` if the provider has it. Raise `NoIdentity` if there are none."""
         if not self._wants(kid, self._clock()):
             return self._known()
         async with self._turn:

@@ -1,6 +1,6 @@
 """Users and runs as requests name them, checked against the caller: the parameters that routes take.
 
-Every route that takes a user or a run takes it from here, so that none can forget to ask whose it is.
+Every route that takes a user or a run uses these parameters, so that none can forget the check.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def _administrator(caller: CallerOf) -> None:
 
 
 Administrator = Depends(_administrator)
-"""For routes that tell of everybody, as a dependency."""
+"""A dependency for routes with data of all users."""
 
 
 async def _path_user(caller: CallerOf, user_id: UserId) -> str:
@@ -73,7 +73,7 @@ Run = Annotated[RunId, Depends(_owned_run)]
 
 
 async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:
-    """Return a run that the caller may look at. Raise `NotFound` for another's, as for none."""
+    """Return a run that the caller may read. Raise `NotFound` for another user's, as for an unknown one."""
     summary = await log.summary(run)
     if not may_see(caller, run, summary.origin.user):
         raise NotFound(f"There is no run {run[:60]!r}.")

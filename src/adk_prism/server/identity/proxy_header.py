@@ -1,7 +1,7 @@
-"""The header of a proxy that has authenticated the user, believed only from that proxy.
+"""The user header of an authenticating proxy, accepted only from that proxy.
 
-The address looked at is that of the connection itself. `X-Forwarded-For`, which anybody can send, is
-rewritten into the scope's client by servers such as uvicorn; `NotePeer` keeps what was there before.
+The address of the connection itself is checked. Servers such as uvicorn replace the scope's client by
+`X-Forwarded-For`, which anybody can send; `NotePeer` keeps the original address.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ProxyHeader:
         self._trusted = trusted
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
-        """Return whom a trusted proxy names; None if it names nobody, or is not trusted."""
+        """Return the user that a trusted proxy names; None without one, or from another address."""
         given = connection.headers.getlist(self._header)
         if not given or not self._trusted.sent(connection.scope):
             return None

@@ -1,14 +1,13 @@
-"""Share links: whoever holds one may look at one run, until it expires or is taken back.
+"""Share links: read access to one run, until the link expires or is revoked.
 
-A link is a token of its own, read-only, bound to its run. Of the token only the digest is kept, in a small
-SQLite file beside the run log, so links outlive the server and can be listed and revoked, but not read
-back. What a guest has open when its link is revoked is closed.
+A link has its own token. Only the token's digest is stored, in a small SQLite file beside the run log, so
+links survive a restart and can be listed and revoked, but not shown again. Revoking a link closes its open
+streams.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import sqlite3
 import time
@@ -24,9 +23,10 @@ from adk_prism.errors import LogError, NotFound, TooMany
 from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.private_files import make_file, make_folder
 from adk_prism.server.identity.caller import Guest
+from adk_prism.server.identity.credentials import digest
 
 LIFETIME = 7 * 24 * 3600.0
-"""Seconds, without another wish: a week, for what is sent to a colleague."""
+"""Default, in seconds: a week."""
 LONGEST = 90 * 24 * 3600.0
 MOST_OF_A_RUN = 50
 
@@ -59,7 +59,7 @@ class ShareLinks:
     """The links of one server."""
 
     def __init__(self, file: Path | None, clock: Callable[[], float] = time.time) -> None:
-        """`file`: where they are kept; without, in memory. It is made with the first link."""
+        """`file` stores them (default: memory). It is created with the first link."""
         self._file = file
         self._clock = clock
         self._store: sqlite3.Connection | None = None
@@ -75,7 +75,7 @@ class ShareLinks:
             await asyncio.to_thread(self._close)
 
     async def create(self, run: RunId, creator: str, lifetime: float) -> tuple[ShareLink, str]:
-        """Return a new link and its token, which cannot be had again. Raise `TooMany`."""
+        """Return a new link and its token, which cannot be shown again. Raise `TooMany`."""
         token, now = secrets.token_urlsafe(32), self._clock()
         link = ShareLink(
             id=secrets.token_hex(8),
@@ -88,13 +88,13 @@ class ShareLinks:
         return link, token
 
     async def of_run(self, run: RunId) -> list[ShareLink]:
-        """Return a run's links that are good."""
+        """Return a run's valid links."""
         if self._is_unused():
             return []
         return await asyncio.to_thread(self._of_run, run)
 
     async def revoke(self, run: RunId, link: str) -> None:
-        """Take a link back and close what it has open. Raise `NotFound`."""
+        """Revoke a link and close its open streams. Raise `NotFound`."""
         if self._is_unused() or not await asyncio.to_thread(self._delete, run, link):
             raise NotFound("This run has no such share link.")
         for limit in self._open.pop(link, ()):
@@ -102,7 +102,7 @@ class ShareLinks:
                 limit.reschedule(asyncio.get_running_loop().time())
 
     async def guest(self, token: str) -> Guest | None:
-        """Return who comes with a link's token; None if there is no such link, or no more."""
+        """Return the guest of a link's token; None if the link is unknown or has expired."""
         if self._is_unused():
             return None
         found = await asyncio.to_thread(self._find, token)
@@ -110,7 +110,7 @@ class ShareLinks:
 
     @contextmanager
     def watching(self, guest: Guest, limit: asyncio.Timeout) -> Iterator[None]:
-        """Note what a guest has open: `limit` ends it when the link is revoked."""
+        """Register an open request of a guest: `limit` ends it when the link is revoked."""
         opened = self._open.setdefault(guest.link, set())
         opened.add(limit)
         try:
@@ -123,7 +123,7 @@ class ShareLinks:
     # ------------------------------------------------------------------ the store, in a thread
 
     def _is_unused(self) -> bool:
-        """Tell whether no link was ever made: then nothing is opened for it."""
+        """Return whether no link was ever created: then no file is opened."""
         return self._store is None and (self._file is None or not self._file.is_file())
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -158,7 +158,7 @@ class ShareLinks:
             ).fetchone()
             if count >= MOST_OF_A_RUN:
                 raise TooMany("The run has too many share links; revoke some first.", 60)
-            row = (link.id, _digest(token), link.run, link.creator, link.created, link.expires)
+            row = (link.id, digest(token), link.run, link.creator, link.created, link.expires)
             store.execute("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", row)
 
         self._do(work)
@@ -178,16 +178,12 @@ class ShareLinks:
 
     def _find(self, token: str) -> Guest | None:
         query = "SELECT run, id, expires FROM links WHERE digest = ?"
-        row = self._do(lambda store: store.execute(query, (_digest(token),)).fetchone())
+        row = self._do(lambda store: store.execute(query, (digest(token),)).fetchone())
         return Guest(*row) if row else None
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
 def file_of(log: str, data_dir: Path) -> Path | None:
-    """Return where the links of a server with this run log are kept; None: in memory."""
+    """Return the file for the links of a server with this run log; None: memory."""
     scheme, _, rest = log.partition(":")
     if scheme == "memory":
         return None

@@ -1,4 +1,4 @@
-"""Tickets that any replica takes, whichever of them gave it out: kept where the run log is."""
+"""Tickets that are valid at every replica, stored with the run log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.tickets import LIFETIME, Place, digest
+from adk_prism.server.identity.credentials import digest
+from adk_prism.server.identity.tickets import LIFETIME, Place
 
 
 class _Kept(Struct, frozen=True):
@@ -18,20 +19,20 @@ class _Kept(Struct, frozen=True):
 
 
 class SharedTickets:
-    """Is a `TicketOffice`. How many there can be is bounded by their half minute and the callers' rate."""
+    """Is a `TicketOffice`. Their number is limited by their lifetime and the callers' rate limits."""
 
     def __init__(self, store: ExpiringStore) -> None:
         self._store = store
 
     async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket to a place. Raise `LogError`."""
+        """Return a new ticket for a place. Raise `LogError`."""
         ticket = secrets.token_urlsafe(32)
         kept = msgspec.json.encode(_Kept(place, caller))
         await self._store.put(_name(ticket), kept, LIFETIME)
         return ticket
 
     async def redeem(self, ticket: str, place: Place) -> Principal | None:
-        """Spend a ticket; return who asked for it, or None if it is not good here and now."""
+        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
         found = await self._store.take(_name(ticket))
         kept = msgspec.json.decode(found, type=_Kept) if found is not None else None
         return kept.caller if kept is not None and kept.place == place else None

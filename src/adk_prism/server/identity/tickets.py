@@ -1,15 +1,14 @@
-"""One-time tickets: how a browser opens a stream or a socket that can carry no header.
+"""One-time tickets, with which a browser opens a stream or a socket without an `Authorization` header.
 
-`EventSource` and `WebSocket` send none of a page's own headers, and a token in a URL ends up in logs. So
-a client asks, with its token, for a ticket to one URL, and opens that URL with `?ticket=…`. A ticket is
-used once, within seconds, for the URL it was made for, and stands for whoever asked for it. It is spent
-by the first attempt, also by a wrong one. `Tickets` live in this process, as long as their half minute; where
-several share a run log, `shared_tickets` keeps them there.
+`EventSource` and `WebSocket` send none of a page's own headers, and a token in a URL ends up in logs. So a
+client requests, with its token, a ticket for one URL, and opens that URL with `?ticket=…`. A ticket is
+valid once, for some seconds, for the URL that it was created for, and authenticates the user who requested
+it. The first attempt uses it up, even with a wrong URL. `Tickets` keeps them in this process; if several
+processes share a run log, `shared_tickets` stores them there.
 """
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from msgspec import Struct
 
 from adk_prism.errors import TooMany, UsageError
 from adk_prism.server.identity.caller import Principal
+from adk_prism.server.identity.credentials import digest
 
 LIFETIME = 30.0
 """Seconds: a slow network's time to open a connection."""
@@ -34,13 +34,13 @@ Place = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class TicketOffice(Protocol):
-    """Gives tickets out, and takes them."""
+    """Issues and redeems tickets."""
 
     async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket to a place. Raise `TooMany` or `LogError`."""
+        """Return a new ticket for a place. Raise `TooMany` or `LogError`."""
 
     async def redeem(self, ticket: str, place: Place) -> Principal | None:
-        """Spend a ticket; return who asked for it, or None if it is not good here and now."""
+        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
 
 
 class _Ticket(Struct, frozen=True):
@@ -50,7 +50,7 @@ class _Ticket(Struct, frozen=True):
 
 
 class Tickets:
-    """The tickets of one server that are not spent yet."""
+    """The unused tickets of one server."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class Tickets:
         self._held: Counter[str] = Counter()
 
     async def issue(self, caller: Principal, place: Place) -> str:
-        """Return a new ticket to a place. Raise `TooMany` for a caller who asks and does not come."""
+        """Return a new ticket for a place. Raise `TooMany` for a caller with too many unused tickets."""
         self._forget_old()
         if self._held[caller.user] >= MOST_OF_A_USER or len(self._tickets) >= MOST:
             raise TooMany("Too many unused tickets; each is valid for 30 seconds.", LIFETIME)
@@ -68,7 +68,7 @@ class Tickets:
         return ticket
 
     async def redeem(self, ticket: str, place: Place) -> Principal | None:
-        """Spend a ticket; return who asked for it, or None if it is not good here and now."""
+        """Use up a ticket; return who requested it, or None if it is not valid for this place."""
         self._forget_old()
         name = digest(ticket)
         found = self._tickets.get(name)
@@ -78,7 +78,7 @@ class Tickets:
         return found.caller if found.place == place else None
 
     def _forget_old(self) -> None:
-        """Drop what is too old: the oldest come first, as all live equally long."""
+        """Drop expired tickets: the oldest come first, because all have the same lifetime."""
         now = self._clock()
         while self._tickets:
             name, ticket = next(iter(self._tickets.items()))
@@ -93,18 +93,13 @@ class Tickets:
             del self._held[ticket.caller.user]
 
 
-def digest(ticket: str) -> bytes:
-    """Return what is kept of a ticket: it cannot be used by who reads it."""
-    return hashlib.sha256(ticket.encode("utf-8", "surrogatepass")).digest()
-
-
 def place_of(path: str, query: str) -> Place:
     """Return what a URL names, however its parameters are ordered and escaped."""
     return path, tuple(sorted(parse_qsl(query, keep_blank_values=True)))
 
 
 def place_of_url(url: str, root: str) -> Place:
-    """Read the URL a ticket is wanted for, without this server's prefix. Raise `UsageError`."""
+    """Read the URL that a ticket is for, without this server's prefix. Raise `UsageError`."""
     if len(url) > LONGEST_URL or not url.startswith("/") or url.startswith("//"):
         raise UsageError("`url` must be a path of this server, such as /api/runs/run-1/stream.")
     try:

@@ -1,15 +1,14 @@
-"""Static tokens: a JSON file that says which token is whose.
+"""Static tokens: a JSON file with the user of each token.
 
     {"a-long-random-token": "ann", "another": {"user": "operator", "scopes": ["admin"]}}
 
-The file is read again when it changes, so a token is revoked by taking it out. Only digests are kept,
-and a token is found by its digest: how long that takes says nothing about the tokens there are. A
-change that cannot be read leaves nobody in, and says so.
+The file is read again when it changes, so removing a token revokes it. Only digests are kept in memory, and a
+token is looked up by its digest, so the time of the lookup reveals nothing about valid tokens. If a changed
+file cannot be read, all requests fail with an error that says so.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,10 +20,10 @@ from starlette.requests import HTTPConnection
 from adk_prism.errors import NoIdentity, PrismError, UsageError
 from adk_prism.server.guards.name_rules import check_user
 from adk_prism.server.identity.caller import Principal
-from adk_prism.server.identity.credentials import LONGEST, bearer
+from adk_prism.server.identity.credentials import LONGEST, bearer, digest
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at the file's time."""
+"""Seconds between two checks of the file's time."""
 
 SCOPES = frozenset({"admin"})
 
@@ -35,19 +34,19 @@ class TokenFile:
     """The tokens of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file. Raise `UsageError` for one that is not as it should be."""
+        """Read the file. Raise `UsageError` if it is not valid."""
         self._path = path
         self._stamp = _stamp(path)
         self._owners = _read(path)
         self._looked = time.monotonic()
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
-        """Return whose token a request has; None for one that is not in the file."""
+        """Return the user of a request's token; None if it is not in the file."""
         token = bearer(connection)
         if not token:
             return None
         self._refresh()
-        return self._owners.get(_digest(token))
+        return self._owners.get(digest(token))
 
     def _refresh(self) -> None:
         now = time.monotonic()
@@ -58,13 +57,9 @@ class TokenFile:
             if stamp != self._stamp:
                 self._owners, self._stamp = _read(self._path), stamp
         except UsageError as error:
-            # Not remembered as looked at: the next request looks again.
+            # The next request checks again.
             raise NoIdentity("The server cannot read its token file.") from error
         self._looked = now
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def _stamp(path: Path) -> _Stamp:
@@ -87,14 +82,14 @@ def _read(path: Path) -> dict[bytes, Principal]:
             f'The tokens file {str(path)!r} must be a JSON object: {{"TOKEN": "USER", …}}.'
         )
     return {
-        _digest(_token(token, place)): _principal(owner, place)
+        digest(_token(token, place)): _principal(owner, place)
         for place, (token, owner) in enumerate(document.items(), 1)
     }
 
 
 def _token(token: str, place: int) -> str:
     if not token or len(token) > LONGEST or not token.isascii() or " " in token:
-        # Its place, not its text: what is said here ends up in logs.
+        # Its number, not its text: the message ends up in logs.
         raise UsageError(f"Token {place} of the tokens file is empty, too long, or not ASCII text.")
     return token
 

@@ -1,8 +1,8 @@
 """JSON Web Tokens of an OpenID provider (RFC 7519, 8725): signature, issuer, audience, time, user.
 
 Algorithms come from the operator's list, never from the token, and none is symmetric: a public key must
-not pass for a shared secret. Expiry is required. What is wrong with a token is told to the operator of
-the client in one sentence that names the claim and not its value.
+not pass for a shared secret. Expiry is required. The error names the claim that was not accepted, not its
+value.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCOPE_CLAIMS = ("scope", "scp", "scopes", "roles")
 
 
 class Rules(Struct, frozen=True, kw_only=True):
-    """What a token has to be."""
+    """What a token must satisfy."""
 
     issuer: str
     audiences: Sequence[str]
@@ -53,7 +53,7 @@ class WebTokens:
         )
 
     async def __call__(self, connection: HTTPConnection) -> Principal | None:
-        """Return whose token a request has; None if what it has is no JWT."""
+        """Return the user of a request's token; None if it is not a JWT."""
         token = bearer(connection)
         if token.count(".") != 2:
             return None

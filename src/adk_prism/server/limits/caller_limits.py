@@ -19,7 +19,7 @@ class CallerLimits(NamedTuple):
     """Bytes per second, sent and received together."""
     run_time: float = 0.0
     unwatched: float = 0.0
-    """Seconds that a run may go on while nobody watches it."""
+    """Seconds that a run may continue without a client."""
 
 
 USUAL = CallerLimits(

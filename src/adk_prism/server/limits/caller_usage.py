@@ -39,8 +39,8 @@ def too_many(verdict: LimitCheck, limits: CallerLimits, kind: Kind, refused: Ref
     }[kind]
     texts = {
         "open": f"You have {most} {what} open; close one first.",
-        "bytes": f"You may send and be sent {limits.bytes} bytes a second.",
-        "rate": f"You may ask {limits.rate} times a second.",
+        "bytes": f"The limit is {limits.bytes} bytes per second, sent and received together.",
+        "rate": f"The limit is {limits.rate} requests per second.",
     }
     refused(limit if verdict.exceeded == "open" else verdict.exceeded)
     return TooMany(texts[verdict.exceeded], verdict.seconds or AGAIN)
@@ -91,7 +91,7 @@ class CallerUsage:
         return self._bytes.wait(0, now)
 
     def is_idle(self, now: float) -> bool:
-        """Tell whether the caller uses nothing."""
+        """Return whether the caller uses nothing."""
         buckets = (bucket for bucket in (self._rate, self._bytes) if bucket is not None)
         return not any(self._open.values()) and all(bucket.is_full(now) for bucket in buckets)
 

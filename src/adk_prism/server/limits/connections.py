@@ -1,13 +1,13 @@
 """Limits idle connections of callers that have not authenticated, per address.
 
-A connection costs a descriptor before it has asked for anything. An address may have `MOST_WAITING` idle
-connections whose callers are not known; of more, those that have waited longest are closed, never the newest,
-so a known caller behind the same address still gets in. A connection counts until its caller is known; where
-callers need not authenticate, until its first request has come. Connections of trusted proxies do not count,
-since all of their clients share the address.
+A connection needs a descriptor before its first request. An address may have `MOST_WAITING` idle
+connections without authentication; beyond that, those that have waited longest are closed, never the
+newest, so an authenticated caller behind the same address still gets in. A connection counts until its
+caller is authenticated or, without authentication, until its first request. Connections of trusted proxies
+do not count, because all of their clients share the address.
 
-Knows no protocol: the owner of a connection closes it (`drop`). Opening and closing cost the same however
-many there are, or a flood of connections would slow down everybody.
+Knows no protocol: the owner of a connection closes it (`drop`). Opening and closing take constant time, so a
+flood of connections does not slow down others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_AT_ONCE = 512
 """Waiting connections of one address, in their first second too: half of the usual 1,024 descriptors."""
 
 _NETWORK = 64
-"""Bits of an IPv6 address that tell callers apart: whoever has one address has the whole network."""
+"""Bits of an IPv6 address that identify a caller: who has one address has the whole network."""
 
 Peer = tuple[str, int]
 
@@ -140,7 +140,7 @@ class Connections:
 
 
 def _address(host: str) -> str:
-    """Return whom an address stands for."""
+    """Return the address or network under which a host is counted."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,8 +1,8 @@
 """Middleware that enforces the limits of callers; pure ASGI, since responses are streams.
 
 A request beyond a limit is refused before it is read, with 429 and `Retry-After`. Bytes are counted both
-ways; a caller that used too many waits before it is sent more, or heard on a WebSocket (a body is bounded,
-and is accepted). That delays this caller only: a run never waits for its viewers.
+ways; a caller that used too many waits before it gets more, or before its next WebSocket message is read (a
+body is bounded, and is accepted). That delays this caller only: a run never waits for its clients.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class SharedLimits:
         return wanted
 
     async def leave(self, member: Member) -> None:
-        """Stop counting a member; if Redis cannot be told, the member expires."""
+        """Stop counting a member; if Redis cannot be reached, the member expires."""
         if member in self._open:
             self._open.discard(member)
             await self._ask(lambda: self._counts.leave(member))

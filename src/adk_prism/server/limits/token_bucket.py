@@ -25,7 +25,7 @@ class TokenBucket:
         return max(0.0, (min(amount, self._size) - self._level) / self._rate)
 
     def is_full(self, now: float) -> bool:
-        """Tell whether the bucket is full."""
+        """Return whether the bucket is full."""
         self._fill(now)
         return self._level >= self._size
 

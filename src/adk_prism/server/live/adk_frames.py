@@ -115,7 +115,7 @@ class AdkEvents:
         """Calls of the last events, by id: an approval is asked right after its call."""
 
     def is_sent(self, event: bytes) -> bool:
-        """Tell whether the client is sent an event of the log."""
+        """Return whether the client is sent an event of the log."""
         read = _decode(event)
         if read.author == "user":
             return read.content is None and not is_absent(read.input_transcription)

@@ -133,7 +133,7 @@ class LiveConnection(SocketConnection):
         self._audio_format = ""
         """Of the last binary audio."""
         self._drop_notice = 0.0
-        """When the client was last told that audio was dropped."""
+        """When the client was last notified that audio was dropped."""
 
     # ------------------------------------------------------------------ the connection
 

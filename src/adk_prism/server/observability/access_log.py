@@ -1,8 +1,8 @@
 """One line for each request and socket, when it is over.
 
-Says who asked for what and what became of it, by names that cannot hold a secret: the route's template and
-not the path, no query, no header, no body. Tickets, tokens and share links are therefore never in it, and
-nothing that a caller sends can end a line or command a terminal.
+It has no data that can contain a secret: the route's template instead of the path, no query, header or
+body. So tickets, tokens and share links are never in it, and nothing from a caller can end a line or
+control a terminal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def access_log(form: LogFormat, stream: TextIO | None = None) -> Ended:
     render = _as_json if form == "json" else _as_text
 
     def write(call: TrackedRequest) -> None:
-        # Looked up late: whoever replaces sys.stderr means its next line, too.
+        # Looked up late, because sys.stderr may be replaced.
         print(render(call), file=stream or sys.stderr, flush=True)
 
     return write
@@ -44,8 +44,8 @@ def _fields(call: TrackedRequest) -> dict[str, Any]:
         "run": call.run,
         "address": call.address,
     }
-    told = {name: value for name, value in fields.items() if value != ""}
-    return told | {"cut": True} if call.is_cut else told
+    given = {name: value for name, value in fields.items() if value != ""}
+    return given | {"cut": True} if call.is_cut else given
 
 
 def _as_json(call: TrackedRequest) -> str:

@@ -22,7 +22,7 @@ from adk_prism.server.observability.one_line import one_line
 from adk_prism.server.settings import LogFormat, LogLevel
 
 _DELIBERATE = "ASGI callable returned without completing response."
-"""What uvicorn says of a stream that we cut on purpose, so that its client comes back."""
+"""What uvicorn logs for a stream that we cut on purpose, so that its client reconnects."""
 
 _FIELDS = ("correlation", "request", "app", "run")
 
@@ -32,7 +32,7 @@ def sink(form: LogFormat, stream: TextIO | None = None) -> Report:
     render = _as_json if form == "json" else _as_text
 
     def report(diagnostic: Diagnostic) -> None:
-        # Looked up late: whoever replaces sys.stderr means its next line, too.
+        # Looked up late, because sys.stderr may be replaced.
         print(render(diagnostic), file=stream or sys.stderr, flush=True)
 
     return report
@@ -45,8 +45,8 @@ _LIBRARIES = (
     *("google", "grpc", "opentelemetry", "authlib", "mcp", "LiteLLM", "openai", "anthropic"),
     *("sqlalchemy", "aiosqlite", "asyncpg", "redis", "fastapi", "markdown_it", "multipart"),
 )
-"""Loggers, with all below them, that are nobody's app: what they say below a warning is about themselves,
-often several lines for a request."""
+"""Loggers of libraries, with all below them: below a warning they log about themselves, often several lines
+for a request."""
 
 QUIET = (*_LIBRARIES, *_ADK)
 
@@ -81,7 +81,7 @@ class _Bridge(logging.Handler):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Return what a record says; one whose arguments do not fit its text, an app's mistake, as it came."""
+    """Return the message of a record; unformatted if its arguments do not fit, which is an app's mistake."""
     try:
         return record.getMessage()
     except (TypeError, ValueError, KeyError):

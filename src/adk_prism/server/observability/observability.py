@@ -35,26 +35,26 @@ def open_observability(
 ) -> Observability:
     """Return the observability of a server. Raise `LogError` for an audit log that cannot be written."""
     metrics, errors = Metrics(), ErrorTexts(error_rule(settings, listens=listens))
-    tell = report or sink(settings.log_format)
+    write = report or sink(settings.log_format)
 
-    def tell_and_keep(diagnostic: Diagnostic) -> None:
+    def write_and_keep(diagnostic: Diagnostic) -> None:
         errors.keep(diagnostic)
-        tell(diagnostic)
+        write(diagnostic)
 
-    told = in_call(metrics.counting(secrets.redacting(tell_and_keep)))
+    complete = in_call(metrics.counting(secrets.redacting(write_and_keep)))
     ended: list[Ended] = [metrics.call_ended]
     if settings.access_log:
         ended.append(access_log(settings.log_format))
-    trail = open_audit_log(settings.audit, told)
-    return Observability(told, metrics, trail, RequestTracker(ended), errors, listens)
+    trail = open_audit_log(settings.audit, complete)
+    return Observability(complete, metrics, trail, RequestTracker(ended), errors, listens)
 
 
 def error_rule(settings: Settings, *, listens: bool) -> ErrorRule:
-    """Return who is shown full texts of errors.
+    """Return who gets the full texts of errors.
 
-    Unless the operator says, those on this machine, if nothing says that others call: the server itself
-    listens on a loopback address, and there is no identity, no other name, no page of another origin and no
-    proxy. A program that the server is part of may listen anywhere: there, nobody.
+    By default callers on this machine, if no setting indicates other callers: the server itself listens on a
+    loopback address, without authentication, other names, other origins and proxies. If the server is part of
+    a program, which may listen anywhere: nobody.
     """
     if settings.errors:
         return settings.errors

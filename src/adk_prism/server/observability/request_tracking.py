@@ -1,9 +1,8 @@
 """Tracks every request and WebSocket: what it was, whose, its status, and how long it took.
 
-`TrackRequests` is the outermost layer, so that what is refused further in is seen, too. It gives each
+`TrackRequests` is the outermost layer, so that refused requests are tracked, too. It gives each
 request an id: the client's own `X-Request-ID` if that is a plain word, else a new one. The id is in the
-answer's header, in every problem, and in whatever is reported while the request is answered or the run
-goes on that it started.
+response's header, in every problem, and in all diagnostics of the request and of the run that it started.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class TrackedRequest:
 
     @property
     def method(self) -> str:
-        """`GET` and the like; `WS` for a socket. A word of the caller's own invention is not repeated."""
+        """The HTTP method; `WS` for a socket; `OTHER` for an unknown word."""
         method: str = self._scope.get("method", "WS")
         return method if method in _METHODS else "OTHER"
 
@@ -132,13 +131,13 @@ def called_by() -> str:
 def in_call(report: Report) -> Report:
     """Return a report that adds the id of the current request to each diagnostic."""
 
-    def told(diagnostic: Diagnostic) -> None:
+    def with_request(diagnostic: Diagnostic) -> None:
         call = CURRENT_REQUEST.get()
         if call is not None and not diagnostic.request:
             diagnostic = structs.replace(diagnostic, request=call.id)
         report(diagnostic)
 
-    return told
+    return with_request
 
 
 class RequestTracker:
@@ -158,8 +157,8 @@ class RequestTracker:
         finally:
             self.open.discard(call)
             CURRENT_REQUEST.reset(token)
-            for tell in self._ended:
-                tell(call)
+            for notify in self._ended:
+                notify(call)
 
 
 class TrackRequests:

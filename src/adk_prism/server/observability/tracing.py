@@ -1,8 +1,7 @@
 """A request as a span of OpenTelemetry, below the caller's own (`traceparent`), above the run that it starts.
 
-Nothing happens where the process has no tracer provider, and where a host that is instrumented itself has a
-span for the request already. Names are route templates; users, queries and texts stay out: traces are kept
-by others.
+Nothing happens without a tracer provider, or if the host application already has a span for the request.
+Names are route templates; users, queries and texts are left out, because traces are stored elsewhere.
 """
 
 from __future__ import annotations

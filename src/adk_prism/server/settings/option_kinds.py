@@ -44,7 +44,7 @@ class Option:
     kind: Kind
     help: str
     positional: bool = False
-    """On the command line it stands by itself, without its name."""
+    """It is a positional argument of the command line."""
 
 
 def read_option(option: Option, value: object, origin: str) -> Any:

@@ -63,7 +63,7 @@ def _from_pyproject(table: Mapping[str, Option], start: Path) -> dict[str, Any]:
         for key, value in section.items()
     }
     for name in values.keys() & {"agents_dir", "data_dir", "tokens", "audit"}:
-        # A path in a file means what it means to a reader of that file, wherever one stands.
+        # A path in a file is relative to that file, not to the working folder.
         values[name] = str(file.parent / values[name])
     return values
 

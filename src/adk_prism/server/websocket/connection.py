@@ -65,7 +65,7 @@ class SocketConnection:
         raise NotImplementedError
 
     def _is_too_fast(self) -> bool:
-        """Count a message; tell whether there are too many."""
+        """Count a message; return whether there are too many."""
         now = self._now()
         if self._rate.wait(1, now):
             return True

@@ -25,7 +25,7 @@ def encode(frame: Any) -> str:
 
 @dataclass_transform(frozen_default=True)
 class SocketFrame(Struct, frozen=True, tag_field="type", rename="camel"):
-    """Base of the frames that a client sends; `type` tells which one it is."""
+    """Base of the frames that a client sends; `type` names the kind."""
 
 
 def decode(decoder: Callable[[str | bytes], T], text: str | bytes, types: str) -> T:

@@ -1,7 +1,7 @@
 """The messages that wait to be sent on one socket, in order and bounded.
 
 Frames wait for room: they are in the log, so nothing is lost by being late. Audio that finds no room is
-dropped: it would be heard too late.
+dropped: it would be played too late.
 """
 
 from __future__ import annotations

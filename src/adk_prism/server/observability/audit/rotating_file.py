@@ -1,7 +1,7 @@
-"""Lines in a file that only grows, which several processes may share; when it is full it is put aside.
+"""An append-only file of lines with rotation, which several processes may share.
 
-`FILE` is written to, `FILE.1` is the one before, and so on; the oldest goes. A line is on the disk when
-`append` returns. A line that a dying process has not finished is left as it is, and the next one begins anew.
+`FILE` is written, `FILE.1` is the previous one, and so on; the oldest is deleted. A line is on the disk when
+`append` returns. A line that a dying process has not finished stays, and the next one starts on a new line.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ else:
 
 
 class RotatingFile:
-    """One such file."""
+    """One file and its rotated predecessors."""
 
     def __init__(self, path: Path, *, largest: int, kept: int) -> None:
-        """`largest`: bytes of one file; `kept`: how many that are put aside."""
+        """`largest`: bytes of one file; `kept`: how many rotated files."""
         self._path = path
         self._largest = largest
         self._kept = kept
         self._turn = Lock()
 
     def make(self) -> None:
-        """See that it can be written. Raise `OSError`."""
+        """Check that it can be written. Raise `OSError`."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         os.close(_opened(self._path))
 
@@ -44,7 +44,7 @@ class RotatingFile:
         """Write a line. Raise `OSError`."""
         with self._alone():
             if self._size() + len(line) > self._largest:
-                self._put_aside()
+                self._rotate()
             descriptor = _opened(self._path)
             try:
                 os.write(descriptor, (b"" if self._ends_a_line() else b"\n") + line + b"\n")
@@ -53,7 +53,7 @@ class RotatingFile:
                 os.close(descriptor)
 
     def newest_first(self) -> Iterator[bytes]:
-        """Yield the lines, also of what was put aside. Raise `OSError`."""
+        """Yield the lines, including those of rotated files. Raise `OSError`."""
         for number in range(self._kept + 1):
             place = self._aside(number)
             if not place.exists():
@@ -62,7 +62,7 @@ class RotatingFile:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep every other writer out, in this process and in others."""
+        """Lock out every other writer, in this process and in others."""
         with self._turn:
             descriptor = _opened(self._path.with_name(f"{self._path.name}.lock"))
             try:
@@ -84,7 +84,7 @@ class RotatingFile:
     def _aside(self, number: int) -> Path:
         return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
 
-    def _put_aside(self) -> None:
+    def _rotate(self) -> None:
         for number in range(self._kept, 0, -1):
             newer = self._aside(number - 1)
             if newer.exists():

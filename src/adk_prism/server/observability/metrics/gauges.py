@@ -22,29 +22,32 @@ def add_gauges(
 ) -> None:
     """Add the gauges that are read from the parts of a server."""
     add = metrics.add_gauge
-    add("runs_active", "Runs that go on here.", lambda: _single(runs.by_app()), "app")
+    add("runs_active", "Active runs.", lambda: _single(runs.by_app()), "app")
     add(
         "runs_abandoned",
-        "Runs that ended while their code, which ignores its cancellation, still runs.",
+        "Ended runs whose code ignores its cancellation and still runs.",
         lambda: {(): float(runs.abandoned)},
     )
     add(
-        "viewers", "Streams of runs that go on.", lambda: _single(broadcaster.viewers()), "protocol"
+        "viewers",
+        "Open streams of active runs.",
+        lambda: _single(broadcaster.viewers()),
+        "protocol",
     )
     add(
         "viewer_lag_entries",
-        "Entries of its run that the viewer furthest behind was not given yet.",
+        "Entries by which the slowest stream is behind its run.",
         lambda: _single(broadcaster.lag()),
         "protocol",
     )
     add(
         "http_open",
-        "Requests, streams and sockets (method WS) that are open.",
+        "Open requests, streams and sockets (method WS).",
         lambda: Counter((call.method, call.route or UNKNOWN) for call in requests.open),
         "method",
         "route",
     )
-    add("draining", "Whether the server goes down.", lambda: {(): float(lifecycle.draining)})
+    add("draining", "Whether the server drains.", lambda: {(): float(lifecycle.draining)})
 
 
 def _single(numbers: Mapping[str, int]) -> Mapping[Labels, float]:

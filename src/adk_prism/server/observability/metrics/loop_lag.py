@@ -79,14 +79,14 @@ class _Watch:
         self._turned = time.monotonic()
 
     def _look(self) -> None:
-        told = 0.0
+        reported = 0.0
         while not self._stopped.wait(self.limit / LOOKS):
             turned = self._turned
-            if turned != told and time.monotonic() - turned - INTERVAL > self.limit:
-                told = turned
-                self._tell()
+            if turned != reported and time.monotonic() - turned - INTERVAL > self.limit:
+                reported = turned
+                self._report_block()
 
-    def _tell(self) -> None:
+    def _report_block(self) -> None:
         frame = sys._current_frames().get(self._loop_thread)
         self._report(
             Diagnostic(

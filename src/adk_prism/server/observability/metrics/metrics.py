@@ -55,40 +55,44 @@ class Metrics:
         self.first_bytes = BoundedSeries(
             histogram(
                 "http_first_byte_seconds",
-                "From a request to the first byte of its answer.",
+                "Time to the first byte of a response.",
                 ANSWERS,
                 "route",
             )
         )
         self.sent = counter("http_sent_bytes_total", "Bytes of bodies and frames sent.", "route")
-        self.received = counter("http_received_bytes_total", "The same, received.", "route")
-        self.cut = counter("streams_cut_total", "Answers that ended too soon.", "route")
+        self.received = counter(
+            "http_received_bytes_total", "Bytes of bodies and frames received.", "route"
+        )
+        self.cut = counter("streams_cut_total", "Incomplete responses.", "route")
         self.refusals = counter(
             "refusals_total", "Requests beyond a limit of their caller.", "limit"
         )
-        self.runs_started = counter("runs_started_total", "Runs that began here.", "app")
+        self.runs_started = counter(
+            "runs_started_total", "Runs that started in this process.", "app"
+        )
         self.runs_ended = counter(
             "runs_ended_total",
-            "Runs that ended here; code: why they failed.",
+            "Runs that ended in this process; code: the reason of a failure.",
             "app",
             "outcome",
             "code",
         )
-        self.takeovers = counter(
-            "takeovers_total", "Runs of dead processes that go on here.", "app"
-        )
+        self.takeovers = counter("takeovers_total", "Runs taken over from dead processes.", "app")
         self.run_time = BoundedSeries(
-            histogram("run_duration_seconds", "How long runs took here.", RUNS, "app")
+            histogram("run_duration_seconds", "Duration of runs.", RUNS, "app")
         )
-        self.appends = histogram("log_append_seconds", "Until the log took an entry.", APPENDS)
-        self.commits = histogram("log_commit_seconds", "Until the log had made sure.", APPENDS)
+        self.appends = histogram(
+            "log_append_seconds", "Time to append an entry to the run log.", APPENDS
+        )
+        self.commits = histogram("log_commit_seconds", "Time until an entry was durable.", APPENDS)
         self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
         self.loop_blocked = Counter(
             f"{PREFIX}event_loop_blocked_total",
-            "How often the loop stood still for longer than half a lease.",
+            "How often the event loop was blocked for longer than half a lease.",
             registry=self.registry,
         )
-        self.diagnostics = counter("diagnostics_total", "What the operator was told of.", "kind")
+        self.diagnostics = counter("diagnostics_total", "Diagnostics by kind.", "kind")
 
     def _counter(self, name: str, help: str, *labels: str) -> BoundedSeries[Counter]:
         return BoundedSeries(Counter(PREFIX + name, help, labels, registry=self.registry))
