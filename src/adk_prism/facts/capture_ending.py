@@ -1,4 +1,4 @@
-"""How a capture ended: the end that nobody wrote, folded from what was said."""
+"""Computes how a capture ended, which has no record of its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from adk_prism.runlog.entry import Entry, RunEnded
 
 
 class CaptureEnding:
-    """Reads a capture along, and tells its end after the last entry."""
+    """Reads the entries of a capture, and returns its end after the last one."""
 
     def __init__(self) -> None:
         self._reader = Reader()

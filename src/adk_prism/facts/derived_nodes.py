@@ -5,7 +5,7 @@ ADK's events name neither starts nor ends, so both are inferred from who speaks,
   nothing themselves. Its state is what the events so far add up to;
 - it ends when the node around it speaks again, or another node begins there that does not run side by
   side with it (their branches tell), when it hands over, fails or, at last, with the run. Whoever
-  speaks after that begins anew, as the next iteration. A loop around a single agent is not seen;
+  speaks after that begins again, as the next iteration. A loop around a single agent is not seen;
 - an error fails its speaker's node, once, when its event is over, and with a failed run the nodes around
   it; what runs beside it is cancelled;
 - a tool begins with its call and ends with the answer. An agent that a call runs, known by the call's id
@@ -122,10 +122,10 @@ class DerivedNodes:
         """Every call's id."""
         self._speaking: Speaker | None = None
         self._failed: _Node | None = None
-        """The last that failed, unless it began anew."""
+        """The last that failed, unless it started again."""
 
     def feed(self, facts: list[Fact]) -> list[Fact]:
-        """Return what an event means, with the starts and ends that it tells of."""
+        """Return what an event means, with the starts and ends that it implies."""
         if len(facts) == 1 and type(facts[0]) is fact.BlockGrew:
             return facts
         out: list[Fact] = []
@@ -195,7 +195,7 @@ class DerivedNodes:
         self._end_all(node.speakers.values(), "finished", out)
 
     def _key(self, speaker: Speaker) -> _Key:
-        """Return what tells a speaker from others: two runs of one path are told by their calls."""
+        """Return what identifies a speaker: two runs of one path differ by their calls."""
         if not speaker.path:
             return speaker.author, speaker.branch
         return speaker.path, self._call_in(speaker.branch)
@@ -206,7 +206,7 @@ class DerivedNodes:
         return next((number for number in numbers if number in self._calls), "")
 
     def _begin_speaker(self, speaker: Speaker, out: list[Fact]) -> _Node:
-        """Begin a speaker's node, and those around it that have not been heard of."""
+        """Start a speaker's node, and the nodes around it that have not started."""
         key = self._key(speaker)
         if self._failed is not None and self._seen.get(key) is self._failed:
             self._failed = None

@@ -62,7 +62,7 @@ NOTHING_SAID = Sign()
 
 
 class _Open:
-    """The message that is being told."""
+    """The current message."""
 
     __slots__ = ("ends_with_call", "forgives", "held", "message", "unanswered")
 
@@ -127,7 +127,7 @@ class Turns:
             if self._open is not None and self._open.held:
                 self._end(out)
         elif kind in _ANSWERS and self._open is None:
-            return  # of an earlier message, whose end no client takes back
+            return  # of an earlier message, which has ended for the client
         out.append(item)
         if self._open is not None:
             _note(self._open, item)

@@ -1,6 +1,6 @@
 """Pictures, files, sound and code in a part: which it is, and the fact that shows it.
 
-Raw PCM is told from other sound by its media type, since no file player can open it. Follows the media
+Raw PCM is recognised by its media type, because no file player can open it. Follows the media
 types that Gemini's live API sends (`audio/pcm;rate=24000`, one channel of 16 bits).
 """
 
@@ -102,16 +102,16 @@ def _counted(shown: Fact, notes: Raw) -> Fact:
     if not isinstance(shown, AudioHeard):
         return shown
     try:
-        told = _read_notes(notes).adk_prism
+        noted = _read_notes(notes).adk_prism
     except msgspec.MsgspecError:
         return shown  # the app's own notes
-    if told is None:
+    if noted is None:
         return shown
-    return msgspec.structs.replace(shown, chunks=told.chunks, size=told.bytes)
+    return msgspec.structs.replace(shown, chunks=noted.chunks, size=noted.bytes)
 
 
 def show_reference(file: FileData, part: str, speaker: Speaker, model_call: str) -> Fact:
-    """Return the fact for a file that lies elsewhere."""
+    """Return the fact for a file that is stored elsewhere."""
     media_type = file.mime_type or UNKNOWN_TYPE
     uri, name = file.file_uri or "", file.display_name or ""
     return FileShown(media_type, "", uri, name, part, speaker, model_call)

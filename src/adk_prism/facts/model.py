@@ -56,11 +56,11 @@ class RunBegan(_Fact):
     live: bool = False
     """A live connection: messages begin and end inside the run."""
     query: str = ""
-    """The text of the user's message; empty if the run goes on with an earlier one."""
+    """The text of the user's message; empty if the run continues an earlier one."""
 
 
 class MessageBegan(_Fact):
-    """An assistant turn begins, or goes on after a person answered."""
+    """An assistant turn begins, or continues after a person answered."""
 
     message: str
     run: str
@@ -68,7 +68,7 @@ class MessageBegan(_Fact):
     open_calls: dict[str, str]
     decisions: dict[str, Decision]
     resumes: list[str]
-    """The nodes that asked and now go on, by name."""
+    """The nodes that asked and now continue, by name."""
     rewound: list[str] = []
     """Ids of the messages in whose place this turn is."""
     warnings: list[Warned] = []
@@ -82,11 +82,11 @@ class MessageEnded(_Fact):
     awaiting: bool
     """A call of it waits for a person or for the client."""
     asks: bool = False
-    """It waits for words or a value, and no call does: whoever answers does so in the next message."""
+    """It waits for words or a value without a call: the next message is the answer."""
 
 
 class TakenOver(_Fact):
-    """Another process goes on with the run: what an agent had not finished it says or does again."""
+    """Another process continues the run: an agent repeats what it had not finished."""
 
     epoch: int
     superseded: list[str]
@@ -100,7 +100,7 @@ class RunOver(_Fact):
     code: str
     correlation: str
     message: str = ""
-    """What the model's provider, or the app, said of the failure, where that may be told."""
+    """What the model's provider, or the app, said of the failure, where that may be shown."""
 
 
 # ------------------------------------------------------------------ what is said
@@ -320,7 +320,7 @@ class CitationsGiven(_Fact):
 
 
 class ProofGiven(_Fact):
-    """What stands behind a specialist's answer, or the whole one; it replaces the last of its id."""
+    """The proof of a specialist's answer, or of the whole one; it replaces the last one with its id."""
 
     id: str
     proof: Proof

@@ -181,15 +181,15 @@ class ModelCall:
     ) -> str:
         """Return what a repeated fragment adds; replace the blocks that it contradicts."""
         shown = self._shown(kind)
-        told = repeated[kind] = repeated.get(kind, "") + text
-        if shown.startswith(told):
+        whole = repeated[kind] = repeated.get(kind, "") + text
+        if shown.startswith(whole):
             return ""
         self._repeated = None
-        if told.startswith(shown) and (self.block is None or self.block.kind == kind):
-            return told[len(shown) :]
+        if whole.startswith(shown) and (self.block is None or self.block.kind == kind):
+            return whole[len(shown) :]
         # Blocks of other kinds that have been repeated stay; the rest will be repeated.
         self._replace([b for b in self._blocks if b.kind == kind or b.kind not in repeated], out)
-        return told
+        return whole
 
     def _replace(self, gone: Sequence[OpenBlock], out: list[Fact]) -> None:
         """Replace blocks that were streamed."""
@@ -234,7 +234,7 @@ class ModelCall:
             if kind != "transcript":
                 gone.update(blocks[len(kept) :])
             elif len(kept) < len(blocks):
-                # Speech is not taken back: the corrected transcript follows.
+                # Audio cannot be replaced: the corrected transcript follows.
                 self._end_block_of(kind, out)
         self._replace([block for block in self._blocks if block in gone], out)
         return Remainder(skip)

@@ -1,7 +1,7 @@
 """The nodes that run at a point of the log, so that each start has one end.
 
-A node that never ended, because nobody told or because its process died, ends with its run: as the run
-did. A second start of a running node, or an end of one that does not run, is no fact.
+A node without an end, because it was not reported or its process died, ends with its run, in the same way. A
+second start of a running node, or an end of one that does not run, is ignored.
 """
 
 from __future__ import annotations

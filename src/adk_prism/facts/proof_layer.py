@@ -1,4 +1,4 @@
-"""The `proof_layer` object in a tool's response: where it stands, as data.
+"""Finds the `proof_layer` object in a tool's response.
 
 `adk_prism.proof` writes it; `proof_text` reads what it says.
 """

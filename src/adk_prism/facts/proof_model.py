@@ -55,7 +55,7 @@ class Reading(_Piece):
     """Said of everything, not of one part."""
     about: str = ""
     section: str = ""
-    """The part of the text in which it stands."""
+    """The section of the text that contains it."""
     reason: str = ""
     """Given right beside the number."""
     part: bool = False
@@ -133,7 +133,7 @@ class Disagreement(_Piece):
     stated: float
     """In the text."""
     relation: Relation
-    """How it lies to the numbers that it should rest on."""
+    """How it relates to the numbers that it is based on."""
     text: str
     """The statement."""
     about: str = ""
@@ -152,7 +152,7 @@ class Brief(_Piece):
 
 
 class Proof(_Piece):
-    """What stands behind one subject's answer."""
+    """The proof of one subject's answer."""
 
     subject: Subject
     origin: ProofOrigin

@@ -1,6 +1,6 @@
 """Which entries of a run streamed what ADK did not store.
 
-A fold over facts: whoever hands a run on without what was withheld leaves these entries out.
+A fold over facts. A copy of a run without withheld text leaves these entries out.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ class Source(Struct, frozen=True):
 
     uri: str
     title: str
-    """Its address, where nobody gave it a title."""
+    """Its address, if it has no title."""
     document: bool
 
     @property
     def key(self) -> str:
-        """What tells it from others."""
+        """What identifies it."""
         return self.uri or self.title
 
 

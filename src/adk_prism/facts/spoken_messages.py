@@ -1,4 +1,4 @@
-"""The messages of a live run by id, in the order in which they began, whoever said them."""
+"""The messages of a live run by id, in the order in which they began."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class StateFold(Mapping[str, Raw]):
         return self._whole
 
     def cut(self, depth: int = DEPTH) -> Raw:
-        """Return the state down to `depth` levels, with a marker for what lies below."""
+        """Return the state down to `depth` levels, with a marker for deeper values."""
         shown = self._cuts.get(depth)
         if shown is None:
             shown = self._cuts[depth] = _Cut(self._values)

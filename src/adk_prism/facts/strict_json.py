@@ -9,7 +9,7 @@ Decides what is repaired, and how:
 - the key `constructor` of a null becomes `(constructor)`: that parser falls over it in ai 6.0.0;
 - what is nested deeper than `MAX_DEPTH` becomes the string `"[nested too deep]"`.
 Numbers stay as they are written, whatever their size. It rewrites tokens and builds no values, so
-the depth of its input costs no stack. What is not JSON at all comes back as unreadable as it came.
+the depth of its input costs no stack. What is not JSON at all is returned unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 
 MAX_DEPTH = 255
 """Nothing that ADK can serialise is cut: pydantic stops one level earlier. Readers (Python's json,
-msgspec) take about a thousand levels, so a frame around the value is no trouble."""
+msgspec) take about a thousand levels, so a frame around the value is possible."""
 
 _TOO_DEEP = b'"[nested too deep]"'
 
@@ -98,7 +98,7 @@ def _is_trap(value: bytes) -> bool:
 
 
 def _has_numbers_only(value: bytes) -> bool:
-    """Tell cheaply that there are no NaN and no infinities."""
+    """Return whether there are surely no NaN and no infinities; a fast test."""
     return not ((_N in value and b"NaN" in value) or (_I in value and b"Infinity" in value))
 
 
@@ -134,12 +134,12 @@ def _has_many_brackets(value: bytes) -> bool:
 
 
 def _repair_structure(value: bytes) -> bytes:
-    """Rename `prototype` where it stands under `constructor`, and cut what is too deep."""
+    """Rename `prototype` under `constructor`, and cut what is too deep."""
     out: list[bytes] = []
     copied = 0
     depth = 0
     inside: list[bool] = []
-    """For each open container that is kept: whether it stands under the key `constructor`."""
+    """For each open container that is kept: whether it is under the key `constructor`."""
     under = False
     for match in _TOKEN.finditer(value):
         kind = match.lastgroup

@@ -15,7 +15,7 @@ final text is compared with the pieces: if it begins with them it is the whole, 
 
 In a live run ADK cuts what the user says in two when it begins before the agent's turn is over. There an
 utterance stays open until the turn that answers it begins, and is all that was heard until then. Where the
-model does not mark the end, ADK tells the whole only after the answer has begun: it is still that utterance.
+model does not mark the end, ADK sends the whole only after the answer has begun: it is still that utterance.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Heard:
         self._pieces: list[str] = []
         """What came since."""
         self._is_replaced = True
-        """Each piece so far holds the one before it: it is told in its place."""
+        """Each piece so far contains the one before it, and replaces it."""
 
     @property
     def is_open(self) -> bool:
@@ -62,7 +62,7 @@ class _Heard:
         self._pieces.clear()
         self._is_replaced = True
 
-    def told(self, *, final: bool) -> InputTranscribed:
+    def fact(self, *, final: bool) -> InputTranscribed:
         return InputTranscribed(self.name, "".join((*self._whole, self.unfinished())), final)
 
 
@@ -93,7 +93,7 @@ class Transcripts:
         """Transcripts whose block a call has ended."""
         self._heard: _Heard | None = None
         self._answered: _Heard | None = None
-        """What is being answered, and was not told whole."""
+        """The utterance that is being answered and was not complete."""
         self.joins = False
         """An utterance lasts until it is answered, as in a live run."""
 
@@ -168,17 +168,17 @@ class Transcripts:
             self._heard = heard if self.joins else None
         else:
             heard.add(text)
-        out.append(heard.told(final=final))
+        out.append(heard.fact(final=final))
 
     def _finish_answered(self, text: str, out: list[Fact]) -> str:
-        """End what is being answered, if `text` tells it whole; return what `text` says besides."""
+        """End the utterance that is being answered, if `text` completes it; return the rest of `text`."""
         earlier = self._answered
         rest = rest_of(text, earlier.unfinished()) if earlier is not None and text else None
         if earlier is None or rest is None:
             return text
         self._answered = None
         earlier.complete(text.removesuffix(rest) if rest else text)
-        out.append(earlier.told(final=True))
+        out.append(earlier.fact(final=True))
         return rest
 
     def answer(self) -> None:
@@ -188,11 +188,11 @@ class Transcripts:
         self._heard = None
 
     def complete(self, out: list[Fact]) -> None:
-        """End what the user has said: the turn is over, and nobody marked the end."""
+        """End what the user has said: the turn is over without a mark of the end."""
         for heard in (self._answered, self._heard):
             if heard is not None and heard.is_open:
                 heard.complete()
-                out.append(heard.told(final=True))
+                out.append(heard.fact(final=True))
         self._answered = None
         if not self.joins:
             self._heard = None

@@ -30,7 +30,7 @@ class Release(Struct, frozen=True, rename="camel"):
     version: str
     finish_reasons: tuple[str, ...]
     chunks: dict[str, Keys]
-    """By type; `data-*` stands for every type that begins so."""
+    """By type; `data-*` means every type with that prefix."""
 
 
 def read_releases() -> tuple[Release, ...]:

@@ -1,7 +1,7 @@
 """Agent code as a task of its own, which is waited for, cancelled, and in the end abandoned.
 
 A tool can ignore its cancellation, or wait for something that never comes; a run has to end all the same. So
-whoever records a run does not drive it: it waits for the task that does, and stops waiting after `PATIENCE`.
+the recorder of a run waits for a separate task that drives it, and stops waiting after `PATIENCE`.
 The task never raises: what ended it is its result.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
 AGAIN = 0.2
-"""Seconds until a task is cancelled again: some code takes one cancellation for a failure, and goes on."""
+"""Seconds until a task is cancelled again: some code takes one cancellation for a failure, and continues."""
 
 PATIENCE = 1.0
 """Seconds between the first cancellation of a task and the moment at which it is abandoned. Whoever stops a
@@ -29,7 +29,7 @@ class Abandoned(Exception):
 
 
 class AgentTask(Generic[_Result]):
-    """A task that somebody waits for."""
+    """A task that is awaited."""
 
     def __init__(self, coro: Coroutine[Any, Any, _Result], name: str) -> None:
         self._loop = asyncio.get_running_loop()
@@ -37,7 +37,7 @@ class AgentTask(Generic[_Result]):
         self._cancelled_at: float | None = None
         self._over = asyncio.Event()
         self.was_interrupted = False
-        """Whether somebody cancelled whoever waits."""
+        """Whether the waiting task was cancelled."""
         self.task = asyncio.create_task(_result_of(coro), name=name)
         self.task.add_done_callback(lambda _: self._over.set())
 

@@ -82,11 +82,11 @@ def _is_new(pending: Pending, call: str, output: Raw, is_whole: bool) -> bool:
 
 
 def _is_shown(call: PendingCall, shown: Raw, output: Raw) -> bool:
-    """Tell whether a result is what the client was shown, given back."""
-    told = to_raw({"error": UNANSWERED}) if is_absent(shown) else Raw(repair(bytes(shown)))
+    """Return whether a result is what the client was shown, given back."""
+    known = to_raw({"error": UNANSWERED}) if is_absent(shown) else Raw(repair(bytes(shown)))
     try:
         # What is in the log is redacted, what the client itself gave before is not.
-        return same_json(told, answer_json(call.name, output))
+        return same_json(known, answer_json(call.name, output))
     except (msgspec.MsgspecError, OverflowError, RecursionError):
         return True
 
@@ -129,7 +129,7 @@ def _check_input(asked: Raw, answer: ToolAnswer) -> None:
 
 
 def asks_for(pending: Pending, given: Sequence[AdkAnswer]) -> bool:
-    """Tell whether an answer may be meant for this message."""
+    """Return whether an answer may be meant for this message."""
     known = {call.adk_id for call in pending.calls.values()}
     return any(
         a.adk_id in known or a.adk_id in pending.approvals or a.adk_id in pending.requests
@@ -140,7 +140,7 @@ def asks_for(pending: Pending, given: Sequence[AdkAnswer]) -> bool:
 def match_adk(pending: Pending, given: Sequence[AdkAnswer]) -> MatchedAnswers:
     """Match answers that name ADK's own ids. Raise `Conflict` for one that nothing waits for.
 
-    A confirmation is passed on as it came, payload and all: ADK's contract has no shape for it.
+    A confirmation is passed on unchanged, with its payload: ADK's contract has no schema for it.
     """
     decisions: dict[str, Decision] = {}
     outputs: dict[str, Raw] = {}
@@ -221,7 +221,7 @@ def with_held(pending: Pending, answers: MatchedAnswers) -> MatchedAnswers:
 
 
 def is_complete(pending: Pending, answers: MatchedAnswers) -> bool:
-    """Tell whether every open question has its answer."""
+    """Return whether every open question has its answer."""
     return (
         pending.approvals.keys() <= answers.decisions.keys()
         and pending.client_calls.keys() - answers.outputs.keys() == set()

@@ -23,7 +23,7 @@ class AnsweredMessage(Struct, frozen=True):
     turn: Turn
     pending: Pending
     is_late: bool
-    """The conversation has gone on since."""
+    """Later messages follow it."""
 
     @property
     def is_waiting(self) -> bool:

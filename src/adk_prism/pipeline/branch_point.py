@@ -1,9 +1,9 @@
-"""Where in a conversation a message belongs: told by what its client shows before it.
+"""Where in a conversation a message belongs, according to the messages that its client shows before it.
 
 Clients that edit or switch branches often send only the resulting list, with no word about it. So the
-message before the new one decides: whatever the chat has after that one is taken back. A message that the
+message before the new one decides: whatever the chat has after that one is rewound. A message that the
 log does not know decides nothing, since apps begin chats with messages of their own; nor does a list that
-was not sent. A message that was taken back cannot be gone on from: the session no longer has it.
+was not sent. A rewound message cannot be continued: the session no longer has it.
 
 A live conversation is one run and one ADK invocation: it stays or goes as a whole.
 """
@@ -22,7 +22,7 @@ MOST_NAMED = 2000
 
 
 async def kept_turns(chats: Chats, history: ChatHistory, message: Submit) -> int:
-    """Return how many turns stay before a message; the others it takes back. Raise `Conflict`."""
+    """Return how many turns stay before a message; the others it rewinds. Raise `Conflict`."""
     turns = history.turns
     again = (i for i, turn in enumerate(turns) if turn.user_message == message.message_id)
     kept = await _kept_before(chats, history, message.before)

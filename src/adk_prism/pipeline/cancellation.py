@@ -1,8 +1,8 @@
-"""Runs that somebody stops: answered at once, whatever the tools do.
+"""Stops runs: the request is answered at once, whatever the tools do.
 
 A run that is asked to stop ends within milliseconds, unless a tool ignores its cancellation; and the thread
-of a tool goes on when the run has ended. Whoever asks is not kept waiting for either: the answer says which
-tools are still at work. What is left of the stopping goes on by itself.
+of a tool continues when the run has ended. The request waits for neither: the response lists the tools
+that are still running. The rest happens in the background.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Canceller:
         return CancelResult(True, work.tools if work else None)
 
     async def cancel(self, run: RunId) -> tuple[RunSummary, CancelResult]:
-        """Stop a run, wherever it goes on. Raise `NotFound`, `Gone` or `LogError`."""
+        """Stop a run, in any process. Raise `NotFound`, `Gone` or `LogError`."""
         before = await self._log.summary(run)
         if before.outcome is not None:
             return before, CancelResult(False, [])

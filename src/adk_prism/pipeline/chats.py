@@ -54,17 +54,17 @@ class Turn(Struct, frozen=True):
 
     @property
     def live(self) -> bool:
-        """Whether a run of it still goes on."""
+        """Whether a run of it is active."""
         return self.last.summary.outcome is None
 
     @property
     def resumable(self) -> bool:
-        """Whether a chat client can go on with it: it runs, and is one message."""
+        """Whether a chat client can continue it: it runs, and is one message."""
         return self.live and not self.last.head.live
 
 
 class ChatHistory(Struct, frozen=True):
-    """A chat: what is in it, and what was taken back."""
+    """A chat: what is in it, and what was rewound."""
 
     turns: list[Turn]
     """Oldest first."""
@@ -88,7 +88,7 @@ class HeadCache:
 
     def add(self, run: RunId, head: RunStarted) -> RunStarted:
         """Cache a beginning if it is not too large; return it without state and agents."""
-        # Decoded anew: its raw values would keep the whole record that they were decoded from in memory.
+        # A copy: its raw values would keep the whole record that they were decoded from in memory.
         encoded = msgspec.json.encode(structs.replace(head, state={}, agents=[]))
         small = msgspec.json.decode(encoded, type=RunStarted)
         size = len(encoded) + OVERHEAD
@@ -112,7 +112,7 @@ class Chats:
         return fold_turns(await self._runs(origin))
 
     async def history(self, origin: Origin) -> ChatHistory:
-        """Return the live turns of a chat, and those that were taken back."""
+        """Return the live turns of a chat, and those that were rewound."""
         runs = await self._runs(origin)
         turns = fold_turns(runs)
         live = {turn.message for turn in turns}
@@ -146,7 +146,7 @@ class Chats:
         return None if head.derived else head.state
 
     async def pending(self, turn: Turn) -> Pending:
-        """Return what a turn's message waits for: one that did not happen here waits for nobody."""
+        """Return what a turn's message waits for: nothing, if it is untrusted."""
         pending = Pending()
         if turn.first.head.untrusted:
             return pending
@@ -172,7 +172,7 @@ class Chats:
 
 
 def fold_turns(runs: Sequence[ChatRun]) -> list[Turn]:
-    """Group runs into turns; leave out what was taken back, and what is no turn."""
+    """Group runs into turns; leave out what was rewound, and what is not a turn."""
     turns: list[Turn] = []
     for index, run in enumerate(runs):
         head = run.head
@@ -196,7 +196,7 @@ def _is_turn(head: RunStarted) -> bool:
 def _taken_back(turns: list[Turn], message: str, before: Sequence[ChatRun]) -> list[Turn]:
     """Return turns without a message and all that came after it.
 
-    So a late answer goes too that went on with an earlier message: ADK rewinds in the order of time.
+    So a late answer to an earlier message is rewound too: ADK rewinds in the order of time.
     """
     kept = next((i for i, t in enumerate(turns) if t.message == message), len(turns))
     if kept == len(turns):
@@ -218,7 +218,7 @@ def first_recorded(turns: Sequence[Turn]) -> str:
 
 
 def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
-    """Return the decisions that runs after the given one brought, by call."""
+    """Return the decisions of the runs after the given one, by call."""
     later: dict[str, Decision] = {}
     for run in turn.runs[index + 1 :]:
         if run.head.continues is not None:
@@ -227,7 +227,7 @@ def decided_later(turn: Turn, index: int) -> dict[str, Decision]:
 
 
 def answered_later(turn: Turn, index: int) -> frozenset[str]:
-    """Return the calls whose results runs after the given one brought."""
+    """Return the calls with results in the runs after the given one."""
     going_on = (run.head.continues for run in turn.runs[index + 1 :])
     return frozenset(call for given in going_on if given is not None for call in given.answers)
 

@@ -1,4 +1,4 @@
-"""What a run goes on with: answers that were matched, as the log keeps them and as ADK takes them."""
+"""Matched answers with which a run continues, as the log stores them and as ADK takes them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from adk_prism.source.request import ApprovalAnswer, CallAnswer
 def continues(
     message: str, pending: Pending, answers: MatchedAnswers, *, late: bool = False
 ) -> Continues:
-    """Return what a continuation run goes on with.
+    """Return what a continuation run continues with.
 
-    `late`: the conversation has gone on since. What the message still asks is then asked no more.
+    `late`: the conversation has continued since. Open questions of the message have expired.
     """
     updated = {name: c for name, c in pending.late_calls.items() if name in answers.outputs}
     calls = _going_on(pending, answers) if late else pending.open_calls
@@ -72,7 +72,7 @@ def call_answers(pending: Pending, answers: MatchedAnswers) -> list[CallAnswer]:
 
 
 def signed(answers: MatchedAnswers, by: str) -> MatchedAnswers:
-    """Return answers whose decisions say who made them; nobody, where that is not known."""
+    """Return answers whose decisions name who made them, if that is known."""
     decisions = {name: structs.replace(d, by=by) for name, d in answers.decisions.items()}
     return MatchedAnswers(decisions, answers.outputs)
 
@@ -101,8 +101,8 @@ def responses(pending: Pending, answers: MatchedAnswers, *, typed: bool) -> dict
         if kind == "credential":  # a secret
             kept[name] = Response(kind=kind)
         else:
-            told = answer_json(request_name(kind), output)
-            kept[name] = Response(kind=kind, response=told, typed=typed)
+            redacted = answer_json(request_name(kind), output)
+            kept[name] = Response(kind=kind, response=redacted, typed=typed)
     for name, decision in answers.decisions.items():
         kept[name] = Response(kind="confirmation", decision=decision)
     return kept

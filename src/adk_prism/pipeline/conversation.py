@@ -1,4 +1,4 @@
-"""What a client may do to a conversation: say something, answer, take back, change state.
+"""What a client may do with a conversation: send a message, answer, rewind, change state.
 
 Each of these becomes one run. Whether it may happen is decided from the log, under a lock of the session,
 so that two requests cannot both answer the same question. The client's own idea of the history counts
@@ -87,7 +87,7 @@ class Conversations:
     ) -> None:
         """`deciding` keeps those apart who decide about one session, in all processes that serve it.
 
-        `note` writes down what was approved, denied and taken back.
+        `note` records what was approved, denied and rewound.
         """
         self._apps = apps
         self._runs = runs
@@ -277,7 +277,7 @@ class Conversations:
                 answers = continuation.signed(_matched(asked, given), start.by)
                 if not (asked.is_late and self._locks.is_held(start.origin)):
                     return await self._go_on(start, asked, answers)
-            # A late result waits for the run that is on, and keeps nobody from interrupting that.
+            # A late result waits for the active run, which can still be interrupted.
             async with self._locks.held(start.origin):
                 pass
 
@@ -345,7 +345,7 @@ class Conversations:
     async def _hold(
         self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
     ) -> RunId:
-        """Keep answers until the rest of their batch is there: ADK would go on without it."""
+        """Keep answers until the rest of their batch is there: ADK would continue without it."""
         kept = continuation.continues(asked.turn.message, asked.pending, answers)
 
         def make(run: RunId) -> EventSource:
@@ -377,7 +377,7 @@ class Conversations:
             return run
 
     async def _check_happened_here(self, origin: Origin, invocation: str) -> None:
-        """Raise `Conflict` for an invocation of a run that this server did not see, as the log tells it."""
+        """Raise `Conflict` for an invocation of a run that this server did not record."""
         for turn in await self._chats.turns(origin):
             if any(r.head.untrusted and r.summary.invocation == invocation for r in turn.runs):
                 raise Conflict(
@@ -387,7 +387,7 @@ class Conversations:
     async def _adk_continuation(
         self, start: Start, given: Sequence[matching.AdkAnswer]
     ) -> tuple[dict[str, Any], list[tuple[bool, str]]]:
-        """Return what a request goes on with, its own answers and those that were held before; and what
+        """Return what a request continues, its own answers and those that were held before; and what
         it decides."""
         turns = await self._chats.turns(start.origin)
         asked = await find_answered_by_adk(

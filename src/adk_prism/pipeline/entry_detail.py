@@ -28,7 +28,7 @@ LONGEST_TEXT = 4_000
 """Characters of one string. A person reads the beginning; the files route and the recording have it all."""
 KEPT_RUNS = 4
 KEPT_BYTES = 16 * 1024**2
-"""Of one run: some ten thousand entries. One that was let go is read again when it is looked at."""
+"""Of one run: some ten thousand entries. An evicted one is read again when it is needed."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -74,7 +74,7 @@ class EntryDetails:
     def __init__(self, log: RunLog) -> None:
         self._log = log
         self._kept: OrderedDict[RunId, _Rows] = OrderedDict()
-        """The least recently looked at first."""
+        """The least recently used first."""
 
     @property
     def runs(self) -> list[RunId]:
@@ -154,7 +154,7 @@ def _fields(fact: Fact) -> Iterator[tuple[str, Any]]:
 
 
 def _readable(payload: bytes) -> Any:
-    """Return JSON with its long texts cut; what is no JSON as text."""
+    """Return JSON with its long texts cut; anything else as text."""
     try:
         value = msgspec.json.decode(payload)
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Films of runs, kept while somebody looks: folded once, fed only what is new, forgotten by disuse.
+"""Cached films of runs: computed once, fed only what is new, evicted when unused.
 
 Scrubbing asks for the same run at one cursor after the other, and a live run grows between two looks.
 So the film stays, and each look feeds it the entries that were committed since.
@@ -15,7 +15,7 @@ from adk_prism.runlog.entry import RunId
 from adk_prism.view.film import Film
 
 KEPT_FILMS = 16
-"""Runs that are looked at at once: a few people with a few windows each."""
+"""Films cached at the same time: a few people with a few windows each."""
 KEPT_BYTES = 128 * 1024**2
 """Stored size of their runs, together; a film is about as large as what it was folded from. The last
 one looked at stays, whatever its size."""
@@ -40,7 +40,7 @@ class Films:
         self._films = films
         self._size = size
         self._kept: OrderedDict[RunId, _Kept] = OrderedDict()
-        """The least recently looked at first."""
+        """The least recently used first."""
         self.waiting: set[asyncio.Timeout] = set()
         """The limits of those who wait for news."""
 
@@ -76,7 +76,7 @@ class Films:
         return await self.of(run)
 
     def leave_all(self) -> None:
-        """Let nobody wait any longer: the server goes down."""
+        """Wake all waiting requests: the server stops."""
         for limit in self.waiting:
             if not limit.expired():
                 limit.reschedule(0)

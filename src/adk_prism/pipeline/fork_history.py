@@ -39,13 +39,13 @@ class ForkHistory(Struct, frozen=True):
     next: float
     """When the run after it began; infinity if there is none."""
     continued: frozenset[str] = frozenset()
-    """Those of the runs before it that a later run of the same message goes on with."""
+    """Those of the runs before it that a later run of the same message continues."""
     untrusted: bool = False
-    """Whether this server did not see all of it happen: it goes on with a new message only."""
+    """Whether this server did not record all of it: it continues with a new message only."""
     withheld: Sequence[str] = ()
     """Keys of the session's state that no client may write, and that an untrusted history does not set."""
     recorded: Mapping[str, Raw] = {}
-    """The state at the cut, all scopes, as the log tells it."""
+    """The state at the cut, all scopes, according to the log."""
 
     def new_ids(self, cut: RunId | None) -> dict[str, str]:
         """Return an id for the copy of each run; the one that is cut may have one already."""
@@ -62,7 +62,7 @@ class ForkHistories:
     """Reads histories from the log, and writes their copies to it."""
 
     def __init__(self, log: RunLog, chats: Chats, refused: StateRule) -> None:
-        """`refused` tells the state keys that clients of an app may not write; the app is loaded."""
+        """`refused` returns the state keys that clients of an app may not write; the app is loaded."""
         self._log = log
         self._chats = chats
         self._refused = refused
@@ -90,7 +90,7 @@ class ForkHistories:
         return self._distrusted(history) if untrusted else history
 
     def _distrusted(self, history: ForkHistory) -> ForkHistory:
-        """Return a history that this server did not see happen as it may go on."""
+        """Return an untrusted history as it may continue."""
         recorded = history.cut.state()
         withheld = [k for k in self._rule(history)(recorded) if not k.startswith(SHARED)]
         return structs.replace(
@@ -114,7 +114,7 @@ class ForkHistories:
         return float("inf")
 
     async def past(self, history: ForkHistory, *, said: bool) -> Past:
-        """Return where the session is cut, as far as the log tells.
+        """Return where the session is cut, as far as the log shows.
 
         `said`: what the user said at the beginning of the cut run is part of it.
         """

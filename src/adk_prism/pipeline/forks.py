@@ -1,9 +1,9 @@
-"""A conversation that goes on elsewhere from a cursor: a new session, its history, and a run.
+"""A conversation that continues elsewhere from a cursor: a new session, its history, and a run.
 
 The original is only read. The fork is built under its own name, step by step, and taken away again if a
-step fails: nobody finds half of one. How it goes on:
+step fails, so that no half fork remains. How it continues:
 - *turn*: with a new message. What the cut run had not finished is there as a turn that was stopped;
-- *resume*: without one, the cut run itself goes on. Its log begins with what had happened, and its
+- *resume*: without one, the cut run itself continues. Its log begins with what had happened, and its
   invocation is resumed by ADK's means;
 - *again*: nothing of the run had happened, so it is started again with the same message or answers;
 - *nothing*: nothing was left to do. The run is a state-only update, and no model is called.
@@ -107,20 +107,20 @@ class Forks:
         self._conversations = conversations
         self._report = report
 
-    async def fork(self, wish: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
+    async def fork(self, wanted: ForkRequest, run: RunId | None = None, digest: str = "") -> Forked:
         """Make a fork and start its run.
 
         Raise `NotFound` for a run or an app that is not there, `Gone`, `BadPosition` for the cursor,
-        `Conflict` for a session that is there already or an app that cannot go on without a message.
+        `Conflict` for a session that already exists or an app that cannot continue without a message.
         """
-        speaks = not is_absent(wish.message)
+        speaks = not is_absent(wanted.message)
         if speaks:
-            checked_message(read_content(wish.message))
-        await self._apps.load((await self._log.summary(wish.run)).origin.app)
-        history = await self._histories.of(wish.run, wish.at, new_turn=speaks)
-        fork = self._planned(wish, history, run or new_run(), digest)
+            checked_message(read_content(wanted.message))
+        await self._apps.load((await self._log.summary(wanted.run)).origin.app)
+        history = await self._histories.of(wanted.run, wanted.at, new_turn=speaks)
+        fork = self._planned(wanted, history, run or new_run(), digest)
         target = fork.start.origin
-        if wish.session:
+        if wanted.session:
             await self._check_free(target)
         async with self._locks.held(target):
             missing = await self._build(fork)
@@ -139,17 +139,17 @@ class Forks:
             withheld=history.withheld,
         )
 
-    def _planned(self, wish: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
-        target = structs.replace(history.origin, session=wish.session or str(uuid4()))
+    def _planned(self, wanted: ForkRequest, history: ForkHistory, run: RunId, digest: str) -> _Fork:
+        target = structs.replace(history.origin, session=wanted.session or str(uuid4()))
         start = Start(
             origin=target,
             policy="wait",
             run=run,
             digest=digest,
-            streaming=wish.streaming,
-            state_delta=wish.state_delta,
+            streaming=wanted.streaming,
+            state_delta=wanted.state_delta,
         )
-        fork = _Fork(history, start, run, wish.message, {})
+        fork = _Fork(history, start, run, wanted.message, {})
         is_same_run = fork.goes_on in ("resume", "again")
         return structs.replace(fork, ids=history.new_ids(run if is_same_run else None))
 

@@ -33,7 +33,7 @@ DRAIN_SHARE = 0.9
 """The share of the drain time in which live runs may end by themselves; the rest is for ending them."""
 
 OnDisconnect = Callable[[DisconnectReason], None]
-"""Tells a client that it is no longer connected to the run."""
+"""Notifies a client that it is no longer connected to the run."""
 
 
 class LiveRun:
@@ -113,7 +113,7 @@ class LiveRuns:
         self._watching: set[asyncio.Task[None]] = set()
 
     def is_running(self, origin: Origin) -> bool:
-        """Tell whether a session has a live run."""
+        """Return whether a session has a live run."""
         run = self._running.get(origin)
         return run is not None and not run.source.is_over
 

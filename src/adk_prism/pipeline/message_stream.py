@@ -19,13 +19,13 @@ from adk_prism.runlog.entry import Response
 
 
 class Shown(Struct, frozen=True):
-    """A turn of a chat, and what the conversation went on with."""
+    """A turn of a chat, and whether later ones follow."""
 
     turn: Turn
     is_left: bool = False
-    """The conversation has gone on: what the message still asks has expired."""
+    """Later messages follow: open questions of the message have expired."""
     is_resumed: bool = False
-    """A later message went on with its invocation, as the answer to a question does."""
+    """A later message continued its invocation, as the answer to a question does."""
     elsewhere: Mapping[str, Response] = {}
     """What later messages answered, by the id of the request or approval."""
 
@@ -45,14 +45,14 @@ def shown(turns: Sequence[Turn]) -> list[Shown]:
 
 
 def running(turns: Sequence[Turn]) -> Shown | None:
-    """Find the turn that goes on; an earlier one, where a late answer is being taken."""
+    """Find the active turn; an earlier one, if it is getting a late answer."""
     return next((place for place in shown(turns) if place.turn.resumable), None)
 
 
 def told(place: Shown) -> Shown:
     """Return a turn without the runs that say nothing: those that only kept answers for a later one.
 
-    What was kept when the conversation went on was passed on to nobody.
+    Answers that were held then were not passed on.
     """
     turn = place.turn
     held = [run.head.continues is not None and run.head.continues.held for run in turn.runs]

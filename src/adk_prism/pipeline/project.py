@@ -56,7 +56,7 @@ def project(
 
     Events that come asynchronously, as from `Runner.run_async`, give frames asynchronously, each as soon as
     it is known; the end of the events is the end of the run. Raise `UsageError` for an unknown protocol or
-    dialect, `SourceError` for what is no event.
+    dialect, `SourceError` for anything that is not an event.
     """
     if isinstance(events, AsyncIterable):
         return _follow(events, _Frames(as_, dialect))
@@ -77,7 +77,7 @@ async def _follow(
             for frame in frames.of(frames.reader.feed(_line(event))):
                 yield frame
     finally:
-        if isinstance(events, AsyncGenerator):  # mostly nobody else has it
+        if isinstance(events, AsyncGenerator):  # the caller usually has no other reference to it
             await events.aclose()
     for frame in frames.of(frames.reader.finish()):
         yield frame

@@ -20,15 +20,15 @@ from adk_prism.errors import TooMany
 from adk_prism.runlog.entry import Origin, RunId
 
 AGAIN = 5.0
-"""Seconds after which to ask again: nobody can know when a run ends."""
+"""Seconds for `Retry-After`: it is not known when a run ends."""
 
 RUN_TIME, UNWATCHED = "run_time_limit", "unwatched_limit"
 """Codes of runs that a limit has ended."""
 
 Stop = Callable[[str], None]
-"""Stops a run; told the code with which it fails."""
+"""Stops a run; takes the code with which it fails."""
 Refused = Callable[[str], None]
-"""Is told which limit refused somebody."""
+"""Is called with the limit that was exceeded."""
 
 
 def _nobody(limit: str) -> None:
@@ -42,7 +42,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     """Of one user, at a time."""
     run_time: float = 0.0
     unwatched: float = 0.0
-    """Seconds without anybody who follows the run."""
+    """Seconds without a client that follows the run."""
 
 
 class SharedRuns(Protocol):

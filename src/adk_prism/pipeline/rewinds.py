@@ -1,7 +1,7 @@
-"""Taking back without saying something new: a rewind that is a run of its own.
+"""A rewind without a new message, recorded as a run.
 
 Which messages it voids is read from the session, since ADK rewinds invocations and not messages; the
-chat then knows it from the log, as after any other message that was taken back.
+chat then knows it from the log, as after any other message that was rewound.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Rewinds:
         """Take back an invocation and all after it, when no run is active on the session.
 
         Raise `NotFound` for no session, `Conflict` for an invocation that is not there (any more) or
-        that ADK cannot take back alone.
+        that ADK cannot rewind separately.
         """
         # Not found: said now, not after a wait.
         await self._apps.sessions(origin.app).state(origin)

@@ -1,6 +1,6 @@
 """A run as a span of OpenTelemetry: what ADK does in it is below it, the request that started it above.
 
-Nothing happens where the process has no tracer provider. A run goes on when its request is over, so its span
+Nothing happens without a tracer provider. A run continues when its request is over, so its span
 may end after its parent's.
 """
 
@@ -20,7 +20,7 @@ NAME = "adk_prism.run"
 
 
 def is_traced() -> bool:
-    """Tell whether anybody collects spans: until then a proxy stands in."""
+    """Return whether there is a tracer provider: until then OpenTelemetry returns a proxy."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 

@@ -1,4 +1,4 @@
-"""The runs of this process: started, gone on with, stopped, and ended or handed over when it goes down.
+"""The runs of this process: started, continued, stopped, and ended or handed over when it goes down.
 
 A run is a task of its own. It belongs to the server, not to the connection that asked for it: a client
 that leaves or reads slowly changes nothing. Stopping is an explicit request.
@@ -32,7 +32,7 @@ CANCEL_GRACE = 5.0
 that blocks its own cancellation gets this long."""
 
 REMOTE_CANCEL = 30.0
-"""Seconds for which a run that goes on elsewhere is asked to stop: a takeover may come first."""
+"""Seconds for which a run that continues elsewhere is asked to stop: a takeover may come first."""
 
 MakeSource = Callable[[RunId], EventSource]
 Adopt = Callable[[Lease], Awaitable[tuple[EventSource, Past]]]
@@ -46,7 +46,7 @@ class Watch(Protocol):
         """See a run that is recorded here from now."""
 
     def run_ended(self, origin: Origin, end: RunEnded | None, seconds: float) -> None:
-        """See one that is not recorded here any more; without an end, it goes on elsewhere."""
+        """Called for a run that is no longer recorded here; without an end, it continues elsewhere."""
 
 
 def new_run() -> RunId:
@@ -71,12 +71,12 @@ class _Active:
         asyncio.get_running_loop().call_later(CANCEL_GRACE, self._insist)
 
     def lose(self) -> None:
-        """Stop at once, and write nothing: somebody else has the run."""
+        """Stop at once, and write nothing: another process has the run."""
         self.recorder.lose()
         self._insist()
 
     def leave(self) -> None:
-        """Stop at once, for somebody else to go on."""
+        """Stop at once, so that another process continues."""
         self.recorder.leave()
         self._insist()
 
@@ -98,7 +98,7 @@ class Runs:
         watch: Watch | None = None,
         can_resume: Callable[[RunStarted], bool] = lambda _: False,
     ) -> None:
-        """`can_resume` tells whether another process could go on with a run."""
+        """`can_resume` returns whether another process could continue a run."""
         self._log = log
         self._locks = locks
         self._report = report
@@ -136,7 +136,7 @@ class Runs:
         return run
 
     async def adopt(self, summary: RunSummary, make: Adopt) -> bool:
-        """Go on with a run that nobody owns; tell whether it was to be had. Raise `LogError`."""
+        """Continue a run without an owner; return whether its lease was available. Raise `LogError`."""
         run, origin = summary.run, summary.origin
         owner = _Adopted()
         if self._draining or run in self._active:
@@ -226,7 +226,7 @@ class Runs:
             active.stop()
 
     async def cancel(self, run: RunId) -> RunSummary:
-        """Ask a run to stop, wherever it goes on; one that is over stays as it is.
+        """Ask a run to stop, in any process; one that is over stays as it is.
 
         Raise `NotFound` or `Gone`.
         """
@@ -243,7 +243,7 @@ class Runs:
         return summary
 
     async def _cancel_elsewhere(self, summary: RunSummary) -> None:
-        """Ask until the run is over: whoever has it may just be taking it over."""
+        """Repeat the request until the run is over: another process may just be taking it over."""
         over = asyncio.create_task(_end_of(self._log, summary))
         try:
             while not over.done():
@@ -252,7 +252,7 @@ class Runs:
         finally:
             await cancel_task(over)
             if not over.cancelled():
-                over.exception()  # Who asks the log next is told the same.
+                over.exception()  # Retrieved: the next reader of the log gets the same error.
 
     async def wait(self, run: RunId) -> None:
         """Wait until a run that is recorded here is over."""
@@ -261,7 +261,7 @@ class Runs:
             await asyncio.wait([active.task])
 
     def is_active(self, run: RunId) -> bool:
-        """Tell whether the run is being recorded here."""
+        """Return whether the run is being recorded here."""
         return run in self._active
 
     def work(self, origin: Origin, run: RunId | None = None) -> Works:
@@ -278,7 +278,7 @@ class Runs:
         return Counter(active.origin.app for active in self._active.values())
 
     def of_session(self, origin: Origin) -> bool:
-        """Tell whether a run is active on a session."""
+        """Return whether a run is active on a session."""
         return self._locks.is_held(origin)
 
     def refuse_new(self) -> None:
@@ -303,7 +303,7 @@ class Runs:
             await self._leases.say("left", run)
 
     def _end_here(self, active: _Active) -> bool:
-        """Have a run stop, or be handed over where another process can go on; tell whether it is."""
+        """Stop a run, or hand it over if another process can continue it; return whether it was."""
         head = active.recorder.head
         if self._leases.is_shared and head is not None and self._can_resume(head):
             active.leave()
@@ -313,14 +313,14 @@ class Runs:
 
 
 class _Adopted:
-    """Whoever stops a run that is about to be gone on with."""
+    """Stops a run that is about to be continued."""
 
     def __init__(self) -> None:
         self._active: _Active | None = None
         self._is_stopped = False
 
     def take(self, active: _Active) -> None:
-        """Let the run be stopped; it is, if somebody has asked for that already."""
+        """Make the run stoppable; stop it now if that was requested already."""
         self._active = active
         if self._is_stopped:
             active.stop()

@@ -24,7 +24,7 @@ SettleOrphans = Callable[[Origin, bool], Awaitable[bool]]
 an open run in it. The flag asks to end such runs. Returns whether the session is free."""
 
 LOOK = 1.0
-"""Seconds between two attempts of whoever waits for another process: messages between processes can get
+"""Seconds between two attempts while another process has the session: messages between processes can get
 lost."""
 
 _BUSY = "This session is running. Wait until it finishes, stop it, or use another session."
@@ -38,7 +38,7 @@ class _Slot:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.hold: Lease | None = None
-        """The lease of whoever has the lock."""
+        """The lease of the holder."""
         self.stop: Callable[[], None] | None = None
         self.impatient = 0
         """Waiters that interrupt the holder, also one that got the lock before them."""
@@ -88,7 +88,7 @@ class SessionLocks:
             stop()
 
     async def try_acquire(self, origin: Origin, stop: Callable[[], None]) -> bool:
-        """Hold a session for a run if nobody does now; tell whether it was possible."""
+        """Lock a session for a run if it is free; return whether it was."""
         name = self._name(origin)
         if name in self._slots:
             return False
@@ -126,7 +126,7 @@ class SessionLocks:
             await self.release(origin)
 
     async def stop(self, origin: Origin) -> bool:
-        """Stop the active run, if there is one, and wait for its end; tell whether there was one."""
+        """Stop the active run, if there is one, and wait for its end; return whether there was one."""
         name = self._name(origin)
         slot = self._slots.get(name)
         if slot is None:
@@ -140,7 +140,7 @@ class SessionLocks:
         return True
 
     def is_held(self, origin: Origin) -> bool:
-        """Tell whether anyone in this process holds the session."""
+        """Return whether anyone in this process holds the session."""
         slot = self._slots.get(self._name(origin))
         return slot is not None and slot.lock.locked()
 

@@ -2,7 +2,7 @@
 
 A session may hold more than the log: another server wrote to it, or retention removed its older runs.
 What is missing is read from the session each time and never written, so that retention stays what it
-says and a session that goes on elsewhere is shown as it is. Such a run can be read like any other, in
+says and a session that continues elsewhere is shown as it is. Such a run can be read like any other, in
 every protocol and view; `source/session_runs.py` says what is not known of it.
 
 An invocation counts as recorded if the run that began it is in the log. A run of this server that
@@ -92,7 +92,7 @@ class SessionLog:
     ) -> AsyncGenerator[Sequence[Entry], None]:
         """Give entries past `after`; a session's run is over, so following it ends."""
         name = SessionRunId.decode(run)
-        # The log's own generator: whoever closes what is given here closes it.
+        # The log's own generator, so that closing the result closes it.
         return (
             self._log.read(run, after, follow=follow) if name is None else self._past(name, after)
         )

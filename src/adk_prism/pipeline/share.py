@@ -38,7 +38,7 @@ rest are left out, and the page says so. The film itself is always whole."""
 NOT_STORED = "ADK did not store what this entry streamed, so it is not in this file."
 
 FILES = 16 * 1024**2
-"""Characters of files in one file, so that it can still be sent to somebody. Others are only named."""
+"""Characters of embedded files, so that the page can still be sent by mail. Others are only named."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 _STANDARD = str.maketrans("-_", "+/")

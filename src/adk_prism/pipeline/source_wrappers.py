@@ -53,7 +53,7 @@ class PreparedSource:
 
 
 class ContinuedSource:
-    """A source that goes on with a run of the past: its log begins with what happened there."""
+    """A source that continues a run of the past: its log begins with what happened there."""
 
     def __init__(self, inner: EventSource, past: Sequence[Record | Entry]) -> None:
         """`past` begins with the run's `RunStarted`, which takes the place of the source's own."""
@@ -64,8 +64,8 @@ class ContinuedSource:
         """Yield the past, then what the source yields. Raise before that what keeps it from going on."""
         async with aclosing(self._inner.records(emit)) as records:
             await anext(records)
-            for told in self._past:
-                yield told
+            for entry in self._past:
+                yield entry
             async for record in records:
                 yield record
 

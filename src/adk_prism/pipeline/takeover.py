@@ -1,4 +1,4 @@
-"""Runs whose process died: found, and gone on with where the app can, or brought to an end.
+"""Runs whose process died: found, and continued where the app can, or brought to an end.
 
 Follows what google-adk 2.13 does when an invocation is resumed. Whoever takes over owns the run first, with
 a new epoch, so that nothing more comes from the owner before. Then the log is brought up to what the session
@@ -7,7 +7,7 @@ after it is for the readers to recognise (`facts`). Tools run at least once: cal
 named there as in doubt.
 
 A run whose app cannot resume, or that was taken over too often, or twice inside the same call, fails with
-`owner_lost`; one that only waited for somebody goes on waiting. So every run ends, and no viewer waits for a
+`owner_lost`; one that waited for a person still waits. So every run ends, and no client waits for a
 dead process.
 """
 
@@ -59,13 +59,13 @@ AT_ONCE = 8
 """Runs that one process takes over in one look: the rest is for the others, or for the next look."""
 
 MOST = 5
-"""Takeovers of one run: a run that brings down whoever runs it must not bring down everybody, for ever."""
+"""Takeovers of one run: a run that crashes every process must not do so for ever."""
 
 
 async def settle_orphans(log: RunLog, leases: Leases, origin: Origin, ends: bool) -> bool:
-    """Deal with runs without an owner in a session that is locked; tell whether the session is free.
+    """Deal with runs without an owner in a session that is locked; return whether the session is free.
 
-    With `ends`, they are ended as cancelled. Without, the session is not free until somebody has taken them
+    With `ends`, they are ended as cancelled. Without, the session is not free until a process has taken them
     over, which needs the lock. Raise `LogError`.
     """
     open_runs = await log.list(
@@ -84,7 +84,7 @@ async def settle_orphans(log: RunLog, leases: Leases, origin: Origin, ends: bool
 
 
 def can_resume(apps: Apps, head: RunStarted) -> bool:
-    """Tell whether another process can go on with a run of a loaded app."""
+    """Return whether another process can continue a run of a loaded app."""
     app = head.origin.app
     return _is_turn(head) and apps.is_loaded(app) and apps.resumable(app)
 
@@ -133,7 +133,7 @@ class Takeovers:
                     await self._left.wait()
             try:
                 await self.look()
-            except Exception as error:  # The next look may succeed; the operator is told.
+            except Exception as error:  # The next attempt may succeed; the operator gets a report.
                 self._report(Diagnostic(kind="takeover failed", cause=cause_of(error)))
 
     async def look(self, most: int | None = AT_ONCE) -> list[RunId]:
@@ -151,7 +151,7 @@ class Takeovers:
         return taken
 
     async def _try(self, run: RunId) -> bool:
-        """Take a run over if that is possible; tell whether it was."""
+        """Take a run over if that is possible; return whether it was."""
         try:
             return await self._take_over(await self._log.summary(run))
         except (NotFound, Gone):
@@ -178,13 +178,13 @@ class Takeovers:
     # ------------------------------------------------------------------ going on
 
     async def will_go_on(self, head: RunStarted) -> bool:
-        """Load the app of a run that could be gone on with; tell whether it can."""
+        """Load the app of a run that could be continued; return whether it can."""
         if not _is_turn(head):
             return False
         try:
             await self._apps.load(head.origin.app)
         except PrismError:
-            return False  # The app is not there, or does not load: the operator has been told.
+            return False  # The app is not there, or does not load: it has been reported.
         return can_resume(self._apps, head)
 
     async def _rest(self, summary: RunSummary, lease: Lease) -> tuple[EventSource, Past]:
@@ -229,7 +229,7 @@ class Takeovers:
         )
 
     def source(self, past: Past, stored: Stored, lease: Lease) -> EventSource:
-        """Return the run of the app that goes on with an invocation."""
+        """Return the run of the app that continues an invocation."""
         head, app = past.head, past.head.origin.app
         return RunnerSource(
             self._apps.runner(app),
@@ -289,7 +289,7 @@ class _Rest:
             yield record
 
     async def _end(self) -> RunEnded | None:
-        """Return the end of a run that cannot or need not be gone on with."""
+        """Return the end of a run that cannot or need not be continued."""
         head, reader = self._past.head, self._past.reader
         outcome, code = reader.outcome()
         if self._cancelled or outcome == "cancelled":
@@ -303,7 +303,7 @@ class _Rest:
 
     @property
     def _is_stuck(self) -> bool:
-        """Whether a call that was under way at the takeover before is still: it may kill whoever runs it."""
+        """Whether a call was running at the last takeover too: it may crash the process."""
         takeovers = [e.record for e in self._entries if isinstance(e.record, RunTakenOver)]
         tried = takeovers[-1].in_doubt if takeovers else []
         return any(call.call in tried for call in self._past.reader.owed)
@@ -315,7 +315,7 @@ class _Rest:
         self._inner = self._takeovers.source(self._past, stored, self._lease)
         async with aclosing(self._inner.records(emit)) as records:
             try:
-                await anext(records)  # how the run began is told
+                await anext(records)  # the log has the start of the run
             except UsageError:
                 yield RunEnded(outcome="failed", code=OWNER_LOST)
                 return
@@ -327,7 +327,7 @@ class _Rest:
 
 
 def _request(head: RunStarted, stored: Stored) -> RunRequest:
-    """Return what the app is asked: to resume, or, if it never heard of it, all that was asked."""
+    """Return the request to the app: to resume or, if the session has nothing of it, the original one."""
     request = RunRequest(
         run=head.run,
         origin=head.origin,

@@ -1,7 +1,7 @@
-"""A run cut at a cursor: what of it counts, and how it can go on from there. Pure.
+"""A run cut at a cursor: what of it is kept, and how it can continue from there. Pure.
 
 ADK keeps whole events only, so the cut is after the last whole one at or before the cursor: a sentence
-that was being spoken is not in the history, and is said anew.
+that was streaming is not in the history, and is generated again.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from adk_prism.runlog.entry import (
 from adk_prism.source.untrusted import RefusedKeys, clean_record
 
 _OVER = frozenset(("finished", "failed", "incomplete"))
-"""Outcomes after which nobody is waited for."""
+"""Outcomes after which nothing is pending."""
 
 HowToContinue = Literal["again", "resume", "nothing"]
-"""How a run goes on from a cut without a new message: it is started again, since nothing of it had
+"""How a run continues from a cut without a new message: it is started again, since nothing of it had
 happened; its invocation is resumed; or there was nothing left to do."""
 
 
@@ -71,7 +71,7 @@ class TruncatedRun(Struct, frozen=True):
         return [*node_ends(self.entries), self.ended or RunEnded(outcome="cancelled")]
 
     def continued(self, now: float) -> list[Entry]:
-        """Return what counts as the beginning of a run that goes on now: its nodes are of the past.
+        """Return what counts as the beginning of a run that continues now: its nodes are of the past.
 
         The times are moved, so that the past ends now and its durations stay. The last entry is the
         seam. Calls without an answer are in doubt there: resumed, ADK runs them or does not.
@@ -83,13 +83,15 @@ class TruncatedRun(Struct, frozen=True):
 
 
 def close_truncated(cut: TruncatedRun, refused: RefusedKeys) -> TruncatedRun:
-    """Return a cut in which nothing waits for anybody, and that goes on with a new message only.
+    """Return a cut in which nothing is pending, and which continues with a new message only.
 
     For a run that this server did not see happen, or whose history has one: `source/untrusted.py` says
     what of it counts. A call without a response was never answered.
     """
-    told = [(entry, clean_record(entry.record, refused)) for entry in cut.entries]
-    kept = [Entry(entry.cursor, entry.time, record) for entry, record in told if record is not None]
+    cleaned = [(entry, clean_record(entry.record, refused)) for entry in cut.entries]
+    kept = [
+        Entry(entry.cursor, entry.time, record) for entry, record in cleaned if record is not None
+    ]
     head = kept[0].record
     assert isinstance(head, RunStarted), "every log begins with its RunStarted"
     is_over = cut.ended is not None and cut.ended.outcome in _OVER and not _open_calls(kept)
@@ -100,7 +102,7 @@ def close_truncated(cut: TruncatedRun, refused: RefusedKeys) -> TruncatedRun:
 def truncate_run(entries: Sequence[Entry], at: int, *, new_turn: bool = True) -> TruncatedRun:
     """Cut a run, given whole, at a cursor. Raise `BadPosition` for one that it does not have.
 
-    Without a new turn the run is to go on where it was. Then the error that ended it does not count:
+    Without a new turn the run is to continue where it was. Then the error that ended it does not count:
     ADK would take it for the last word, and be done.
     """
     if not 1 <= at <= len(entries):
@@ -121,7 +123,7 @@ def _cut(
 ) -> TruncatedRun:
     head = entries[0].record
     assert isinstance(head, RunStarted), "every log begins with its RunStarted"
-    told = [event for _, event in _events(kept) if not event.partial]
+    whole = [event for _, event in _events(kept) if not event.partial]
     after = entries[kept[-1].cursor :]
     rest = [event for _, event in _events(after) if not event.partial]
     over = _over(kept, after, any(map(_says_something, rest)))
@@ -129,10 +131,10 @@ def _cut(
         head=head,
         entries=kept,
         until=entries[at - 1].time,
-        further=_further(head, begun=bool(told) or ended is not None, over=over is not None),
+        further=_further(head, begun=bool(whole) or ended is not None, over=over is not None),
         ended=ended or over,
         later=frozenset(event.id for event in rest),
-        invocation=told[-1].invocation_id if told else head.invocation,
+        invocation=whole[-1].invocation_id if whole else head.invocation,
     )
 
 
@@ -146,7 +148,7 @@ def _over(kept: Sequence[Entry], rest: Sequence[Entry], goes_on: bool) -> RunEnd
 
 
 def _waits(kept: Sequence[Entry], rest: Sequence[Entry]) -> bool:
-    """Tell whether somebody had been asked, and nothing else was being done that the rest completes."""
+    """Return whether a question was open and nothing else was in progress."""
     reader, pending = Reader(), Pending()
     for entry in kept:
         pending.feed(reader.feed(entry))

@@ -28,7 +28,7 @@ class EventSource(Protocol):
         """
 
     def cancel(self) -> None:
-        """Ask the run to stop; its records go on until it has. Repeating it changes nothing."""
+        """Ask the run to stop; its records continue until it has. Repeating it changes nothing."""
 
     @property
     def correlation(self) -> str:

@@ -16,8 +16,8 @@ def live_events(session: Session) -> list[Event]:
 def apply_rewinds(events: Sequence[Event]) -> list[Event]:
     """Return the events that no rewind among them has taken back, without the rewinds themselves.
 
-    A rewind takes back everything from the first event of the invocation that it names. The last
-    rewind counts first: it may take back an earlier one.
+    A rewind removes everything from the first event of the invocation that it names. The last
+    rewind counts first: it may remove an earlier one.
     """
     if not any(event.actions.rewind_before_invocation_id for event in events):
         return list(events)

@@ -49,7 +49,7 @@ class _SessionChange:
 
 
 class Rewind(Struct, frozen=True):
-    """What is taken back."""
+    """What is rewound."""
 
     invocation: str
     """The first one; all after it go too."""

@@ -113,7 +113,7 @@ class Sessions:
     async def list(self, app: str, user: str) -> list[Session]:
         """Return a user's sessions without their events, the least recently changed first.
 
-        An empty user stands for all of them.
+        An empty user means all users.
         """
         found = await self._service.list_sessions(app_name=app, user_id=user or None)
         return found.sessions
@@ -138,11 +138,11 @@ class Sessions:
     ) -> None:
         """Take back an invocation and all after it, state and artifacts included.
 
-        `wanted_state` is `RunStarted.state` of the run that is taken back; without it, only initial
+        `wanted_state` is `RunStarted.state` of the run that is rewound; without it, only initial
         state that was never changed can be restored. Keys that were added are removed, or left as
         None by a service whose storage is unknown (`session_tables`). Raise `NotFound`, or `Conflict`
         for an invocation that is not there (any more) or holds several messages of the user (task mode),
-        which a rewind would take back together.
+        which a rewind would remove together.
         """
         before = await self.get(origin)
         _check_invocation(before, invocation)

@@ -1,6 +1,6 @@
 """Random histories of a run log, played against a plain model: part of the contract of run logs.
 
-Hypothesis chooses what happens: runs start, grow, change owners and end; readers come, go on after
+Hypothesis chooses what happens: runs start, grow, change owners and end; readers come, resume after
 any cursor and leave; runs are trimmed and sessions deleted; a durable log is closed and opened
 again. Whatever the order, the log must answer as the model does. Needs Hypothesis.
 

@@ -134,7 +134,7 @@ class CallReader:
         return [ApprovalDecided(approval, call, approved, reason)] if call is not None else []
 
     def deny_all(self, reason: str) -> list[Fact]:
-        """Deny all open questions: nobody is left to decide."""
+        """Deny all open questions: the run is over."""
         facts: list[Fact] = []
         for approval, call in self.calls.undecided():
             facts += self.decide(approval, False, reason)

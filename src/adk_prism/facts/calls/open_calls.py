@@ -45,16 +45,16 @@ class OpenCall:
         self.awaits = False
         """Its answer comes from a person or from the client."""
         self.decided = False
-        """A person's decision about it was passed on: the run that took it answers, or nobody."""
+        """A person's decision about it was passed on: only the run that took it may answer."""
         self.delegates = False
         """It runs an agent whose output is in the stream."""
         self.in_doubt = False
-        """Whoever went on with the run may have run it, or not: an answer may come, nobody owes it."""
+        """It is in doubt after a takeover: an answer may come, or not."""
 
     def is_hopeless(self, outcome: Outcome) -> bool:
-        """Return whether nobody will answer the call any more, now that its run is over.
+        """Return whether the call will get no answer, now that its run is over.
 
-        A waiting run goes on: with the person's answer, and with the agents it was delegated to. Of a
+        A waiting run continues: with the person's answer, and with the agents it was delegated to. Of a
         finished run a client may answer calls; of any other one only what a person was asked stays.
         """
         if self.in_doubt or self.decided:
@@ -105,12 +105,12 @@ class Calls:
         self._requests: set[str] = set()
         """Reserved calls (input, credential) that wait for a person."""
         self._left_behind: frozenset[str] = frozenset()
-        """Calls without an answer when the user went on."""
+        """Calls without an answer when the user sent another message."""
 
     # -------------------------------------------------------------- opening
 
     def resume(self, continues: Continues) -> None:
-        """Take over the open calls and the decisions of the message that goes on.
+        """Take over the open calls and the decisions of the message that continues.
 
         What is open waits for somebody or runs an agent, or its run would have abandoned it; a decision
         that is passed on to ADK ends the waiting.
@@ -150,7 +150,7 @@ class Calls:
     def _index(self, call: OpenCall) -> None:
         if call.adk_id:
             self._by_adk_id.add(call.adk_id, call)
-        if call.requested:  # What is not made yet is nobody's to answer, unless by its very id.
+        if call.requested:  # A call that is still streaming can be answered only by its exact id.
             self._by_name.add(call.name, call)
             if not call.adk_id:
                 self._nameless.add(call.name, call)
@@ -185,7 +185,7 @@ class Calls:
         call.delegates, call.awaits = True, False
 
     def doubt(self, calls: Iterable[str]) -> None:
-        """Note that the run went on without these calls, or ran them anew."""
+        """Note that the run continued without these calls, or ran them again."""
         for name in calls:
             call = self._open.get(name)
             if call is not None:
@@ -211,7 +211,7 @@ class Calls:
     def close(self, call: OpenCall) -> list[OpenCall]:
         """Note the answer. A later one for the same call is still matched to it.
 
-        Return the open calls of the agents that it ran, which are over: nobody will take their answers.
+        Return the open calls of the agents that it ran, which are over: their answers are not taken.
         """
         self._drop(call)
         self._answered[call.adk_id or call.call] = call
@@ -250,7 +250,7 @@ class Calls:
         return call
 
     def undecided(self) -> list[tuple[str, OpenCall]]:
-        """Return the questions that nobody has answered, and the calls that they are about."""
+        """Return the unanswered questions, and the calls that they are about."""
         asked = [(approval, self._open.get(call)) for approval, call in self._gated.items()]
         return [(approval, call) for approval, call in asked if call is not None and call.awaits]
 
@@ -281,7 +281,7 @@ class Calls:
 
     @property
     def answerable(self) -> bool:
-        """Return whether there is a call or a question that somebody outside may still answer."""
+        """Return whether there is a call or a question that a person or the client may still answer."""
         return bool(self._requests) or any(not call.delegates for call in self._open.values())
 
     def owed(self) -> list[OpenCall]:
@@ -293,7 +293,7 @@ class Calls:
         ]
 
     def go_on(self) -> None:
-        """Note that the user goes on: what has no answer by now does not keep the run from its end."""
+        """Note that the user sent another message: unanswered calls no longer keep the run waiting."""
         self._left_behind = frozenset(self._open)
 
     @property
@@ -302,7 +302,7 @@ class Calls:
         return any(call.call not in self._left_behind for call in self.owed())
 
     def abandon(self, outcome: Outcome, *, all_of_them: bool = False) -> Iterator[OpenCall]:
-        """Yield and forget the open calls that nobody will answer after such an end."""
+        """Yield and forget the open calls that get no answer after such an end."""
         for call in list(self._open.values()):
             if all_of_them or call.is_hopeless(outcome):
                 self._drop(call)

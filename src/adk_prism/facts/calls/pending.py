@@ -1,7 +1,7 @@
 """What a message still waits for: the server's own table of open questions.
 
 A fold over the facts of a message's runs, in order. Only what is in this table can be answered. Approvals,
-questions and sign-ins are answered once. A long-running call has a result as often as somebody gives one:
+questions and sign-ins are answered once. A long-running call may get several results:
 its tool may have said that it has begun, and every update goes to the model. Answers that were given but
 not yet passed on to ADK (because others of the same batch are missing) are held in it.
 """
@@ -110,7 +110,7 @@ class Pending:
                     pass  # says nothing about who waits for whom
 
     def _continue(self, fact: MessageBegan) -> None:
-        """Know the calls that a run goes on with, where the run that made them was not read before."""
+        """Register the calls that a run continues, if the run that made them was not read."""
         for call, name in fact.open_calls.items():
             self._seen.setdefault(call, PendingCall(call, call, name, NOTHING, False, ""))
 
@@ -129,7 +129,7 @@ class Pending:
             self.requests.pop(call, None)
 
     def expire_held(self) -> None:
-        """Forget the answers that were held: the conversation went on without the rest of their batch."""
+        """Forget the answers that were held: the conversation continued without the rest of their batch."""
         self.held_decisions.clear()
         self.held_answers.clear()
 

@@ -1,4 +1,4 @@
-"""Values read from words as a JSON schema wants them, as far as that can be told.
+"""Reads values from words according to a JSON schema, as far as that is unambiguous.
 
 Knows nothing of questions and answers; `answer_schema` decides what is refused.
 """
@@ -49,7 +49,7 @@ def parsed(text: str) -> Any:
 
 
 def coerced(schema: Any, value: Any, root: Json, depth: int) -> Any:
-    """Return the value that is meant, as far as that can be told."""
+    """Return the value that is meant, as far as that is unambiguous."""
     schema = _resolved(schema, root)
     if not isinstance(schema, dict) or depth > DEEPEST:
         return value

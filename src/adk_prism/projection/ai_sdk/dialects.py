@@ -29,7 +29,7 @@ class Dialect(Struct, frozen=True):
     """`tool-approval-response` exists: a replay shows who decided what, and `tool-output-denied` after
     it. Without it, a decided request cannot be replayed: a v6 client would ask the person again."""
     resets: bool
-    """`reset-step` exists: what a step shows can be taken back."""
+    """`reset-step` exists: what a step shows can be rewound."""
 
 
 DEFAULT = "6"

@@ -1,4 +1,4 @@
-"""What the open step of a message holds, so that some of its blocks can be taken back.
+"""What the open step of a message holds, so that some of its blocks can be rewound.
 
 Dialect 7 only: `reset-step` removes every part of the step, and what is to stay is sent again after it. A
 call that was made is not: a client would run its own tool a second time. A step that holds one, or more

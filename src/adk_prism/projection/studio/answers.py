@@ -98,7 +98,7 @@ class Answers:
         answer.begin(block, model_call)
 
     def grow(self, block: str, text: str) -> None:
-        """Take a piece of a block. One that goes on after its node ended is the next attempt's."""
+        """Take a piece of a block. One that continues after its node ended is the next attempt's."""
         found = self._blocks.get(block)
         if found is not None and found.answer.is_over:
             said = found.answer.said(block)

@@ -157,7 +157,7 @@ class Log(_Message):
 
 
 class Interrupt(_Message):
-    """A person is asked; the run ends, and goes on when the answer comes."""
+    """A person is asked; the run ends, and continues when the answer comes."""
 
     event: ClassVar[str] = "interrupt"
 
@@ -172,7 +172,7 @@ class Interrupt(_Message):
 
 
 class Resume(_Message):
-    """The node that asked has its answer and goes on."""
+    """The node that asked has its answer and continues."""
 
     event: ClassVar[str] = "resume"
 

@@ -1,7 +1,7 @@
 """Where a node is in the app: its path in the trace, which without its numbers is an id of the graph.
 
 ADK's own path does not always say that:
-- an agent inside a tool (`AgentTool`) has a runner of its own, whose paths begin anew: they are put
+- an agent inside a tool (`AgentTool`) has a runner of its own, whose paths begin again: they are put
   below the agent that called;
 - a parallel worker runs a node of its own name for each item, `flow@1/work@1/work@2`: in the graph
   that is one node, so it is `flow@1/work@1.2`;

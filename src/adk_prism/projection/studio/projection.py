@@ -11,7 +11,7 @@ holds:
 - `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
   an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
 - tools are no nodes, nor is ADK's scaffolding; a composite agent and a workflow are;
-- text that ADK did not store cannot be taken back: a `log` has all that stands, as `text` and `thinking`;
+- text that ADK did not store cannot be rewound: a `log` has all that stands, as `text` and `thinking`;
 - "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
 - a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
 - what the protocol has no word for is a `log`, or the call and result of a tool `code_execution`.
@@ -262,7 +262,7 @@ class StudioProjection:
         out.append(ToolResult(name=item.name, result=result, id=call, within=within, **about))
 
     def _id(self, call: str) -> str:
-        """Return a call's id: models that count their calls begin anew inside a tool."""
+        """Return a call's id: models that count their calls begin again inside a tool."""
         return f"{self._within}/{call}" if self._within else call
 
     def _call_answered(self, item: fact.CallAnswered, out: list[Frame]) -> None:

@@ -58,7 +58,7 @@ class Voices:
         return said
 
     def drop(self, blocks: Iterable[str]) -> bool:
-        """Forget blocks that were replaced; tell whether anything of them had been said."""
+        """Forget blocks that were replaced; return whether anything of them had been said."""
         said = False
         for block in blocks:
             self._waiting.pop(block, None)

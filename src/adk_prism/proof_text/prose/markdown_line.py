@@ -165,7 +165,7 @@ def is_underline(raw: str) -> bool:
 
 
 BOLD_HEADING = 7
-"""The level of a bold line that stands for a heading: below every real one."""
+"""The level of a bold line that represents a heading: below every real one."""
 
 
 class Section:

@@ -139,7 +139,7 @@ class RedisLeases:
         return bool(await self._ask(lambda: self._redis.exists(key)))
 
     async def ownerless(self, log: RunLog) -> Sequence[RunId]:
-        del log  # its index of runs that go on is in Redis too
+        del log  # its index of active runs is in Redis too
         return await self._ask(self._ownerless)
 
     async def _ownerless(self) -> list[RunId]:

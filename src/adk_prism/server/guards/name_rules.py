@@ -5,7 +5,7 @@ at the border, once. Accepted: whatever is printable (`str.isprintable`: no cont
 bidi overrides or other invisible format characters, no surrogates, no spaces but U+0020), hence
 uuids, e-mail addresses, nanoids, names with inner spaces. Refused: slashes, the names that a file
 system or a JavaScript object understands as something else, and what no client meant (a space at
-either end, which ADK strips; U+FFFD, which stands for bytes that were not UTF-8).
+either end, which ADK strips; U+FFFD, which represents bytes that were not UTF-8).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Read the DEBUG lines of one of ADK's loggers, whatever level the operator has set.
 
 While a filter is attached, the logger's level is one below DEBUG, a value that nobody else uses, so that an
-operator's own setting can be told from ours. The filter drops the lines that the operator did not ask for.
+operator's own setting can be distinguished from ours. The filter drops the lines that the operator did not
+ask for.
 """
 
 from __future__ import annotations

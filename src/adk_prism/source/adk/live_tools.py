@@ -1,6 +1,6 @@
 """The tool objects that ADK is about to call for an agent in a live run.
 
-ADK makes a FunctionTool for each plain function anew; the objects that a call will run are cached in the
+ADK creates a new FunctionTool for each plain function; the objects that a call will run are cached in the
 agent's own InvocationContext (`canonical_tools_cache`), which google-adk 2.13 gives to plugins only inside
 a CallbackContext (`_invocation_context`).
 

@@ -22,7 +22,7 @@ EVENT_BYTES = 48_000
 _encode = json.Encoder().encode
 
 NOTE = "adkPrism"
-"""Key of a part's metadata that says how much audio it stands for (`facts.media`)."""
+"""Key of a part's metadata that says how much audio it represents (`facts.media`)."""
 
 
 class PcmChunk(Struct, frozen=True, gc=False):

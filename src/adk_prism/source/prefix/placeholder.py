@@ -23,7 +23,7 @@ _TEXT = "[{} earlier events of this session, which are put back when the model i
 
 
 class PrefixPlaceholder(types.Content):
-    """A content that stands for a prefix."""
+    """A content that represents a prefix."""
 
     _prefix: Prefix = PrivateAttr()
     _view: PrefixContents = PrivateAttr()
@@ -40,15 +40,15 @@ class PrefixPlaceholder(types.Content):
 
     @property
     def prefix(self) -> Prefix:
-        """What it stands for."""
+        """What it represents."""
         return self._prefix
 
     def show(self, view: PrefixContents) -> None:
-        """Set what it stands for in its request: each request has its own mark."""
+        """Set what it represents in its request: each request has its own mark."""
         self._view = view
 
     def contents(self) -> list[types.Content]:
-        """Return what it stands for in its request."""
+        """Return what it represents in its request."""
         return self._view.contents()
 
 
@@ -82,7 +82,7 @@ def find_mark(contents: Sequence[types.Content]) -> PrefixPlaceholder | None:
 
 
 def put_back(contents: Sequence[types.Content]) -> list[types.Content]:
-    """Return contents with what a mark among them stands for in its place."""
+    """Return contents with what a mark among them represents in its place."""
     whole: list[types.Content] = []
     for content in contents:
         whole.extend(content.contents() if isinstance(content, PrefixPlaceholder) else (content,))

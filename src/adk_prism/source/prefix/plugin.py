@@ -85,7 +85,7 @@ def _agents(root: BaseAgent) -> list[BaseAgent]:
 
 
 def _speakers(root: LlmAgent) -> list[str]:
-    """Return the agents that go on with the conversation once they have spoken.
+    """Return the agents that continue the conversation once they have spoken.
 
     Those from which ADK can hand over to any other: the rule of its `_agent_router`.
     """
