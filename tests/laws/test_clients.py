@@ -10,8 +10,8 @@ from tests.laws.logs import plausible_runs, wild_runs
 from tests.slow import examples
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.outcome import BROKEN
 from adk_prism.facts.json_value import same_json
+from adk_prism.facts.outcome import BROKEN
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay

@@ -1,13 +1,12 @@
-"""The body of a chat request without the history that its client sends along, read as it comes.
+"""Removes the history from the body of a chat request while the body arrives.
 
 Chat clients post their whole history with every message, photos included; the server needs the last message,
-and of the others who spoke and under which id. So the body is scanned piece by piece: an earlier message is
-forgotten as soon as it is over, and a stub `{"id", "role"}` takes its place. Short system messages stay,
-and so do results at the end of the list where a protocol has them as messages (`held_results`).
-Memory is bounded by the limit of what is kept, twice, however long the history is.
+and only role and id of the others. So the body is scanned piece by piece: each earlier message is replaced by
+a stub `{"id", "role"}` as soon as it is complete. Short system messages stay, and so do results at the end of
+the list, if a protocol has them as messages (`held_results`). Memory is bounded by twice the limit.
 
-The scan finds strings, brackets and commas, and knows nothing of JSON beyond them. What it keeps is parsed
-strictly afterwards, and so is an earlier message before it is forgotten, unless it alone is over the limit.
+The scan finds strings, brackets and commas only. What it keeps is parsed strictly afterwards, and so is each
+earlier message before it is dropped, unless it alone is over the limit.
 """
 
 from __future__ import annotations
