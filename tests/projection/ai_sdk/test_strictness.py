@@ -108,4 +108,4 @@ def test_every_fact_has_its_row() -> None:
     that a terminal shows."""
     facts = set(get_args(Fact))
     assert facts - {BlockGrew} == set(AiSdkProjection.SHOW) == set(LiveAiSdkProjection.SHOW)
-    assert facts == set(readable._SHOW)
+    assert facts == {*readable._SHOW, *readable._LINES, *readable.NOT_SHOWN}
