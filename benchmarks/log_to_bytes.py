@@ -24,6 +24,7 @@ from pydantic_ai.ui.vercel_ai import VercelAIEventStream
 
 from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.protocols import protocol
+from adk_prism.projection.contract import Format
 from adk_prism.runlog.entry import AgentEvent, Entry, NodeStarted, Origin, RunId, RunStarted, unpack
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.redaction import Serialiser
@@ -37,10 +38,13 @@ ROW_KIND = "AgentEvent"
 FIRST = 3
 """Cursor of a run's first event."""
 
+AG_UI_TARGET = 0.125
+"""Of what ag-ui-adk's translator and encoder take for the same events."""
+
 Least = Callable[[int, bytes], bytes]
 """A minimum: cursor and event to bytes."""
 
-_SPEC = protocol("ai-sdk")
+_AI_SDK, _AG_UI = protocol("ai-sdk").format(), protocol("ag-ui").format()
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ def _measure(case: Case, rounds: int) -> Measured:
             "append": cpu_per_item(lambda: loop.run(_append(stored)), size),
             "pydantic": cpu_per_item(lambda: _pydantic(case.events), size),
             "ag-ui": cpu_per_item(lambda: loop.run(_ag_ui(case.events)), size),
+            "our ag-ui": cpu_per_item(lambda: log_to_bytes(stored, _AG_UI), size),
         }
         if (copied := case.copied) is not None:
             check(case.name, copied, stored)
@@ -110,6 +115,7 @@ def _compare(case: Case, measured: Measured) -> list[Row]:
         row("(append to a log in memory, minimum)", "append", "least"),
         row("log to bytes, ag-ui-adk", "log", "ag-ui", case.peer_target),
         row("object to bytes, ag-ui-adk", "object", "ag-ui"),
+        row("log to bytes as AG-UI, ag-ui-adk", "our ag-ui", "ag-ui", AG_UI_TARGET),
     ]
     if "copied" in measured.costs:
         found.insert(1, row("log to bytes, minimum that copies values", "log", "copied"))
@@ -128,9 +134,9 @@ def _beginning() -> list[RunStarted | NodeStarted]:
     return [RunStarted(run="run", origin=origin), node]
 
 
-def log_to_bytes(stored: Sequence[bytes]) -> list[bytes]:
+def log_to_bytes(stored: Sequence[bytes], format: Format = _AI_SDK) -> list[bytes]:
     """Return the bytes of each row of a run."""
-    feed = _SPEC.format().reader().feed
+    feed = format.reader().feed
     sent = []
     for cursor, record in enumerate(_beginning(), 1):
         feed(Entry(cursor, 0.0, record))

@@ -40,6 +40,7 @@ def rows(*, quick: bool) -> list[Row]:
             "run_sse": _timed("run_sse", prism, ask_run_sse, b'"partial":true', cpu),
             "adk": _timed("adk", children["adk"], ask_run_sse, b'"partial":true', cpu),
             "ag-ui": _timed("ag-ui", children["ag-ui"], ask_ag_ui, b"TEXT_MESSAGE_CONTENT", cpu),
+            "our ag-ui": _timed("our ag-ui", prism, ask_our_ag_ui, b"TEXT_MESSAGE_CONTENT", cpu),
         }
         wall = take_turns(variants, 3 if quick else 9)
     used = Measured({name: costs[1:] for name, costs in cpu.items()})
@@ -53,6 +54,7 @@ def rows(*, quick: bool) -> list[Row]:
         _row("CPU: /api/chat, bare loop with our telemetry setting", used, "chat", "quiet", 1.12),
         _row("CPU: /run_sse, ADK's own", used, "run_sse", "adk"),
         _row("CPU: /api/chat, ag-ui-adk's endpoint", used, "chat", "ag-ui"),
+        _row("CPU: /api/ag-ui, ag-ui-adk's endpoint", used, "our ag-ui", "ag-ui", 0.85),
     ]
 
 
@@ -127,7 +129,7 @@ def ask_run_sse(server: Child, session: str) -> bytes:
     return read_all(request(server.port, "/run_sse", body))
 
 
-def ask_ag_ui(server: Child, thread: str) -> bytes:
+def ask_ag_ui(server: Child, thread: str, path: str = "/") -> bytes:
     """Say something in AG-UI's protocol."""
     body = {
         "threadId": thread,
@@ -138,4 +140,9 @@ def ask_ag_ui(server: Child, thread: str) -> bytes:
         "context": [],
         "forwardedProps": {},
     }
-    return read_all(request(server.port, "/", body))
+    return read_all(request(server.port, path, body))
+
+
+def ask_our_ag_ui(server: Child, thread: str) -> bytes:
+    """Say the same to adk-prism."""
+    return ask_ag_ui(server, thread, "/api/ag-ui/speaker")
