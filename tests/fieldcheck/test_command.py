@@ -72,6 +72,8 @@ def test_json_has_every_field_with_its_place_and_proof(capsys: pytest.CaptureFix
     assert place["protocol"] == "ai-sdk"
     assert (place["frame"], place["key"]) == ("text-start", "providerMetadata.adk.branch")
     assert place["test"].endswith("[Event.branch in text-start.providerMetadata.adk.branch]")
+    [there] = told["fields"]["types"]["Event"]["items"]["branch"]["agUi"]
+    assert (there["frame"], there["key"]) == ("TEXT_MESSAGE_START", "metadata.adk.branch")
     assert told["fields"]["types"]["Event"]["items"]["id"]["why"]
     assert told["chunks"]["types"]["abort"]["items"]["reason"]["disposition"] == "declined"
 

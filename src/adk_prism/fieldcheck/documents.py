@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic.alias_generators import to_camel
 
+from adk_prism.fieldcheck.ag_ui_places import ag_ui_place
 from adk_prism.fieldcheck.dispositions import CHUNKS, EVENTS, FIELDS, FINISH_REASONS
 from adk_prism.fieldcheck.inventory import read_inventory
 from adk_prism.fieldcheck.kinds import (
@@ -76,6 +77,23 @@ def _fields(types: Sequence[str]) -> Iterator[str]:
             if isinstance(row, Projected)
         ),
     )
+
+
+def _ag_ui_fields(types: Sequence[str]) -> Iterator[str]:
+    """The same for AG-UI; a place that several rows lead to is named once."""
+    yield from _table(
+        ("ADK", "AG-UI"),
+        (
+            (_code(f"{name}.{field}"), "<br>".join(_ag_ui_places(row)))
+            for name in types
+            for field, row in FIELDS[name].items()
+            if isinstance(row, Projected)
+        ),
+    )
+
+
+def _ag_ui_places(row: Projected) -> Iterable[str]:
+    return dict.fromkeys(_place(ag_ui_place(place)) for place in row.places)
 
 
 def _place(place: Place) -> str:
@@ -295,6 +313,7 @@ _BLOCKS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
     "finish-reasons": _finish_reasons,
     "chunks": _chunks,
     "declined": _declined,
+    "ag-ui-fields": _ag_ui_fields,
     "events": _events,
     "events-declined": _events_declined,
     "activities": _activities,

@@ -13,10 +13,11 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from adk_prism.fieldcheck import dispositions
+from adk_prism.fieldcheck.ag_ui_places import ag_ui_place
 from adk_prism.fieldcheck.chunk_inventory import Release, accepted
 from adk_prism.fieldcheck.event_inventory import PACKAGE, AgUiRelease, accepted_events
 from adk_prism.fieldcheck.inventory import Inventory
-from adk_prism.fieldcheck.kinds import Chunk, Declined, as_json
+from adk_prism.fieldcheck.kinds import Chunk, Declined, Place, Projected, as_json
 
 FIELD_KINDS = ("projected", "carried", "dropped")
 CHUNK_KINDS = ("emitted", "declined")
@@ -110,7 +111,16 @@ def _section(coverages: tuple[Coverage, ...]) -> dict[str, Any]:
 def _item(coverage: Coverage, item: Item) -> dict[str, Any]:
     if item.disposition is None:
         return {"disposition": "missing"}
-    return as_json(item.disposition, f"{coverage.name}.{item.name}")
+    told = as_json(item.disposition, f"{coverage.name}.{item.name}")
+    if isinstance(item.disposition, Projected):
+        told["agUi"] = [_ag_ui(place) for place in item.disposition.places]
+    return told
+
+
+def _ag_ui(place: Place) -> dict[str, str]:
+    """Return where AG-UI's clients find what is at a place of the AI SDK's."""
+    found = ag_ui_place(place)
+    return {"frame": found.frame, "key": found.key, "how": found.how}
 
 
 # --------------------------------------------------------------------------- fields and values

@@ -25,6 +25,7 @@ from adk_prism.projection.ag_ui.frames import (
     ToolCallResult,
     ToolCallStart,
 )
+from adk_prism.projection.ag_ui.json_ending import ending
 from adk_prism.projection.ag_ui.json_text import bounded, text_of
 from adk_prism.projection.ag_ui.owners import Tag
 from adk_prism.projection.ag_ui.speech import spoken_by
@@ -120,9 +121,11 @@ class Calls:
         sent = "".join(call.pieces)
         if text.startswith(sent):
             self._send(call, text[len(sent) :], out)
-        elif read_value(sent.encode()) != read_value(item.input):
-            # What was streamed is not what the call was made with.
-            about["input"] = bounded(item.input)
+        else:
+            self._complete(call, out)
+            if read_value("".join(call.pieces).encode()) != read_value(item.input):
+                # What was streamed is not what the call was made with.
+                about["input"] = bounded(item.input)
         call.state = "made"
         # What an end says replaces what the start did, so it is said whole or not at all.
         told = spoken_by(item.speaker, **about) if about else UNSET
@@ -145,6 +148,10 @@ class Calls:
         told = spoken_by(item.speaker, **about)
         out.append(ToolCallStart(call.id, item.name, parent, subagent_run_id=tag, metadata=told))
         return call
+
+    def _complete(self, call: _Call, out: list[Frame]) -> None:
+        """End arguments that break off: clients parse them."""
+        self._send(call, ending("".join(call.pieces)), out)
 
     def _send(self, call: _Call, text: str, out: list[Frame]) -> None:
         if text:
@@ -171,6 +178,7 @@ class Calls:
             made = self._calls[within, call] = _Call(name, self.id_of(call, within), UNSET)
             made.state = "made"
         if made.state == "streaming":
+            self._complete(made, out)
             out.append(ToolCallEnd(made.id))
         is_repeated = made.state == "answered"
         made.state = "answered"
@@ -210,6 +218,7 @@ class Calls:
         for call in self._calls.values():
             if call.state == "streaming":
                 call.state = "made"
+                self._complete(call, out)
                 out.append(ToolCallEnd(call.id))
 
     def pending(self, asked: set[str]) -> list[str]:
