@@ -20,7 +20,7 @@ from tests.patience import PATIENCE
 from tests.postgres_server import PostgresServer
 from tests.redis_server import RedisServer
 
-from adk_prism.cli.options import add_settings
+from adk_prism.cli.serve import add_settings
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.source.bundled_apps import TOUR_FOLDER

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adk_prism.console.commands import COMMANDS, Typed, parse
-from adk_prism.console.panels import help
+from adk_prism.console.panels.registry import help_rows
 from adk_prism.errors import UsageError
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "console.md"
@@ -23,7 +23,7 @@ def test_a_key_has_one_meaning() -> None:
 
 def test_help_and_guide_name_every_command() -> None:
     """What can be typed is in both."""
-    shown = "\n".join(row.text for row in help.rows(100))
+    shown = "\n".join(row.text for row in help_rows(100))
     told = GUIDE.read_text()
     for command in COMMANDS:
         assert f"/{command.name}" in shown

@@ -33,7 +33,7 @@ from tests.live.stage import LiveStage, answers, live, runner_of, scripted_agent
 from tests.patience import PATIENCE
 
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
-from adk_prism.models.pcm import tone
+from adk_prism.models.voice_activity import tone
 from adk_prism.runlog.entry import AgentEvent, ApprovalAsked, Entry
 from adk_prism.source.live.audio_log import audio_in
 from adk_prism.source.live.pending_questions import ApprovalDecision

@@ -24,7 +24,7 @@ from tests.source.app_folders import restored, write_app
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from adk_prism.models.pcm import tone
+from adk_prism.models.voice_activity import tone
 from adk_prism.server.app import create_app
 from adk_prism.server.settings import Settings
 

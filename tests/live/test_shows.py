@@ -23,7 +23,7 @@ from tests.live.stage import runner_of, scripted_agent
 from tests.live.turns import chunks, streams
 from tests.patience import PATIENCE
 
-from adk_prism.models.pcm import tone
+from adk_prism.models.voice_activity import tone
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.replay import replay
 from adk_prism.runlog.entry import Entry

@@ -19,7 +19,7 @@ from tests.live.stage import runner_of, scripted_agent
 from tests.patience import PATIENCE
 from websockets.exceptions import InvalidStatus
 
-from adk_prism.models.pcm import tone
+from adk_prism.models.voice_activity import tone
 
 
 @pytest.fixture

@@ -288,6 +288,6 @@ async def test_sound_that_nobody_takes_is_dropped() -> None:
 
 
 def _tone(pitch: int, size: int) -> bytes:
-    from adk_prism.models.pcm import tone
+    from adk_prism.models.voice_activity import tone
 
     return tone(pitch, size * 1000 // 2 // 16_000, 16_000)

@@ -10,17 +10,20 @@ import argparse
 import asyncio
 import errno
 import gc
+import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
-from adk_prism.cli.options import add_settings, settings_of
 from adk_prism.cli.serve_loop import run_server
 from adk_prism.errors import PrismError
-from adk_prism.server.settings import Settings
+from adk_prism.server.settings import Settings, options
+from adk_prism.server.settings.option_kinds import Option, flag_name, variable_name
+from adk_prism.server.settings.sources import read_settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -130,3 +133,42 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return factory
+
+
+# ---------------------------------------------------------------------- options
+
+
+def add_settings(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+    """Add all settings to a parser, or `only` some."""
+    for name, option in options().items():
+        if only is None or name in only:
+            _add(parser, name, option)
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """Return the settings; the command line overrides the environment and pyproject.toml.
+
+    Raise `UsageError` as `read_settings` does.
+    """
+    typed = {name: getattr(args, name, None) for name in options()}
+    given = {name: value for name, value in typed.items() if value is not None}
+    return read_settings(given, os.environ, Path.cwd())
+
+
+def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
+    # The default is None, so that an option that was not given can be recognised.
+    text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
+    kind = option.kind
+    if option.positional:
+        parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
+    elif kind.flag:
+        parser.add_argument(flag_name(name), action="store_true", default=None, help=text)
+    elif kind.many:
+        parser.add_argument(flag_name(name), action="append", metavar=kind.metavar, help=text)
+    else:
+        parser.add_argument(flag_name(name), metavar=kind.metavar, help=text)
+
+
+def _default(name: str, option: Option) -> str:
+    value = Settings.__dataclass_fields__[name].default
+    return f" (default: {option.kind.show(value)})" if value else ""

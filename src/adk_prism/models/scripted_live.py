@@ -24,9 +24,8 @@ from google.adk.platform.uuid import new_uuid
 from google.genai import types
 
 from adk_prism.models.chunks import Usage, words_of
-from adk_prism.models.pcm import SPOKEN_RATE, tone
 from adk_prism.models.scripted_turn import Call, Fail, Pause, Say, Show, Step, Think, Turn
-from adk_prism.models.voice_activity import VoiceActivityDetector
+from adk_prism.models.voice_activity import SPOKEN_RATE, VoiceActivityDetector, tone
 
 WORD = 80
 """Milliseconds of audio for each word."""

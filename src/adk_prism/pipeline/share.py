@@ -21,9 +21,18 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import NotBuilt
 from adk_prism.facts.media import UNKNOWN_TYPE
-from adk_prism.facts.model import Fact, FileShown, Nested
+from adk_prism.facts.model import (
+    BlockEnded,
+    BlockGrew,
+    BlocksReplaced,
+    CallAbandoned,
+    CallInputGrew,
+    CallRequested,
+    Fact,
+    FileShown,
+    Nested,
+)
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.replaced_entries import ReplacedEntries
 from adk_prism.pipeline.entry_detail import EntryDetailReader, emptied
 from adk_prism.runlog.entry import Entry
 from adk_prism.version import VERSION
@@ -186,3 +195,37 @@ def _without_line_ends(text: str) -> str:
     for character, escaped in _LINE_ENDS.items():
         text = text.replace(character, escaped)
     return text
+
+
+class ReplacedEntries:
+    """The entries of one run that do not count."""
+
+    def __init__(self) -> None:
+        self.cursors: set[int] = set()
+        self._streamed: dict[str, list[int]] = {}
+        """Cursors of the entries that streamed a block or a call, as long as it may be replaced."""
+
+    def feed(self, cursor: int, facts: Iterable[Fact]) -> None:
+        """Read the facts of an entry."""
+        for item in facts:
+            if isinstance(item, Nested):
+                self._take(cursor, item.fact, f"{item.node} {item.call} ")
+            else:
+                self._take(cursor, item, "")
+
+    def _take(self, cursor: int, item: Fact, within: str) -> None:
+        match item:
+            case BlockGrew(block=name) | CallInputGrew(call=name):
+                self._streamed.setdefault(within + name, []).append(cursor)
+            case (
+                BlockEnded(provisional=False, replaced=False, block=name) | CallRequested(call=name)
+            ):
+                self._streamed.pop(within + name, None)
+            case BlocksReplaced():
+                for block in item.blocks:
+                    self.cursors.update(self._streamed.pop(within + block, ()))
+            case CallAbandoned(withdrawn=True):
+                # The entry itself may send again what was streamed of the call.
+                self.cursors.update((cursor, *self._streamed.pop(within + item.call, ())))
+            case _:
+                pass  # nothing that can be replaced

@@ -1,8 +1,8 @@
-"""Runs that were recorded elsewhere, taken into the log whole or not at all.
+"""Stores uploaded recordings and captures in the log, completely or not at all.
 
-The file is read twice: first to see that all of it can be read, then to store it. So nothing of a
-broken file is ever there, and no more than a batch of it is in memory. Afterwards it is a run like any
-other, but for its session, which is a name of its own: it belongs to no chat.
+The file is read twice: first to see that all of it can be read, then to store it. So a
+broken file leaves nothing, and only a batch of it is in memory. Afterwards it is a run like any other, except
+that its session is only a name: it belongs to no chat.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import BinaryIO
 
+from msgspec import structs
+
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
+from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Entry, Origin, Record, RunId, RunStarted
+from adk_prism.runlog.entry import Entry, Origin, Record, RunId, RunStarted, pack, unpack
 from adk_prism.runlog.leases import Leases, LocalLeases
-from adk_prism.source.upload import as_upload, read_upload
+from adk_prism.source.recording import read_run
+from adk_prism.source.redaction import foreign_json
 
 BATCH = 256
 """Entries that are read and stored in one go: milliseconds, so that live runs are not held up."""
@@ -39,8 +43,8 @@ class Uploads:
     ) -> RunSummary:
         """Store a recording or capture. `named` returns the origin with names that may be used here.
 
-        `keeps_id`: under the recording's own run id, if that is free. Whether it is free must not be
-        told to those who may not know of other users' runs.
+        `keeps_id`: under the recording's own run id, if that is free. Callers who may not
+        know of other users' runs must not learn whether it is free.
         Raise `Unprocessable` for a file that cannot be read to its end, `LogError` if it cannot be
         stored; either way nothing of it is kept.
         """
@@ -48,7 +52,7 @@ class Uploads:
         run = await self._free(head.run) if keeps_id else new_run()
         where = named(head.origin)
         origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
-        lease = await self._leases.begin(run)  # Nobody takes it for a run that was left.
+        lease = await self._leases.begin(run)  # So that no process takes it for a lost run.
         try:
             await self._append(file, run, as_upload(head, run, origin))
             await self._log.commit(run)
@@ -96,3 +100,29 @@ class Uploads:
 async def _next(reading: Iterator[Entry]) -> list[Entry]:
     """Read some entries, in a thread: a file is decoded without a pause."""
     return await asyncio.to_thread(lambda: list(islice(reading, BATCH)))
+
+
+def read_upload(file: BinaryIO) -> Iterator[Entry]:
+    """Yield the entries of an uploaded file, from its beginning, redacted, with an end.
+
+    Raise `SourceError` at the first value that cannot be read, naming its line.
+    """
+    file.seek(0)
+    for entry in read_run(file, end=CaptureEnding()):
+        yield _cleaned(entry)
+
+
+def _cleaned(entry: Entry) -> Entry:
+    kind, payload = pack(entry.record)
+    try:
+        clean = foreign_json(payload)
+    except (ValueError, RecursionError):
+        raise SourceError(
+            f"Entry {entry.cursor} may hold a credential, and is nested too deeply to look for it."
+        ) from None
+    return entry if clean is payload else Entry(entry.cursor, entry.time, unpack(kind, clean))
+
+
+def as_upload(head: RunStarted, run: str, origin: Origin) -> RunStarted:
+    """Return an uploaded run's first record with its names here, without its key and its place in a chat."""
+    return structs.replace(head, run=run, origin=origin, replaces="", digest="", uploaded=True)

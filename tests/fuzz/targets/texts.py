@@ -8,8 +8,8 @@ from tests.fuzz.target import Target, as_text, split
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.entry import parse_position, run_of_position
-from adk_prism.server.files.file_headers import Presentation, plain_type
 from adk_prism.server.files.gcs_locations import AllowedLocations, place_of
+from adk_prism.server.files.run_files import Presentation, plain_type
 from adk_prism.server.guards.host_parsing import (
     origin_of_url,
     parse_authority,

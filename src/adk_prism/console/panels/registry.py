@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from adk_prism.console.panels import compact_grounding, grounding, help, proof, state, timeline
+from adk_prism.console.commands import COMMANDS, KEY_NAMES
+from adk_prism.console.panels import compact_grounding, grounding, proof, state, timeline
 from adk_prism.console.rows import Row
 from adk_prism.console.session_history import SessionHistory
 
@@ -29,7 +30,7 @@ _OVERVIEW: Mapping[str, tuple[int, str]] = {
 def rows_of(history: SessionHistory, name: str, width: int, *, compact: bool = False) -> list[Row]:
     """Return the rows of a panel with a title."""
     if name == "help":
-        return [Row("HELP", "title"), *help.rows(width)]
+        return [Row("HELP", "title"), *help_rows(width)]
     if name == "overview":
         return [row for part in _OVERVIEW for row in _part(history, part, width)]
     source, rows = _VIEWS[name]
@@ -44,3 +45,32 @@ def _part(history: SessionHistory, name: str, width: int) -> list[Row]:
     rows = rows_of(history, name, width)
     more = [Row(f"  {len(rows) - most} more rows: {key}", "dim")] if len(rows) > most else []
     return [*rows[:most], *more, Row("")]
+
+
+_GROUPS = {
+    "plan": "Pending search plan or search help",
+    "answer": "Pending tool call",
+    "box": "Research plan (changes reach the model with your next message)",
+    "panel": "Panels",
+    "run": "Run",
+}
+
+
+def help_rows(width: int) -> list[Row]:
+    """Return every command with its key."""
+    shown = [
+        Row(
+            "Type a message and press Enter. Command keys work outside the input line: press Tab to leave it,"
+        ),
+        Row(
+            "Enter or / to return. A line that starts with / is a command; // sends a leading slash."
+        ),
+    ]
+    for group, title in _GROUPS.items():
+        shown.append(Row(title, "title"))
+        for command in COMMANDS:
+            if command.group == group:
+                key = KEY_NAMES.get(command.key, command.key) or "1-9"
+                name = f"/{command.name} {command.takes}".rstrip()
+                shown.append(Row(f"  {key:<4}{name:<20}{command.help}"[:width]))
+    return shown

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -149,3 +150,43 @@ def _check_version(connection: sqlite3.Connection, newest: int) -> int:
             "Use a newer adk-prism, or a new file."
         )
     return int(version)
+
+
+# ---------------------------------------------------------------------- lock
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> None:
+        # flock and not lockf: it also keeps two logs of one process apart.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class FileLock:
+    """An exclusive lock, held from its creation to `release`, or to the end of the process.
+
+    It is on a file beside the database, so that SQLite's own locks on the database cannot release it. The
+    lock file stays: removing it would let two processes lock two files of one name.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Take the lock. Raise `LogError` if another process holds it."""
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _try_lock(self._descriptor)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise LogError(
+                "Another adk-prism uses this run log. Stop it, or pass --log."
+            ) from error
+
+    def release(self) -> None:
+        """Release the lock. The file stays."""
+        os.close(self._descriptor)

@@ -33,8 +33,7 @@ from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_state import not_open, trimmed
 from adk_prism.runlog.sqlite import queries
-from adk_prism.runlog.sqlite.file import DatabaseFile, Synchronous, prepare
-from adk_prism.runlog.sqlite.file_lock import FileLock
+from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, SqliteWriter, reason_of
 

@@ -8,11 +8,14 @@ is followed nowhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, nullcontext
+from urllib.parse import quote
 
 from fastapi import Response
 from fastapi.responses import StreamingResponse
+from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 from adk_prism.errors import Forbidden, TooLarge
@@ -24,7 +27,6 @@ from adk_prism.server.files import artifacts
 from adk_prism.server.files.access_token import DefaultCredentials, NoToken
 from adk_prism.server.files.cloud_storage import HOST, CloudStorage
 from adk_prism.server.files.embedded_files import HeldBytes, Reference, Saved, held_file
-from adk_prism.server.files.file_headers import A_WHILE, FOR_EVER, Presentation, plain_type
 from adk_prism.server.files.gcs_locations import AllowedLocations, GcsLocation, place_of
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
@@ -114,7 +116,7 @@ def _reason(uri: str) -> str:
     if uri.startswith("gs://"):
         return (
             "The file is in a Cloud Storage folder that this server may not read;"
-            " the operator allows one with --files-from."
+            " the operator can allow one with --files-from."
         )
     return "The file is in a place that this server may not read."
 
@@ -154,3 +156,54 @@ class _Fetched(Response):
                 headers={**shown.headers(), **found.headers},
             )
             await answer(scope, receive, send)
+
+
+# ---------------------------------------------------------------------- headers
+
+
+LONGEST_NAME = 100
+"""Characters of a download's name: with an ending, every file system takes it."""
+
+FOR_EVER = 31536000
+"""Seconds for which a browser may keep what is in the log: an entry never changes."""
+A_WHILE = 300
+"""Seconds for files that are stored elsewhere, and may change or be removed."""
+
+_MEDIA_TYPE = re.compile(
+    r"(?:application|audio|font|image|model|text|video)/[A-Za-z0-9!#$&^_.+-]{1,80}", re.IGNORECASE
+)
+_HARMLESS = re.compile(
+    r"(?:image/(?:png|jpeg|gif|webp|avif)|audio/[\w.+-]+|video/[\w.+-]+|text/plain)", re.IGNORECASE
+)
+"""Shown in place by a browser, and unable to run anything."""
+
+
+class Presentation(Struct, frozen=True):
+    """What is said of a file beside its bytes."""
+
+    media_type: str
+    name: str = ""
+    max_age: int = FOR_EVER
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of an answer with this file."""
+        inline = _HARMLESS.fullmatch(self.media_type) is not None
+        return {
+            "content-disposition": ("inline" if inline else "attachment") + _named(self.name),
+            "x-content-type-options": "nosniff",
+            "content-security-policy": "sandbox; default-src 'none'",
+            "cache-control": f"private, max-age={self.max_age}"
+            + (", immutable" if self.max_age == FOR_EVER else ""),
+        }
+
+
+def plain_type(claim: str) -> str:
+    """Return a media type without its parameters; the type of unknown bytes for what is none."""
+    media_type = claim.partition(";")[0].strip().lower()
+    return media_type if _MEDIA_TYPE.fullmatch(media_type) else UNKNOWN_TYPE
+
+
+def _named(name: str) -> str:
+    last = name.replace("\\", "/").rpartition("/")[2]
+    clean = "".join(c for c in last if c.isprintable()).strip(" .")[:LONGEST_NAME]
+    return f"; filename*=UTF-8''{quote(clean, safe='')}" if clean else ""

@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from adk_prism.server.observability.one_line import one_line
+from adk_prism.server.observability.diagnostics_sink import one_line
 from adk_prism.server.observability.request_tracking import Ended, TrackedRequest
 from adk_prism.server.settings import LogFormat
 

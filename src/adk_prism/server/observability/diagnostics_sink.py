@@ -18,7 +18,6 @@ from typing import TextIO
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.server.observability.one_line import one_line
 from adk_prism.server.settings import LogFormat, LogLevel
 
 _DELIBERATE = "ASGI callable returned without completing response."
@@ -104,3 +103,10 @@ def _as_json(diagnostic: Diagnostic) -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def one_line(text: str) -> str:
+    """Return a text that cannot end its line or control a terminal: other characters are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

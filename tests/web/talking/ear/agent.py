@@ -25,7 +25,7 @@ from adk_prism.models import (
     read_conversation,
     say,
 )
-from adk_prism.models.pcm import SPOKEN_RATE, tone
+from adk_prism.models.voice_activity import SPOKEN_RATE, tone
 
 BEAT = 0.01
 """Seconds between two pieces: a long speech lasts long enough to be interrupted."""
