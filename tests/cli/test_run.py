@@ -238,7 +238,7 @@ def test_secrets_are_hidden_as_a_server_hides_them(
     app = tmp_path / "agents" / "leaky"
     app.mkdir(parents=True)
     (app / "agent.py").write_text(LEAKY)
-    for form in ("adk", "ai-sdk", "studio", ""):
+    for form in ("adk", "ai-sdk", "studio", "ag-ui", ""):
         form_words = ("--as", form) if form else ()
         code, out, err = said("leaky", "hello", "--dir", str(app.parent), *form_words)
         assert code == 1

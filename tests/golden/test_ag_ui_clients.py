@@ -15,6 +15,8 @@ from adk_prism.facts.state import StateFold
 from adk_prism.facts.strict_json import repair
 from adk_prism.pipeline.replay import replay
 from adk_prism.projection.ag_ui import SPEC
+from adk_prism.projection.ag_ui import frames as frames_of
+from adk_prism.projection.ag_ui.frames import Frame
 from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Entry, RunStarted
@@ -54,6 +56,24 @@ def test_the_history_is_what_the_client_holds(
     held = ag_ui_client(replayed, client)
     assert held.faults == []
     assert [without_error(message) for message in history(runs, dialect)] == held.messages
+
+
+@readers
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_snapshot_of_the_history_is_taken(
+    name: str, client: str, dialect: str, ag_ui_client: AgUiClient
+) -> None:
+    """As a client gets it that comes back to a thread: as it is, errors of tools included."""
+    messages = history(chain(name), dialect)
+    frames: tuple[Frame, ...] = (
+        frames_of.RunStarted("session", "run"),
+        frames_of.MessagesSnapshot(messages),
+        frames_of.RunFinished("session", "run", {"type": "success"}),
+    )
+    sent = b"".join(b"data: %b\n\n" % SPEC.payload(frame).data for frame in frames)
+    held = ag_ui_client([sent], client)
+    assert held.faults == []
+    assert held.messages == messages
 
 
 @pytest.mark.parametrize("name", ["tool", "x_parallel", "reasoning", "help"])

@@ -174,12 +174,15 @@ MESSAGE = {"id": "m", "role": "user", "parts": [{"type": "text", "text": "hello"
 SAID = {"appName": "app", "userId": "user", "sessionId": "adk"}
 SAID |= {"newMessage": {"role": "user", "parts": [{"text": "hello"}]}}
 CHAT = {"id": "chat", "messages": [MESSAGE]}
+AG_UI = {"threadId": "ag-ui", "runId": "r1"}
+AG_UI |= {"messages": [{"id": "m", "role": "user", "content": "hello"}]}
 REQUESTS: dict[str, tuple[str, Json]] = {
     "adk": ("/run", SAID),
     "adk sse": ("/run_sse", SAID),
     "ai-sdk": ("/api/chat/app", CHAT),
     "ai-sdk 7": ("/api/chat/app?dialect=7", CHAT),
     "studio": ("/api/studio/app/stream", {"input": "hello", "session_id": "studio"}),
+    "ag-ui": ("/api/ag-ui/app", AG_UI),
 }
 
 

@@ -38,7 +38,14 @@ def of_a_run(
             yield stage.client.build_request(method.upper(), place, json=body)
 
 
-POSITIONS = ("?after=2", "?after=2.1", "?as=ai-sdk", "?as=studio&after=2", "?as=adk&after=999")
+POSITIONS = (
+    "?after=2",
+    "?after=2.1",
+    "?as=ai-sdk",
+    "?as=studio&after=2",
+    "?as=ag-ui",
+    "?as=adk&after=999",
+)
 
 
 async def test_a_trimmed_run_is_gone(stage: Stage) -> None:

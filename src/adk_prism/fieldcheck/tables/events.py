@@ -144,7 +144,9 @@ STATE: dict[str, Chunk] = {
     "STATE_DELTA": _event(
         (fact.StateChanged, *_NODES), "delta", subagentRunId=_SHARED, metadata=_NOBODY
     ),
-    "MESSAGES_SNAPSHOT": declined("the events of a run are enough; `connect` replays the thread"),
+    "MESSAGES_SNAPSHOT": declined(
+        "a run is told by its events; `connect` sends one, of the thread's past"
+    ),
     "ACTIVITY_SNAPSHOT": _event(
         _SHOWN,
         "messageId activityType content subagentRunId",
