@@ -94,6 +94,7 @@ def test_every_place_is_one_of_the_tables() -> None:
 TWO_WAYS = (
     "finish.finishReason",
     "finish.messageMetadata.grounding.sources",
+    "source-",
     "tool-input-start",
     "tool-input-available.toolCallId",
     "tool-input-available.toolName",

@@ -112,7 +112,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "finish.messageMetadata.custom": ("CUSTOM.value", ""),
     "finish.messageMetadata.usage": ("RUN_FINISHED.usage[]", "summed per model"),
     "finish.messageMetadata.usage.modelCalls[]": ("CUSTOM.value.usage", ""),
-    "finish.messageMetadata.grounding": ("ACTIVITY_SNAPSHOT.content.grounding[]", ""),
+    "finish.messageMetadata.grounding": ("ACTIVITY_SNAPSHOT.content.grounding", ""),
     "finish.messageMetadata.grounding.sources": ("ACTIVITY_SNAPSHOT.content.sources", ""),
     "finish.messageMetadata.citations": ("ACTIVITY_SNAPSHOT.content.citations", ""),
 }

@@ -378,7 +378,14 @@ def test_sources_are_metadata_of_the_text_and_an_activity() -> None:
     source = {"id": "source-1", "type": "url", "uri": "https://a.example", "title": "A"}
     assert end["metadata"]["sources"] == [source]
     (shown,) = [each for each in found if each["type"] == "ACTIVITY_SNAPSHOT"]
-    assert shown["content"] == {"sources": [source], "grounding": [web]}
+    assert shown["content"] == {"sources": [source], "grounding": web}
+
+
+def test_a_source_keeps_its_id() -> None:
+    """However often it is cited; each answer lists all that it rests on."""
+    web = {"groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}]}
+    found = named("adk.sources", *(event(text(t), groundingMetadata=web) for t in ("a", "b")))
+    assert [[source["id"] for source in each["sources"]] for each in found] == [["source-1"]] * 2
 
 
 def test_the_rest_is_told_by_custom_events() -> None:

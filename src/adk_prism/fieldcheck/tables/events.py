@@ -117,7 +117,6 @@ _SHOWN = (
     fact.BlocksReplaced,
     fact.FileShown,
     fact.ArtifactSaved,
-    fact.SourceCited,
     fact.SourcesLinked,
     fact.CitationsGiven,
     fact.ProofGiven,

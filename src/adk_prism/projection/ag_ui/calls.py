@@ -127,6 +127,7 @@ class Calls:
                 # What was streamed is not what the call was made with.
                 about["input"] = bounded(item.input)
         call.state = "made"
+        call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
         told = spoken_by(item.speaker, **about) if about else UNSET
         out.append(ToolCallEnd(call.id, metadata=told))
@@ -179,6 +180,7 @@ class Calls:
             made.state = "made"
         if made.state == "streaming":
             self._complete(made, out)
+            made.pieces.clear()
             out.append(ToolCallEnd(made.id))
         is_repeated = made.state == "answered"
         made.state = "answered"
@@ -219,6 +221,7 @@ class Calls:
             if call.state == "streaming":
                 call.state = "made"
                 self._complete(call, out)
+                call.pieces.clear()
                 out.append(ToolCallEnd(call.id))
 
     def pending(self, asked: set[str]) -> list[str]:

@@ -29,10 +29,10 @@ ACTIVITIES = {
         "An artifact was saved; from a server, with where its content is.",
     ),
     "adk.sources": NoticeKind(
-        "{ sources: { id: string; type: 'url' | 'document'; uri: string; title: string }[]; "
-        "citations?: JsonValue[]; grounding?: JsonValue[] }",
-        "What the run's answers rest on, so far: one activity for a run. `grounding` and `citations` are as "
-        "the model's provider gives them. The text that rests on them has the same in its `metadata`.",
+        "{ sources?: { id: string; type: 'url' | 'document'; uri: string; title: string }[]; "
+        "citations?: JsonValue[]; grounding?: JsonValue }",
+        "What an answer rests on. `grounding` and `citations` are as the model's provider gives them. The "
+        "text has `sources` and `citations` in its `metadata`, too.",
     ),
     "adk.proof": NoticeKind(
         "JsonValue",

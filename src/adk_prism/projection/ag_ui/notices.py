@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET, Raw, json
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.json_value import is_given, read_object, read_value
+from adk_prism.facts.json_value import is_given, read_value
 from adk_prism.projection.ag_ui.frame_size import fits, too_large
 from adk_prism.projection.ag_ui.frames import ActivitySnapshot, Custom, Json
 from adk_prism.projection.ag_ui.json_text import bounded, safe
@@ -103,38 +103,6 @@ def custom(item: fact.Fact, tag: Tag = UNSET) -> Custom:
     """Return the custom event that tells a fact."""
     name, value = _CUSTOM[type(item)]
     return Custom(name, value(item), subagent_run_id=tag)
-
-
-class Sources:
-    """The sources behind a run's answers, as one activity that grows."""
-
-    def __init__(self) -> None:
-        self._sources: list[Json] = []
-        self._groundings: list[Raw] = []
-        self._citations: list[Any] = []
-
-    def add(self, item: fact.SourceCited | fact.SourcesLinked | fact.CitationsGiven) -> None:
-        """Take what a model call rests on."""
-        match item:
-            case fact.SourceCited():
-                kind = "document" if item.document else "url"
-                told = {"id": item.source, "type": kind, "uri": item.uri, "title": item.title}
-                self._sources.append(told)
-            case fact.SourcesLinked():
-                self._groundings.append(safe(item.grounding))
-            case fact.CitationsGiven():
-                given = read_object(item.citations).get("citations")
-                self._citations += given if isinstance(given, list) else []
-
-    def content(self) -> Json:
-        """Return all of it. `grounding` is upstream's own, one for each model call."""
-        told: Json = {"sources": list(self._sources)}
-        if self._citations:
-            told["citations"] = list(self._citations)
-        size = sum(len(bytes(raw)) for raw in self._groundings)
-        if self._groundings:
-            told["grounding"] = list(self._groundings) if fits(size) else too_large(size)
-        return told
 
 
 def proof_content(item: fact.ProofGiven) -> Any:

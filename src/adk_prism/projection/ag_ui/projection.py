@@ -46,6 +46,7 @@ from adk_prism.projection.ag_ui.frames import (
 from adk_prism.projection.ag_ui.json_text import text_of
 from adk_prism.projection.ag_ui.owners import Owners, Tag
 from adk_prism.projection.ag_ui.questions import Questions
+from adk_prism.projection.ag_ui.rested import Sources
 from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
@@ -63,7 +64,6 @@ _NOTHING = Raw(b"{}")
 Show = Callable[[Any, Any, list[Frame]], None]
 """A method that shows one kind of fact: projection, fact, frames to add to."""
 
-_RESTS_ON = (fact.SourceCited, fact.SourcesLinked, fact.CitationsGiven)
 _ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
 
 
@@ -88,7 +88,7 @@ class AgUiProjection:
         self._questions = Questions()
         self._state = SharedState()
         self._usage = Usage()
-        self._sources = notices.Sources()
+        self._sources = Sources()
         self._cursor = 0
         self._open: dict[str, str] = {}
         """Messages that are open → `text` or `reasoning`."""
@@ -111,7 +111,7 @@ class AgUiProjection:
         self._cursor = entry.cursor
         out: list[Frame] = []
         facts = self._reader.feed(entry)
-        if len(facts) > 1:
+        if len(facts) > 1 or (facts and type(facts[0]) is not BlockGrew):
             self._look_ahead(facts)
         for item in facts:
             if type(item) is BlockGrew:  # most facts are this one
@@ -128,17 +128,11 @@ class AgUiProjection:
 
     def _look_ahead(self, facts: list[fact.Fact]) -> None:
         """Note what of an entry has to be known before it is told."""
-        asked = {item.call for item in facts if isinstance(item, fact.CallRequested)}
-        self._unseen = {
-            item.call for item in facts if isinstance(item, _ANSWERS) and item.call in asked
-        }
-        rests_on = [item for item in facts if isinstance(item, _RESTS_ON)]
-        self._rests_on = {}
-        if rests_on:
-            found = notices.Sources()
-            for item in rests_on:
-                found.add(item)
-            self._rests_on = found.content()
+        told = [item.fact if isinstance(item, fact.Nested) else item for item in facts]
+        asked = {item.call for item in told if isinstance(item, fact.CallRequested)}
+        answered = (item.call for item in told if isinstance(item, _ANSWERS))
+        self._unseen = asked.intersection(answered) if asked else set()
+        self._rests_on = self._sources.read(told)
 
     def _id(self, *names: str) -> str:
         """Return an id of this run's own."""
@@ -216,7 +210,7 @@ class AgUiProjection:
         name = self._id(item.block)
         told: Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
         if self._rests_on and item.kind != "reasoning":
-            told |= self._rests_on
+            told |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
         self._end_message(name, told, out)
         self._sign(name, item.signature, self._tag(item.speaker), out)
 
@@ -373,13 +367,19 @@ class AgUiProjection:
         name = self._id("artifact", f"{self._cursor}.{item.part}")
         out.append(notices.activity(name, notices.ARTIFACT, told, self._tag(item.speaker)))
 
-    def _rests(self, item: Any, out: list[Frame]) -> None:
-        self._sources.add(item)
-        told = notices.activity(self._id("sources"), notices.SOURCES, self._sources.content())
-        if out and getattr(out[-1], "message_id", "") == told.message_id:
-            out[-1] = told
-        else:
-            out.append(told)
+    def _sources_linked(self, item: fact.SourcesLinked, out: list[Frame]) -> None:
+        self._tell_sources(out)
+
+    def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
+        if "sources" not in self._rests_on:  # else they are told together
+            self._tell_sources(out)
+
+    def _tell_sources(self, out: list[Frame]) -> None:
+        name = self._id("sources", str(self._cursor))
+        out.append(notices.activity(name, notices.SOURCES, self._rests_on))
+
+    def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
+        """A source, which is told with the grounding that it is read from."""
 
     def _proof_given(self, item: fact.ProofGiven, out: list[Frame]) -> None:
         if item.proof.origin != "absent":  # the proof of the whole says who gave none
@@ -481,9 +481,9 @@ _P.SHOW = {
     fact.CodeShown: _P._code_shown,
     fact.CodeResultShown: _P._code_result_shown,
     fact.Interrupted: _P._spoken_notice,
-    fact.SourceCited: _P._rests,
-    fact.SourcesLinked: _P._rests,
-    fact.CitationsGiven: _P._rests,
+    fact.SourceCited: _P._nothing,
+    fact.SourcesLinked: _P._sources_linked,
+    fact.CitationsGiven: _P._citations_given,
     fact.ProofGiven: _P._proof_given,
     fact.ModelCallEnded: _P._model_call_ended,
     fact.MetadataGiven: _P._notice,
