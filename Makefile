@@ -11,6 +11,7 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 BENCH := $(VENV)/bench
 NODE  := tests/node
+KIT   := tests/web/copilotkit
 WEB   := web
 
 PAGE    := src/adk_prism/web/dist/index.html
@@ -44,7 +45,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(BROWSER)/.unpacked  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
@@ -75,7 +76,7 @@ cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster
 	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
 
 clean:  ## remove environments, caches and dist/
-	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(dir $(PAGE)) dist
+	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(dir $(PAGE)) dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src apps tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -98,9 +99,10 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
-	rm -rf $(foreach folder,$(NODE) $(WEB),$(folder)/package-lock.json $(folder)/node_modules)
+	rm -rf $(foreach folder,$(NODE) $(WEB) $(KIT),$(folder)/package-lock.json $(folder)/node_modules)
 	cd $(NODE) && $(NPM) install --package-lock-only
 	cd $(WEB) && $(NPM) install --package-lock-only
+	cd $(KIT) && $(NPM) install --package-lock-only
 	$(BIN)/python -m pytest -q tests/test_packaging.py
 
 # --- environments --------------------------------------------------------------------------------
@@ -160,6 +162,11 @@ $(VENV)/.installed-lock: requirements/lock.txt | $(VENV)/.made
 
 $(PAGE): $(PAGE_SOURCES) $(WEB)/node_modules/.installed
 	cd $(WEB) && $(NPM) run --silent build
+	@touch $@
+
+# A page of CopilotKit, which the browser tests open on our own server.
+$(KIT)/dist/index.html: $(KIT)/index.html $(KIT)/page.tsx $(KIT)/vite.config.mjs $(KIT)/node_modules/.installed $(WEB)/node_modules/.installed
+	cd $(KIT) && $(NPM) run --silent build
 	@touch $@
 
 $(BROWSER)/.unpacked: $(NODE)/unpack.mjs $(NODE)/node_modules/.installed
