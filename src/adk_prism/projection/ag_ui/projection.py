@@ -23,6 +23,7 @@ from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.spoken_messages import utterance_id
 from adk_prism.projection.ag_ui import notices
+from adk_prism.projection.ag_ui.answer_sources import Sources
 from adk_prism.projection.ag_ui.calls import Calls
 from adk_prism.projection.ag_ui.dialects import dialect
 from adk_prism.projection.ag_ui.ending import Ending, ending
@@ -46,7 +47,6 @@ from adk_prism.projection.ag_ui.frames import (
 from adk_prism.projection.ag_ui.json_text import text_of
 from adk_prism.projection.ag_ui.owners import Owners, Tag
 from adk_prism.projection.ag_ui.questions import Questions
-from adk_prism.projection.ag_ui.rested import Sources
 from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
