@@ -18,6 +18,7 @@ from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui import frames as frames_of
 from adk_prism.projection.ag_ui.frames import Frame
 from adk_prism.projection.ag_ui.history import ThreadMessages
+from adk_prism.projection.ag_ui.messages import settled
 from adk_prism.projection.message_scope import Scope
 from adk_prism.runlog.entry import Entry, RunStarted
 
@@ -55,7 +56,8 @@ def test_the_history_is_what_the_client_holds(
     replayed = [body(run, dialect, REPLAYED) for run in runs]
     held = ag_ui_client(replayed, client)
     assert held.faults == []
-    assert [without_error(message) for message in history(runs, dialect)] == held.messages
+    told = [without_error(message) for message in history(runs, dialect)]
+    assert told == settled(held.messages)
 
 
 @readers

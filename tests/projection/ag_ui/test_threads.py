@@ -162,3 +162,17 @@ def test_raw_events_come_last_and_change_no_position() -> None:
         told, more = plain.feed(entry), raw.feed(entry)
         assert more[: len(told)] == told
         assert all(b'"type":"RAW"' in each.data for each in more[len(told) :])
+
+
+def test_what_was_withheld_is_not_in_the_history() -> None:
+    """Neither text that a callback replaced, nor a call that was not made."""
+    secret = "swordfish"
+    found = run(
+        "run-1",
+        event(text(f"It is {secret}."), partial=True),
+        event(call("tell", "call-1", {"it": secret}), partial=True),
+        event(text("I may not say.")),
+    )
+    messages = history([found], "1.0")
+    assert secret not in str(messages)
+    assert [message["role"] for message in messages] == ["user", "assistant"]

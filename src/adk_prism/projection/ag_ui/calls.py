@@ -30,7 +30,7 @@ from adk_prism.projection.ag_ui.json_text import bounded, text_of
 from adk_prism.projection.ag_ui.owners import Tag
 from adk_prism.projection.ag_ui.speech import spoken_by
 
-Status = Literal["ok", "interim", "error", "denied", "abandoned"]
+Status = Literal["ok", "interim", "error", "denied", "abandoned", "withdrawn"]
 LONG_RUNNING = "adk.long_running"
 
 

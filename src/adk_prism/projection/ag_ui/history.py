@@ -1,7 +1,8 @@
 """The AG-UI messages of a thread, as a client that opens it later gets them.
 
-They are what a client builds from the events of all its runs, and one thing more: the result of a call that
-failed or was denied has its `error`, which an event has no field for.
+They are what a client builds from the events of all its runs, without text and calls that were taken back,
+and with one thing more: the result of a call that failed or was denied has its `error`, which an event has
+no field for.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from msgspec import structs
 
 from adk_prism.projection.ag_ui.error_text import completed
 from adk_prism.projection.ag_ui.frames import Json
-from adk_prism.projection.ag_ui.messages import Messages
+from adk_prism.projection.ag_ui.messages import Messages, settled
 from adk_prism.projection.ag_ui.projection import AgUiProjection
 from adk_prism.projection.ag_ui.run_input import user_message
 from adk_prism.projection.contract import Complete, Options
@@ -57,7 +58,7 @@ class ThreadMessages:
 
     def messages(self) -> list[Json]:
         """Return the messages, without those that are still being said."""
-        return [_told(message) for message in self._messages.messages(with_open=False)]
+        return [_told(message) for message in settled(self._messages.messages(with_open=False))]
 
 
 def _told(message: Json) -> Json:

@@ -6,11 +6,12 @@ the same frames that were streamed: a page that is loaded later shows what the o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from adk_prism.projection.ag_ui.frames import Frame, Json
+from adk_prism.projection.ag_ui.notices import REPLACED
 
 
 class Messages:
@@ -119,6 +120,35 @@ class Messages:
             while place < len(self._found) and self._found[place]["role"] == "tool":
                 place += 1
         self._found.insert(place, message)
+
+
+def settled(messages: Iterable[Json]) -> list[Json]:
+    """Return messages as they stand: without text and calls that ADK did not store.
+
+    A page that is loaded later has no use for them.
+    """
+    found = list(messages)
+    gone = {message["toolCallId"] for message in found if _status(message) == "withdrawn"}
+    kept = (_without(message, gone) if gone else message for message in found)
+    return [message for message in kept if not _is_empty(message, gone)]
+
+
+def _status(message: Json) -> str:
+    found: str = message.get("metadata", {}).get("adk", {}).get("status", "")
+    return found if message["role"] == "tool" else ""
+
+
+def _without(message: Json, calls: set[str]) -> Json:
+    if "toolCalls" not in message:
+        return message
+    return {**message, "toolCalls": [c for c in message["toolCalls"] if c["id"] not in calls]}
+
+
+def _is_empty(message: Json, calls: set[str]) -> bool:
+    """Tell whether nothing is left of a message."""
+    if message["role"] == "activity":
+        return bool(message["activityType"] == REPLACED)
+    return message.get("toolCallId") in calls or message.get("toolCalls") == []
 
 
 def _given(event: Json, *keys: str) -> Json:

@@ -277,8 +277,10 @@ class AgUiProjection:
         self._answer(item, text, "denied", out, text)
 
     def _call_abandoned(self, item: fact.CallAbandoned, out: list[Frame]) -> None:
-        text = WITHDRAWN if item.withdrawn else UNANSWERED
-        self._answer(item, text, "abandoned", out, text)
+        if item.withdrawn:
+            self._answer(item, WITHDRAWN, "withdrawn", out, WITHDRAWN)
+        else:
+            self._answer(item, UNANSWERED, "abandoned", out, UNANSWERED)
 
     def _answer(
         self, item: Any, output: str, status: Any, out: list[Frame], error: str = ""
