@@ -20,7 +20,7 @@ from adk_prism.projection.ag_ui.frames import Frame
 from adk_prism.projection.ag_ui.history import ThreadMessages
 from adk_prism.projection.ag_ui.messages import settled
 from adk_prism.projection.message_scope import Scope
-from adk_prism.runlog.entry import Entry, RunStarted
+from adk_prism.runlog.entry import Entry, RunStarted, parse_position
 
 Json = dict[str, Any]
 
@@ -76,6 +76,22 @@ def test_a_snapshot_of_the_history_is_taken(
     held = ag_ui_client([sent], client)
     assert held.faults == []
     assert held.messages == messages
+
+
+@pytest.mark.parametrize("name", ["tool", "reasoning", "agent_tool", "sub_agent_approval"])
+def test_cut_after_any_event_and_resumed_it_is_the_whole(
+    name: str, ag_ui_client: AgUiClient
+) -> None:
+    """For a client that goes on with the position that it saw last, in one stream."""
+    format, run = SPEC.format("1.0"), load(name)
+    whole = b"".join(replay(run, format))
+    held = ag_ui_client([whole], "ag-ui-client-1")
+    frames = whole.removesuffix(b"\n\n").split(b"\n\n")
+    for count in range(1, len(frames)):
+        seen = b"".join(b"%b\n\n" % frame for frame in frames[:count])
+        last = frames[count - 1].partition(b"\n")[0].removeprefix(b"id: ").decode()
+        rest = b"".join(replay(run, format, parse_position(last)))
+        assert ag_ui_client([seen + rest], "ag-ui-client-1") == held
 
 
 @pytest.mark.parametrize("name", ["tool", "x_parallel", "reasoning", "help"])
