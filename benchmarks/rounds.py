@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, quantiles
 
 Measure = Callable[[], float]
 """Does the work once and returns what it cost."""
+
+
+class Ratio(float):
+    """The median of what the rounds gave, and the quartiles: half of the rounds lie between them."""
+
+    quartiles: tuple[float, float]
+
+    def __new__(cls, rounds: Sequence[float]) -> Ratio:
+        """Take the ratio of each round."""
+        ratio = super().__new__(cls, median(rounds))
+        low, _, high = quantiles(rounds, n=4) if len(rounds) > 1 else (rounds[0],) * 3
+        ratio.quartiles = low, high
+        return ratio
 
 
 @dataclass(frozen=True)
@@ -27,10 +40,10 @@ class Measured:
         """Return a variant's median cost."""
         return median(self.costs[name])
 
-    def ratio(self, ours: str, reference: str) -> float:
+    def ratio(self, ours: str, reference: str) -> Ratio:
         """Return how many times the reference ours costs: the median of the rounds' own ratios."""
         pairs = zip(self.costs[ours], self.costs[reference], strict=True)
-        return median(mine / theirs for mine, theirs in pairs)
+        return Ratio([mine / theirs for mine, theirs in pairs])
 
 
 def take_turns(variants: Mapping[str, Measure], rounds: int) -> Measured:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from benchmarks.child import Child, child
 from benchmarks.client import CHUNK, SILENCE, read_all, request
+from benchmarks.rounds import Ratio
 from benchmarks.stream_over_http import chat_body
 from benchmarks.table import Row, millis
 
@@ -89,7 +90,7 @@ def _row(
 ) -> Row:
     mine = [getattr(each, what) for each in ours]
     peers = [getattr(each, what) for each in theirs]
-    ratio = median(a / b for a, b in zip(mine, peers, strict=True))
+    ratio = Ratio([a / b for a, b in zip(mine, peers, strict=True)])
     return Row(name, millis(median(mine)), millis(median(peers)), ratio, target)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-HEAD = ("benchmark", "ours", "reference", "ratio", "target", "")
+from benchmarks.rounds import Ratio
+
+HEAD = ("benchmark", "ours", "reference", "ratio", "quartiles", "target", "")
 
 Verdict = Literal["ok", "MISSED", ""]
 
@@ -32,7 +34,10 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """Return the row as text."""
         target = "" if self.target is None else f"≤ {self.target:g}"
-        return (self.name, self.ours, self.reference, f"{self.ratio:.2f}", target, self.verdict)
+        ratio, spread = f"{self.ratio:.2f}", ""
+        if isinstance(self.ratio, Ratio):
+            spread = "{:.2f} to {:.2f}".format(*self.ratio.quartiles)
+        return (self.name, self.ours, self.reference, ratio, spread, target, self.verdict)
 
 
 def render(rows: Sequence[Row]) -> str:
