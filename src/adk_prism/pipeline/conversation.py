@@ -300,7 +300,7 @@ class Conversations:
             return await self._go_on(start, asked, answers)
 
     async def _leave(self, start: Start, asked: AnsweredMessage) -> RunId:
-        """End what a message asks: nobody answers."""
+        """End the questions of a message without an answer."""
         turn = asked.turn
 
         def make(run: RunId) -> EventSource:

@@ -176,7 +176,7 @@ def _hash(text: str) -> str:
 
 
 def _data_block(value: Any) -> str:
-    """Return JSON that can end no script and open no comment: in JSON, `<` stands in strings only."""
+    """Return JSON that cannot end a script or open a comment: in JSON, `<` is in strings only."""
     text = msgspec.json.encode(value).decode().replace("<", "\\u003c")
     return _without_line_ends(text)
 

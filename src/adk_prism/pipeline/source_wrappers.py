@@ -78,7 +78,7 @@ class ContinuedSource:
 
 
 class LeftQuestions:
-    """A run that ends what a message asks: nobody answers, and the agent does not go on."""
+    """A run that ends the questions of a message without an answer: the agent does not continue."""
 
     correlation = ""
 

@@ -1,4 +1,4 @@
-"""Where a client finds a file: in the frame itself, at this server, or where it lies.
+"""Where a client finds a file: in the frame itself, at this server, or at its own address.
 
 A data URL while it is small, else a link to the run's file route. Links of the web stay as they are; any
 other reference (`gs://…`) is only ever given as a link to this server, which decides whether to fetch it.
@@ -28,7 +28,7 @@ class FileLinks(Struct, frozen=True):
     """Absolute address of the server, with no slash at the end; empty where there is none."""
 
     def url(self, run: str, cursor: int, part: str, media_type: str, data: str, uri: str) -> str:
-        """Return an absolute URL; empty for a reference that nobody here can serve."""
+        """Return an absolute URL; empty for a reference that cannot be served."""
         if data or not uri:
             if self.base and len(data) > INLINE_LIMIT:
                 return self._link(run, cursor, part)

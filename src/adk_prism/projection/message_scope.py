@@ -39,7 +39,7 @@ class Scope(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What tells the parts of a message apart; what else is here follows from it and the log."""
+        """Identifies a part of a message; everything else here follows from it and the log."""
         return f"{self.part} left" if self.left else self.part
 
     def asks(self, item: ApprovalRequested) -> bool:

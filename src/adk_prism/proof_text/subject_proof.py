@@ -65,7 +65,7 @@ class SubjectProof:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has given nothing; a sequence of calls alone is no proof."""
+        """Whether it has given nothing; a sequence of calls alone is not a proof."""
         return not self._answers
 
     def add_call(self, call: str) -> None:

@@ -134,7 +134,7 @@ class Leases(Protocol):
         """Return whether the lease of a name is taken."""
 
     async def release(self, lease: Lease) -> None:
-        """Release a lease, so that nobody has to wait until it expires. Never raises."""
+        """Release a lease, so that no process has to wait until it expires. Never raises."""
 
     async def freed(self, name: str, seconds: float) -> None:
         """Wait until the lease of a name may be free, at most so long."""

@@ -116,7 +116,7 @@ class MemoryLog(HookedLog):
         self._observer.committed(time.perf_counter() - began)
 
     async def leave(self, run: RunId) -> None:
-        del run  # nobody else can write
+        del run  # no other process can write
 
     async def read(
         self, run: RunId, after: int = 0, *, follow: bool = False

@@ -27,7 +27,7 @@ LARGEST_MODULE = 1024 * 1024
 """Bytes of a module that is read to see whether it defines an agent. Hand-written code is smaller."""
 
 MOST_FILES = 2000
-"""Files of an app that are looked at for changes. More is data or a dependency, not the app's code."""
+"""Files of an app that are checked for changes. More is data or a dependency, not the app's code."""
 
 _RESERVED = frozenset({"user", "constructor", "prototype"})
 """ADK keeps `user` for events of the person; the others are names of every JavaScript object."""

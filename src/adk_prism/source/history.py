@@ -9,12 +9,12 @@ from google.adk.sessions.session import Session
 
 
 def live_events(session: Session) -> list[Event]:
-    """Return the events that no rewind has taken back."""
+    """Return the events without rewound ones."""
     return apply_rewinds(session.events)
 
 
 def apply_rewinds(events: Sequence[Event]) -> list[Event]:
-    """Return the events that no rewind among them has taken back, without the rewinds themselves.
+    """Return the events without rewound ones, and without the rewinds themselves.
 
     A rewind removes everything from the first event of the invocation that it names. The last
     rewind counts first: it may remove an earlier one.

@@ -153,12 +153,12 @@ def _look(look: Callable[..., None], *what: object) -> RunObserver | None:
 
 
 def _signal(look: Callable[..., None]) -> Callable[[str], None]:
-    def heard(path: str) -> None:
+    def signal(path: str) -> None:
         observer = _look(look, path)
         if observer is not None:
             observer.poke()
 
-    return heard
+    return signal
 
 
 SIGNALS = AdkLogListener(

@@ -57,7 +57,7 @@ def rebuild(chapters: Sequence[Chapter]) -> Cuttings:
 
 
 def answers_of(continues: Continues) -> tuple[list[CallAnswer], list[ApprovalAnswer]]:
-    """Return the answers that a continuation brought, as ADK takes them."""
+    """Return the answers of a continuation, as ADK takes them."""
     results = [
         CallAnswer(
             call=continues.adk_ids.get(call, call),

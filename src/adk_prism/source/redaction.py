@@ -58,14 +58,14 @@ _FOREIGN_SUSPICION = re.compile(
     | "__adk_internal_ | "temp:""",
     re.VERBOSE,
 )
-"""The same for JSON that somebody else wrote: any spacing, and letters written as escapes, which could
+"""The same for JSON from elsewhere: any spacing, and letters written as escapes, which could
 spell any of the words."""
 
 _UNDERSCORED, _AUTH_TYPE, _AUTH_C, _TEMP_KEY = map(
     re.compile, (rb"_(?<=adk_|uth_)", rb"T(?<=uthT)", rb"C(?<=uthC)", rb'"temp:')
 )
 _PLAIN_COUNT = len(_AUTH_C.findall(Event().model_dump_json(by_alias=True).encode()))
-"""Each suspicious word but `temp:` holds `adk_`, `uth_`, `uthT` or `uthC`; the last also stands in a key of
+"""Each suspicious word but `temp:` holds `adk_`, `uth_`, `uthT` or `uthC`; the last is also in a key of
 every event (`requestedAuthConfigs`), so it is counted. Patterns that begin with the rarest letter and look
 back take half the time of `in`. Temporary keys are looked for only in events that change the state."""
 

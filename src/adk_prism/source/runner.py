@@ -105,7 +105,7 @@ class RunnerSource:
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
-        With `nodes`, whoever records the run also gets the starts and ends of its nodes, and the
+        With `nodes`, the recorder also gets the starts and ends of its nodes, and the
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
         a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
         tools share so many `tool_threads`; 0: they are called on the event loop.

@@ -93,7 +93,7 @@ class Secrets:
         """`patterns`: of further keys, e.g. `*_pin`; `revealed`: keys that are not secret."""
         long = sorted({v for v in values if len(v) >= SHORTEST_VALUE}, key=len, reverse=True)
         self._values = [value.encode("utf-8", "surrogatepass") for value in long[:MOST_VALUES]]
-        # As they stand in a JSON text, between the quotes.
+        # As they are written in JSON, between the quotes.
         self._quoted = [encode_strictly(value)[1:-1] for value in long[:MOST_VALUES]]
         self._patterns = tuple(patterns)
         self._revealed = frozenset(revealed)

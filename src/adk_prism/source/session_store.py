@@ -35,7 +35,7 @@ _STATES = {
     "53": "the database is full, or has no connection left",
     "57": "the database is starting or going down",
 }
-"""Beginnings of the SQL standard's states, as PostgreSQL gives them, and what they mean. Any other is no
+"""Beginnings of the SQL standard's states, as PostgreSQL gives them, and what they mean. Any other is not a
 fault of the store: an invalid value, a session that was changed meanwhile."""
 
 _MADE_MEANWHILE = frozenset(("23505", "42P06", "42P07", "42701", "42710"))

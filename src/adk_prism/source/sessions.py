@@ -119,7 +119,7 @@ class Sessions:
         return found.sessions
 
     async def invocations_from(self, origin: Origin, invocation: str) -> Sequence[str]:
-        """Return an invocation and those after it that no rewind has taken back. Raise `NotFound`."""
+        """Return an invocation and those after it, without rewound ones. Raise `NotFound`."""
         events = live_events(await self.get(origin))
         after = dropwhile(lambda event: event.invocation_id != invocation, events)
         return tuple(dict.fromkeys(event.invocation_id for event in after))
@@ -226,7 +226,7 @@ def new_state_event(delta: Mapping[str, Any], kind: str = "p-") -> Event:
 
 
 def without_seed(session: Session) -> Session:
-    """Return a session as ADK shows it: there, the state that it was created with is no event."""
+    """Return a session as ADK shows it: there, the state that it was created with is not an event."""
     shown = [event for event in session.events if not event.invocation_id.startswith(SEED)]
     if len(shown) == len(session.events):
         return session
@@ -246,7 +246,7 @@ def _check_invocation(session: Session, invocation: str) -> None:
     if user_turns(live, invocation) > 1:
         raise Conflict(
             f"The invocation {invocation[:60]!r} holds several messages (a task that asks back); "
-            "ADK can only take back all of them. Start from its first message or a new session."
+            "ADK can only rewind all of them. Start from its first message, or use a new session."
         )
 
 

@@ -1,4 +1,4 @@
-"""Calls in doubt: a process died while they ran, so nobody knows whether they took effect.
+"""Calls in doubt: a process died while they ran, so it is unknown whether they took effect.
 
 When an invocation is resumed, ADK runs a call without an answer again: at least once, not exactly once.
 What is right depends on the tool, so a tool can declare a policy, or that it can be repeated safely:

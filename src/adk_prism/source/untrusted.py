@@ -7,8 +7,8 @@ and completed: ADK's own calls, long-running marks and actions go; so does what 
 elsewhere or choose what runs next (a cache, an interaction, a live session, an isolation scope).
 State is held against what a client may write. Calls without a response are not planted.
 
-ADK's own mark for restored events tells such events in a session from those that ran here; callers can
-neither set nor remove it. No invocation with such an event is resumed.
+ADK's own mark for restored events distinguishes such events in a session from those that ran here; callers
+can neither set nor remove it. No invocation with such an event is resumed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _KEPT = _spellings(
 _KEPT_ACTIONS = _spellings(
     "state_delta", "artifact_delta", "transfer_to_agent", "transfer_reason", "escalate"
 )
-"""Actions that say what happened. The others ask somebody, or steer what runs next."""
+"""Actions that say what happened. The others ask a person, or control what runs next."""
 
 HANDLES: Mapping[str, None] = dict.fromkeys((
     "cache_metadata", "interaction_id", "environment_id", "live_session_id",

@@ -113,7 +113,7 @@ export type PrismProofOrigin = 'computed' | 'parsed' | 'absent';
 
 export type PrismConfidenceLevel = 'very high' | 'high' | 'medium' | 'low' | 'very low';
 
-/** What stands behind an answer. A `cursor` names the run's entry that a piece came from. */
+/** The proof of an answer. A `cursor` names the run's entry that a piece came from. */
 export type PrismProof = {
   subject: {
     kind: 'specialist' | 'tool' | 'answer';
@@ -240,49 +240,49 @@ export type PrismMetadata = {
 export type PrismDataParts = {
   /** Session state that an agent or tool changed: the changed keys with their new values. */
   'state': { [key: string]: JsonValue };
-  /** An artifact was saved, under this name, as this version; from a server, with where its content is. */
+  /** An artifact was saved under this name as this version; a server adds the URL of its content. */
   'artifact': { filename: string; version: number; url?: string };
-  /** The conversation goes on with another agent. */
+  /** The conversation continues with another agent. */
   'transfer': { to: string; reason?: string };
   /** What a node of a workflow returned; `path` says which node. */
   'output': { author: string; path: string; output: JsonValue };
-  /** This call's answer may come much later, or from the client. In the history of a call that the client has answered, `status` says so. */
+  /** This call's answer may come much later, or from the client. In the history, `status` marks a call that the client has answered. */
   'long-running': { toolCallId: string; toolName: string; status?: 'answered' };
-  /** What the tool wants the person to know before approving, and to give; beside `tool-approval-request`. `payload` is a sample of what it wants, `schema` the JSON schema read from it. In the history of a request that nobody answered, `status` says so. */
+  /** What the tool shows before an approval, and asks for; beside `tool-approval-request`. `payload` is a sample of the answer, `schema` the JSON schema read from it. In the history, `status` marks a request without an answer. */
   'approval': { approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; schema?: JsonValue; status?: 'expired' };
   /** In dialect 5, and in a live run in dialect 6: a person is asked (`requested`), and has `approved` or `denied`. The other dialects use the AI SDK's own approval chunks. Answer with `data-approval-response`. */
   'approval-request': { approvalId: string; toolCallId: string; state: string; reason?: string };
-  /** In a live run: tokens of a message, told after its end. Transient. */
+  /** In a live run: tokens of a message, sent after its end. Transient. */
   'usage': { messageId: string; usage: PrismUsage };
   /** A workflow asks the person something. Answer with `data-input-response`. */
   'input-request': { id: string; request: JsonValue; status?: 'answered' | 'expired' };
   /** A tool needs the person to sign in. Answer with `data-credential-response`. */
   'credential-request': { id: string; toolCallId?: string; request: JsonValue; status?: 'answered' | 'expired' };
-  /** What stands behind a specialist's answer, as it answers, and behind the whole, at its end: confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is the specialist's; that of the whole is `proof`. Sent only where somebody gave any. */
+  /** The proof of a specialist's answer, when it answers, and of the whole answer, at its end: confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is the specialist's; that of the whole is `proof`. Sent only if there is any. */
   'proof': PrismProof;
   /** Code that the model wrote to be run. */
   'executable-code': { code?: string; language?: string; id?: string };
-  /** What running that code gave. */
+  /** The result of that code. */
   'code-execution-result': { outcome?: string; output?: string; id?: string };
-  /** A file that lies where no link can be given (`gs://…`, in a replay without a server). */
+  /** A file without a link (`gs://…`, in a replay without a server). */
   'file-reference': { uri: string; mediaType: string; filename?: string };
-  /** A piece of raw sound, base64. Transient. */
+  /** A chunk of raw audio, base64. Transient. */
   'pcm': { content: string; sampleRate: number; channels: number; bitDepth: number };
-  /** What the user was heard to say, so far. */
+  /** The transcript of what the user has said so far. */
   'input-transcription': { text: string; final: boolean };
-  /** Another process goes on with the run. `superseded`: ids of text and reasoning blocks that are said anew; `inDoubt`: calls that may have run twice. */
+  /** Another process continues the run. `superseded`: ids of text and reasoning blocks that are sent again; `inDoubt`: calls that may have run twice. */
   'prism-takeover': { epoch: number; superseded: string[]; inDoubt?: string[] };
-  /** This message takes the place of these, the user's and the assistant's, oldest first; what came after them is gone too. The log keeps their runs. */
+  /** This message replaces these messages of the user and the assistant, oldest first, and everything after them. The log keeps their runs. */
   'rewound': { messageIds: string[] };
   /** Something of the request was ignored: its tools (`tools-ignored`), or its system message (`system-ignored`). */
   'warning': { code: string; message: string };
-  /** What these text and reasoning blocks said is not what ADK stored: hide them; what was stored follows. A part that was still open says so itself (`providerMetadata.prism.replaced`), one that had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 takes the parts back instead (`reset-step`), unless their step holds a call that was made. */
+  /** ADK stored other text than these text and reasoning blocks: hide them; the stored text follows. A part that was still open is marked (`providerMetadata.prism.replaced`); one that had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 removes the parts instead (`reset-step`), unless their step contains a call that was made. */
   'prism-replaced': { blocks: string[] };
-  /** The speaker was cut off. */
+  /** The speaker was interrupted. */
   'interrupted': { author: string };
   /** A node or agent failed; the run may have survived it. */
   'error': { code: string; author: string; path: string; message?: string };
-  /** Something that this version of adk-prism does not know, as it came. */
+  /** Data that this version of adk-prism does not know, unchanged. */
   'unrecognised': { kind: string; raw: JsonValue };
   /** Sent by the client: the answer to `data-input-request`. */
   'input-response': { id: string; response: JsonValue };

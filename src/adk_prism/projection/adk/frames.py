@@ -32,9 +32,9 @@ def completed_event(frame: AdkFrame, complete: Complete) -> AdkFrame:
     if _KEY not in frame.event:
         return frame
     try:
-        told = _read(frame.event)
+        error = _read(frame.event)
     except msgspec.MsgspecError:  # It was written elsewhere: no reference of ours is in it.
         return frame
-    full = complete(told.error_message).removeprefix(f"{told.error_code}: ")
-    before, after = (_KEY + msgspec.json.encode(text) for text in (told.error_message, full))
+    full = complete(error.error_message).removeprefix(f"{error.error_code}: ")
+    before, after = (_KEY + msgspec.json.encode(text) for text in (error.error_message, full))
     return AdkFrame(frame.event.replace(before, after, 1))

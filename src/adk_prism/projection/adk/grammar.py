@@ -21,22 +21,22 @@ def balanced(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> I
             if [payload.data for payload in payloads] != [record.event]:
                 yield str(entry.cursor), "an event is not given once, as it is"
         elif payloads and not isinstance(record, RunEnded):
-            yield str(entry.cursor), f"{type(record).__name__} gives a frame, and is no event"
+            yield str(entry.cursor), f"{type(record).__name__} gives a frame, and is not an event"
 
 
 def terminated(entries: Sequence[Entry], frames: Sequence[Sequence[Payload]]) -> Iterator[Fault]:
-    """Yield an end that does not tell a failure, or tells one that was none."""
+    """Yield an end that does not report a failure, or reports one that did not happen."""
     ended = entries[-1].record if entries else None
     if not isinstance(ended, RunEnded):
         return
-    told = frames[-1]
+    last_frames = frames[-1]
     if ended.outcome != "failed":
-        if told:
+        if last_frames:
             yield str(entries[-1].cursor), f"a run that is {ended.outcome} ends with a frame"
         return
     said = (payloads[-1] for payloads in reversed(frames) if payloads)
     last = next((event for payload in said if (event := _word(payload))), {})
-    if not last.get("errorCode") or len(told) > 1:
+    if not last.get("errorCode") or len(last_frames) > 1:
         yield str(entries[-1].cursor), "a failed run does not end with one error event"
 
 

@@ -35,7 +35,7 @@ class AdkProjection:
         self._invocation = ""
         self._author = ""
         self._error = b""
-        """The event that told an error, while nothing has been said after it."""
+        """The event with an error, while nothing follows it."""
 
     def feed(self, entry: Entry) -> list[AdkFrame]:
         """Return the frames that an entry causes."""
@@ -62,7 +62,7 @@ class AdkProjection:
     def _listen(self, event: bytes) -> None:
         """Keep an error until something else is said; the checkpoint of a resumable agent is nothing.
 
-        The bytes are looked at, not read: this is the hot path. A mistake is found at the end.
+        The bytes are searched, not parsed: this is the hot path. A mistake is found at the end.
         """
         if b'"errorCode":' in event:
             self._error = event
@@ -94,7 +94,7 @@ class AdkProjection:
         if not self._error:
             return False
         try:
-            told = read_event(self._error)
+            last = read_event(self._error)
         except msgspec.MsgspecError:
             return False
-        return told.error_code is not None and told.error_code == code
+        return last.error_code is not None and last.error_code == code

@@ -28,10 +28,10 @@ SENT = {
     ),
     "artifact": DataPart(
         "{ filename: string; version: number; url?: string }",
-        "An artifact was saved, under this name, as this version; from a server, with where its content is.",
+        "An artifact was saved under this name as this version; a server adds the URL of its content.",
     ),
     "transfer": DataPart(
-        "{ to: string; reason?: string }", "The conversation goes on with another agent."
+        "{ to: string; reason?: string }", "The conversation continues with another agent."
     ),
     "output": DataPart(
         "{ author: string; path: string; output: JsonValue }",
@@ -39,15 +39,15 @@ SENT = {
     ),
     "long-running": DataPart(
         "{ toolCallId: string; toolName: string; status?: 'answered' }",
-        "This call's answer may come much later, or from the client. In the history of a call that the "
-        "client has answered, `status` says so.",
+        "This call's answer may come much later, or from the client. In the history, `status` marks a "
+        "call that the client has answered.",
     ),
     "approval": DataPart(
         "{ approvalId: string; toolCallId: string; hint?: string; payload?: JsonValue; "
         "schema?: JsonValue; status?: 'expired' }",
-        "What the tool wants the person to know before approving, and to give; beside "
-        "`tool-approval-request`. `payload` is a sample of what it wants, `schema` the JSON schema read "
-        "from it. In the history of a request that nobody answered, `status` says so.",
+        "What the tool shows before an approval, and asks for; beside "
+        "`tool-approval-request`. `payload` is a sample of the answer, `schema` the JSON schema read "
+        "from it. In the history, `status` marks a request without an answer.",
         keyed=True,
     ),
     "approval-request": DataPart(
@@ -59,7 +59,7 @@ SENT = {
     ),
     "usage": DataPart(
         "{ messageId: string; usage: PrismUsage }",
-        "In a live run: tokens of a message, told after its end.",
+        "In a live run: tokens of a message, sent after its end.",
         transient=True,
     ),
     "input-request": DataPart(
@@ -74,41 +74,41 @@ SENT = {
     ),
     "proof": DataPart(
         "PrismProof",
-        "What stands behind a specialist's answer, as it answers, and behind the whole, at its end: "
+        "The proof of a specialist's answer, when it answers, and of the whole answer, at its end: "
         "confidence, citations, reasoning, each with the run's entry (`cursor`) it came from. Its id is "
-        "the specialist's; that of the whole is `proof`. Sent only where somebody gave any.",
+        "the specialist's; that of the whole is `proof`. Sent only if there is any.",
         keyed=True,
     ),
     "executable-code": DataPart(
         "{ code?: string; language?: string; id?: string }", "Code that the model wrote to be run."
     ),
     "code-execution-result": DataPart(
-        "{ outcome?: string; output?: string; id?: string }", "What running that code gave."
+        "{ outcome?: string; output?: string; id?: string }", "The result of that code."
     ),
     "file-reference": DataPart(
         "{ uri: string; mediaType: string; filename?: string }",
-        "A file that lies where no link can be given (`gs://…`, in a replay without a server).",
+        "A file without a link (`gs://…`, in a replay without a server).",
     ),
     "pcm": DataPart(
         "{ content: string; sampleRate: number; channels: number; bitDepth: number }",
-        "A piece of raw sound, base64.",
+        "A chunk of raw audio, base64.",
         transient=True,
     ),
     "input-transcription": DataPart(
         "{ text: string; final: boolean }",
-        "What the user was heard to say, so far.",
+        "The transcript of what the user has said so far.",
         keyed=True,
     ),
     "prism-takeover": DataPart(
         "{ epoch: number; superseded: string[]; inDoubt?: string[] }",
-        "Another process goes on with the run. `superseded`: ids of text and reasoning blocks that are said "
-        "anew; `inDoubt`: calls that may have run twice.",
+        "Another process continues the run. `superseded`: ids of text and reasoning blocks that are sent "
+        "again; `inDoubt`: calls that may have run twice.",
         keyed=True,
     ),
     "rewound": DataPart(
         "{ messageIds: string[] }",
-        "This message takes the place of these, the user's and the assistant's, oldest first; what came "
-        "after them is gone too. The log keeps their runs.",
+        "This message replaces these messages of the user and the assistant, oldest first, and everything "
+        "after them. The log keeps their runs.",
     ),
     "warning": DataPart(
         "{ code: string; message: string }",
@@ -117,20 +117,20 @@ SENT = {
     ),
     "prism-replaced": DataPart(
         "{ blocks: string[] }",
-        "What these text and reasoning blocks said is not what ADK stored: hide them; what was stored "
-        "follows. A part that was still open says so itself (`providerMetadata.prism.replaced`), one that "
-        "had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 takes the parts back "
-        "instead (`reset-step`), unless their step holds a call that was made.",
+        "ADK stored other text than these text and reasoning blocks: hide them; the stored text "
+        "follows. A part that was still open is marked (`providerMetadata.prism.replaced`); one that "
+        "had ended has its block's id in `providerMetadata.prism.block`. Dialect 7 removes the parts "
+        "instead (`reset-step`), unless their step contains a call that was made.",
         keyed=True,
     ),
-    "interrupted": DataPart("{ author: string }", "The speaker was cut off."),
+    "interrupted": DataPart("{ author: string }", "The speaker was interrupted."),
     "error": DataPart(
         "{ code: string; author: string; path: string; message?: string }",
         "A node or agent failed; the run may have survived it.",
     ),
     "unrecognised": DataPart(
         "{ kind: string; raw: JsonValue }",
-        "Something that this version of adk-prism does not know, as it came.",
+        "Data that this version of adk-prism does not know, unchanged.",
     ),
 }
 """What the server sends."""

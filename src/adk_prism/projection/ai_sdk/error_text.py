@@ -19,7 +19,7 @@ from adk_prism.projection.contract import Complete
 
 
 def completed(frame: Frame, complete: Complete) -> Frame:
-    """Return a frame with its error text completed; itself, where it tells no error."""
+    """Return a frame with its error text completed; itself, if it has no error."""
     found = _COMPLETED.get(type(frame))
     return frame if found is None else found(frame, complete)
 

@@ -158,7 +158,7 @@ class Data(Struct, omit_defaults=True, rename="camel", frozen=True, gc=False):
 
 
 class Done(Struct, frozen=True, gc=False):
-    """The terminator, which is no JSON."""
+    """The terminator, which is not JSON."""
 
 
 Frame = (

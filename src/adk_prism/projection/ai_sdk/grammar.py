@@ -108,7 +108,7 @@ class _Messages:
             self._message = _Message(None)
             repeated = chunk.get("messageId") in self._ids
             self._ids.add(chunk.get("messageId", ""))
-            return "start: a message of this id was told before" if repeated else self.take(chunk)
+            return "start: a message with this id was sent before" if repeated else self.take(chunk)
         self._is_over = kind == DONE
         passing = kind.startswith("data-") and chunk.get("transient") is True
         return "" if passing or kind in (DONE, "error") else f"{kind}: outside a message"
@@ -180,7 +180,7 @@ class _Message:
         return self._open_blocks()
 
     def _reset_step(self, _: Chunk) -> str:
-        # Calls whose input was still growing are taken back, and may begin again.
+        # Calls whose input was still streaming are removed, and may begin again.
         self._calls -= self._streaming.keys()
         self._streaming.clear()
         return self._open_blocks() if self._step else "outside a step"

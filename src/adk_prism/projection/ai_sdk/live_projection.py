@@ -1,7 +1,7 @@
 """A live run as a UI message stream: a message for each turn, all of them in one stream.
 
 `start` to `finish`, again and again, the terminator last. Between messages there are only transient parts.
-What the user says is always transient, since it is no part of the assistant's message.
+What the user says is always transient, since it is not part of the assistant's message.
 """
 
 from __future__ import annotations

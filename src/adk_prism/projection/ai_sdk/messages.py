@@ -29,7 +29,7 @@ def rebuild(frames: Iterable[Frame]) -> Json:
 
 
 def settled(message: Json) -> Json:
-    """Return a message as it stands: without what was replaced, and what was cut off.
+    """Return a message without replaced parts, and without what was cut off.
 
     A page that is loaded later has no use for what ADK did not store.
     """
@@ -44,8 +44,8 @@ def settled(message: Json) -> Json:
 
 
 def _about(part: Json) -> Json:
-    told = part.get("providerMetadata") or part.get("callProviderMetadata") or {}
-    found: Json = told.get("prism") or {}
+    metadata = part.get("providerMetadata") or part.get("callProviderMetadata") or {}
+    found: Json = metadata.get("prism") or {}
     return found
 
 
@@ -59,9 +59,9 @@ def _settled(part: Json) -> Json:
     about = _about(part)
     if not about:
         return part
-    told = {name: value for name, value in part["providerMetadata"].items() if name != "prism"}
+    others = {name: value for name, value in part["providerMetadata"].items() if name != "prism"}
     text = part["text"][: len(part["text"]) - about.get("trimmed", 0)]
-    return part | {"text": text, "providerMetadata": told}
+    return part | {"text": text, "providerMetadata": others}
 
 
 class _Builder:

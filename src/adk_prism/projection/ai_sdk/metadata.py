@@ -96,8 +96,8 @@ class Metadata:
         if self._sources:
             links = [{"uri": each.uri, "title": each.title} for each in self._sources.values()]
             found["grounding"] |= {"sources": links}
-        if told := self._cache.told():
-            found["cache"] = told
+        if totals := self._cache.totals():
+            found["cache"] = totals
         if self._citations:
             found["citations"] = self._citations
         if self._custom:
@@ -137,7 +137,7 @@ class _Cache:
         else:
             self._misses += 1
 
-    def told(self) -> dict[str, Any]:
+    def totals(self) -> dict[str, Any]:
         """Return it; nothing where no call said anything of a cache."""
         if not self._last and not self._hits:
             return {}
@@ -190,7 +190,7 @@ def _count(value: Any) -> int | None:
 
 
 def _either(said: dict[str, Any], name: str) -> Any:
-    """Return what stands under a name with underscores, or under the same without them."""
+    """Return the value of a name, written with underscores or without."""
     first, *more = name.split("_")
     return said.get(name, said.get(first + "".join(map(str.capitalize, more))))
 

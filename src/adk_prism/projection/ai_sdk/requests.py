@@ -235,8 +235,8 @@ def _file(part: Json) -> Json:
     head, comma, data = url.partition(",")
     if not comma or not head.endswith(";base64"):
         raise Unprocessable("The data URL of a file must be base64-encoded.")
-    told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return {"inlineData": {"mimeType": told or media_type, "data": data, **named}}
+    declared = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
+    return {"inlineData": {"mimeType": declared or media_type, "data": data, **named}}
 
 
 # --------------------------------------------------------------------------- answers
@@ -289,11 +289,11 @@ def _answer(call: str, part: Json, beside: Decision | None) -> ToolAnswer | None
             return ToolAnswer(call=call, input=given, name=name, output=output)
         case "output-error":
             text = part.get("errorText")
-            told = text if isinstance(text, str) and text else "The client's tool failed."
-            output = to_raw({"error": told})
+            error = text if isinstance(text, str) and text else "The client's tool failed."
+            output = to_raw({"error": error})
             return ToolAnswer(call=call, input=given, name=name, output=output)
         case _:
-            return None  # still open, or told by the server itself
+            return None  # still open, or sent by the server itself
 
 
 def _tool_name(part: Json) -> str:

@@ -61,7 +61,7 @@ class Steps:
         self._blocks -= 1
 
     def call_began(self, call: str) -> None:
-        """Note a call, also one whose input still streams: a call lies in one step."""
+        """Note a call, also one whose input still streams: a call is in one step."""
         if self._step is not None and call not in self._step.unsettled:
             self._step.calls += 1
             self._step.unsettled.add(call)

@@ -131,7 +131,7 @@ export type PrismProofOrigin = 'computed' | 'parsed' | 'absent';
 
 export type PrismConfidenceLevel = 'very high' | 'high' | 'medium' | 'low' | 'very low';
 
-/** What stands behind an answer. A `cursor` names the run's entry that a piece came from. */
+/** The proof of an answer. A `cursor` names the run's entry that a piece came from. */
 export type PrismProof = {
   subject: {
     kind: 'specialist' | 'tool' | 'answer';

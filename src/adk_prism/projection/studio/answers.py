@@ -1,6 +1,6 @@
 """What each node answers: the text of its last model call, or of those that ran last inside it.
 
-Only text that stands: a block that was replaced is dropped. The answer of an agent that was called is
+Only valid text: a replaced block is dropped. The answer of an agent that was called is
 the call's result, and not an answer of its caller.
 """
 
@@ -27,7 +27,7 @@ class Answer:
         self._heard: list[str] = []
         """Of the last nodes inside that said something, where that was later."""
         self._is_next = False
-        """A node inside began since the last one was heard: what it says takes their place."""
+        """A node inside started since the last answer: its answer replaces the others."""
 
     def begin(self, block: str, model_call: str) -> None:
         """Note a block of its own text."""

@@ -151,7 +151,7 @@ class Log(_Message):
     level: Level | UnsetType = UNSET
     within: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    """All text that stands, where some of it was replaced."""
+    """All valid text, if some of it was replaced."""
     thinking: str | UnsetType = UNSET
     """The same of thoughts."""
 
@@ -245,12 +245,12 @@ def payload(frame: Frame) -> Payload:
 
 
 def completed(frame: Frame, complete: Complete) -> Frame:
-    """Return a frame with its error text completed; itself, where it tells no error."""
+    """Return a frame with its error text completed; itself, if it has no error."""
     if type(frame) is Log and frame.level == "error":
         return structs.replace(frame, message=complete(frame.message))
     if type(frame) is not Error or frame.correlation is UNSET:
         return frame
     # Here the reference is a field of its own, which stays as it is.
-    told = f"{frame.message} Reference: {frame.correlation}."
-    full = complete(told)
-    return frame if full == told else structs.replace(frame, message=full)
+    text = f"{frame.message} Reference: {frame.correlation}."
+    full = complete(text)
+    return frame if full == text else structs.replace(frame, message=full)

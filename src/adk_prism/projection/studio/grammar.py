@@ -106,7 +106,7 @@ class _Stream:
 
     def _finish(self, data: Data) -> str:
         if data["total_steps"] != self._steps:
-            return f"{data['total_steps']} steps in all, and {self._steps} were told"
+            return f"{data['total_steps']} steps in all, and {self._steps} were sent"
         return self._close(data) or _check_snapshot(data, "output")
 
     def _close(self, _: Data) -> str:

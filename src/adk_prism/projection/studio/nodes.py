@@ -20,7 +20,7 @@ _STATUS: dict[NodeStatus | Outcome, Status | UnsetType] = {
     "waiting": "waiting",
 }
 INTERNAL = "__"
-"""How the names of ADK's own scaffolding begin. It is no part of anybody's trace."""
+"""Prefix of the names of ADK's own helper nodes, which are not part of a trace."""
 
 
 def status_of(ending: NodeStatus | Outcome) -> Status | UnsetType:

@@ -43,7 +43,7 @@ class Paths:
         """Note a node that begins; return its path, empty where it cannot be known."""
         parent = self._places.get(item.parent, _NOWHERE)
         if item.kind == "tool":
-            # No node of the trace: what runs inside stands where the caller stands.
+            # Not a node of the trace: what runs inside has the caller's path.
             self._places[item.node] = _Place(item.name, "tool", parent.recorded, parent.shown)
             return ""
         shown = _shown(item, parent)

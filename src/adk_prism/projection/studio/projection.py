@@ -5,13 +5,13 @@ holds:
 - a run ends with exactly one of `end` and `error`, last. A failed run has no `done`, nor has a recording
   that was cut; one that was stopped, or waits for a person, has it, with `status`;
 - a snapshot has what was asked and answered as `query` and `response`, where the state has no such keys:
-  `overlay` tells them from the state (`overlay`, `scopes`);
+  `overlay` distinguishes them from the state (`overlay`, `scopes`);
 - `node_end.output`, `state.output` and `done.output` are the whole state so far; `done.input` is the
   state that the run began with;
 - `chunk` is a piece to be appended, one voice at a time (`voices`), and only what is said to the user:
   an agent inside a tool (`AgentTool`) shows in the trace and by its own calls, marked `within`;
-- tools are no nodes, nor is ADK's scaffolding; a composite agent and a workflow are;
-- text that ADK did not store cannot be rewound: a `log` has all that stands, as `text` and `thinking`;
+- tools and ADK's helper nodes are not nodes; a composite agent and a workflow are;
+- text that ADK did not store cannot be removed: a `log` has all valid text, as `text` and `thinking`;
 - "Calling …" is said with the first output of a model call: nothing earlier shows that there is one;
 - a tool that returned a plain value has that as its result, without ADK's `{"result": …}` around it;
 - what the protocol has no word for is a `log`, or the call and result of a tool `code_execution`.
@@ -75,7 +75,7 @@ class StudioProjection:
         self._thoughts: dict[str, list[str]] = {}
         """What was thought, by block."""
         self._calling: dict[fact.Speaker, str] = {}
-        """The last model call of each speaker that was told."""
+        """The last model call of each speaker that was sent."""
         self._calls: dict[str, fact.CallRequested] = {}
         """Calls without an answer."""
         self._unmade: set[str] = set()

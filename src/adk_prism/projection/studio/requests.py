@@ -6,7 +6,7 @@
     {"session_id": "…", "answers": [{"call": …, "result": …}]}
 
 `id` and `call` are those in an `interrupt`'s `data`; a `call` alone is one that the client itself ran.
-Whether anybody waits for an answer is decided where the pending calls are. Unknown keys are passed
+Whether an answer is pending is decided elsewhere. Unknown keys are passed
 over.
 """
 

@@ -78,7 +78,7 @@ class Scopes:
         return scope
 
     def _join(self, scope: Scope, parent: str) -> Raw:
-        """Let an answer count where the node stands; return what is asked there."""
+        """Use an answer at the node's place; return what is asked there."""
         above = self._known.get(parent, self.run)
         is_there = above is self.run or parent in self._open
         scope.around = above if is_there else above.around
@@ -87,7 +87,7 @@ class Scopes:
         return NOTHING if above.passes_values else above.query
 
     def end(self, node: str) -> None:
-        """Note the end of a node: what it answered is heard around it."""
+        """Note the end of a node: its answer becomes part of its parent's."""
         scope = self._open.pop(node)
         if scope.around is not None:
             scope.around.answer.hear(scope.answer.text)

@@ -2,7 +2,7 @@
 
 A `chunk` does not say who speaks, so the words of parallel agents would run into each other. While one
 block of text is open, the words of others are kept; when it ends, the next one that began is said, as
-far as it is there. A run in which nobody speaks at once is not delayed at all.
+far as it is there. A run without parallel speakers is not delayed.
 """
 
 from __future__ import annotations
@@ -67,5 +67,5 @@ class Voices:
 
     @property
     def text(self) -> str:
-        """What has been said and stands."""
+        """The valid text so far."""
         return "\n\n".join(map("".join, self._said.values()))

@@ -1,6 +1,6 @@
 """One line of Markdown without its markup: what kind of line it is, and its text.
 
-Markup is removed where it stands and never matched with its other half, so broken Markdown reads as well
+Markup is removed without matching opening and closing marks, so broken Markdown reads as well
 as valid Markdown. Every pattern is anchored or bounded, and none is nested in another: the cost of a line
 is linear in its length.
 

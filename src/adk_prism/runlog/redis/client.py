@@ -1,7 +1,7 @@
 """Connections to Redis: one kind for commands, with a timeout, and one for pub/sub, which waits.
 
-A Redis that accepts a connection and does not answer is as bad as one that is down: without a timeout nobody
-would notice. Options in the URL override what is set here.
+A Redis that accepts a connection and does not answer is as bad as one that is down: it is detected by a
+timeout. Options in the URL override what is set here.
 
 For a Redis Cluster, the URL names any node, and the client finds the others. A message published at one node
 reaches all, so pub/sub needs one node only.

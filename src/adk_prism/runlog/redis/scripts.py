@@ -35,8 +35,8 @@ redis.call('HSET', KEYS[1], 'cursor', cursor - 1, 'epoch', ARGV[1], 'batch', ARG
 redis.call('PUBLISH', ARGV[4], cursor - 1)
 return {'ok'}
 """
-"""Adds entries to a run, if it has not ended, the writer owns it and nobody wrote in between. A batch that
-was added before is *ok*: its writer lost the first answer."""
+"""Adds entries to a run, if it has not ended, the writer owns it and nothing was written in between. A batch
+that was added before is *ok*: its writer lost the first answer."""
 
 REMOVE = """
 -- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
@@ -60,7 +60,7 @@ if not was[1] or was[2] ~= '' then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return redis.call('HINCRBY', KEYS[2], 'epoch', 1)
 """
-"""Takes a run that nobody owns. With the new epoch, appends of the previous owner are refused."""
+"""Takes a run without an owner. With the new epoch, appends of the previous owner are refused."""
 
 RENEW = """
 -- KEYS lease, head of its run or the lease again; ARGV token, milliseconds, epoch or nothing
@@ -77,7 +77,7 @@ end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-"""Renews a lease. One that has expired is taken again, if nobody had it in between."""
+"""Renews a lease. One that has expired is taken again, if no other process had it in between."""
 
 RELEASE = """
 -- KEYS lease; ARGV token, channel, word
@@ -85,7 +85,7 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1
 """
-"""Releases a lease, and publishes that to whoever waits for it."""
+"""Releases a lease, and publishes that for waiting processes."""
 
 
 class Script:

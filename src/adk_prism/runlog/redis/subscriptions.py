@@ -65,7 +65,7 @@ class RunSubscriptions:
         self._advance = advance
         self._watched: dict[RunId, RunSubscription] = {}
         self._tailers: set[asyncio.Task[None]] = set()
-        """Also those that nobody follows any more, and that still unsubscribe."""
+        """Also those without followers that still unsubscribe."""
         self._channels = redis.pubsub(ignore_subscribe_messages=True)
         self._is_connected = False
         """Whether there is a connection. While there is none, only the listener opens one."""
@@ -106,10 +106,10 @@ class RunSubscriptions:
                     watched.task.cancel()
 
     async def _tail(self, watched: RunSubscription) -> None:
-        """Read until the run is over, or nobody follows it."""
+        """Read until the run is over, or has no followers."""
         live, channel = watched.live, self._keys.channel(watched.live.run)
         try:
-            await self._tell(self._channels.subscribe, channel)
+            await self._send(self._channels.subscribe, channel)
             while watched.followers and await self._go_on(watched):
                 live.changed.notify()
                 with suppress(TimeoutError):
@@ -120,12 +120,12 @@ class RunSubscriptions:
         finally:
             live.changed.notify()
             with suppress(asyncio.CancelledError):
-                await self._tell(self._channels.unsubscribe, channel)
+                await self._send(self._channels.unsubscribe, channel)
 
-    async def _tell(self, tell: Callable[[str], Awaitable[None]], channel: str) -> None:
+    async def _send(self, send: Callable[[str], Awaitable[None]], channel: str) -> None:
         if self._is_connected:
             with suppress(*_LOST):
-                await tell(channel)
+                await send(channel)
 
     async def _go_on(self, watched: RunSubscription) -> bool:
         try:

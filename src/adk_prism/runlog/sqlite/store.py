@@ -141,7 +141,7 @@ class SqliteStore:
         return results
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
-        del origin, only_ended  # An ended run has no successor, and nobody else writes.
+        del origin, only_ended  # An ended run stays ended, and no other process writes.
         try:
             await self._in_thread(lambda: self._writer.remove(run))
         except STORE_ERRORS as error:

@@ -30,7 +30,7 @@ CANCEL_CALLS: ContextVar[CancelCalls | None] = ContextVar("adk_prism_cancel_call
 
 
 class _MessageFilter(DebugLines):
-    """Reads the messages that ADK logs; the context variable tells the run."""
+    """Reads the messages that ADK logs; the context variable identifies the run."""
 
     def __init__(self) -> None:
         super().__init__(LOGGER)

@@ -11,7 +11,7 @@ overrides `connect`, and `receive` of an open connection is replaced. Where `sou
 that code of the app would see the audio, it is not used.
 
 Order: a chunk is taken directly only when everything that the model sent before has passed through ADK's
-flow; otherwise it follows the same way. What is heard and recorded is the same with and without the bypass.
+flow; otherwise it follows the same way. The audio and the recording are the same with and without the bypass.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from adk_prism.source.plain_json import storable
 T = TypeVar("T")
 
 MAX_ANSWERED = 256
-"""Answered questions that are remembered, to tell a second answer from an answer to an unknown question."""
+"""Answered questions that are remembered, to recognise a second answer."""
 
 
 class AnswerWaiter(Generic[T]):
@@ -34,7 +34,7 @@ class AnswerWaiter(Generic[T]):
     """
 
     def __init__(self, what: str, on_abandon: Callable[[str], T]) -> None:
-        """`what` names a question in errors; `on_abandon` makes the answer of one that nobody answers."""
+        """`what` names a question in errors; `on_abandon` returns the answer of one without an answer."""
         self._what = what
         self._on_abandon = on_abandon
         self._open: dict[str, asyncio.Future[T]] = {}

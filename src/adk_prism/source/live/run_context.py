@@ -34,9 +34,10 @@ class NonBlockingTools:
     """The tools of one Runner that are non-blocking now, so that the agent can speak while a call waits.
 
     google-adk 2.13 reads the next message of a live model only after the tools of the last one have
-    answered, except for tools whose `behavior` is NON_BLOCKING. A tool that declares it from the start tells
-    the model too, and not every model accepts that. So it is set when a call arrives, and restored when the
-    call starts to run. All sessions of an app share the tools: the last call restores the original value.
+    answered, except for tools whose `behavior` is NON_BLOCKING. A tool that declares it from the start also
+    declares it to the model, and not every model accepts that. So it is set when a call arrives, and
+    restored when the call starts to run. All sessions of an app share the tools: the last call restores the
+    original value.
     """
 
     def __init__(self) -> None:

@@ -5,10 +5,10 @@ Decides how google-adk 2.13's `Runner.run_live` is driven, and what of it is rec
 - the user's text is recorded here, because ADK stores it without an event;
 - audio goes to the listener at once, and to the log in larger events (`audio_log`);
 - session resumption handles are not recorded;
-- an interruption is recorded, open approvals are denied, and the model is told in the way that it
+- an interruption is recorded, open approvals are denied, and the model is notified in the way that it
   understands. Its audio is dropped until it has ended its turn.
 
-`close` ends the run: the model is told, and ADK has half a second to end.
+`close` ends the run: the model is notified, and ADK has half a second to end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The contents of a prefix as one agent sees them, reused from one request to the next.
 
-ADK copies every content and part for every request, because whoever gets a request may change it. With
+ADK copies every content and part for every request, because the receiver of a request may change it. With
 thousands of them that is most of the cost of a turn. This class returns the same objects again, after it
-has checked that they are unchanged; changed ones are restored. What lies deeper (arguments, answers, data)
+has checked that they are unchanged; changed ones are restored. Deeper values (arguments, answers, data)
 is shared with the session's events, as in ADK.
 """
 
