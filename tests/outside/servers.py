@@ -48,6 +48,16 @@ def both_serving(apps: Path, folder: Path) -> Iterator[Servers]:
         yield Servers(ours.url, theirs.url)
 
 
+@contextmanager
+def ours_serving(apps: Path, folder: Path) -> Iterator[str]:
+    """Start our server alone, and yield its address."""
+    with serve_gemini() as gemini:
+        words = ["-m", "adk_prism.cli", "serve", str(apps), *_STATE]
+        with _server(folder / "ours", gemini, words) as ours:
+            _wait_for(ours)
+            yield ours.url
+
+
 @dataclass(frozen=True)
 class _Server:
     process: subprocess.Popen[bytes]
