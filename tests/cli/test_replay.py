@@ -48,6 +48,8 @@ def said(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
         (["--as", "ai-sdk"], "ai-sdk", "6"),
         (["--as", "ai-sdk", "--dialect", "6"], "ai-sdk", "6"),
         (["--as", "ai-sdk", "--dialect", "7"], "ai-sdk", "7"),
+        (["--as", "ag-ui"], "ag-ui", "0.0.59"),
+        (["--as", "ag-ui", "--dialect", "1.0"], "ag-ui", "1.0"),
     ],
     ids=" ".join,
 )
@@ -56,7 +58,14 @@ def test_a_recording_is_replayed(words: list[str], name: str, dialect: str, said
     file = HERE / "approval.jsonl"
     wanted = b"".join(replay(load("approval"), protocol(name).format(dialect)))
     assert said(file, *words) == (0, wanted, "")
-    assert b"id: 1.1\n" in wanted or name == "adk"
+    assert b"1.1\n" in wanted or name == "adk"
+
+
+def test_raw_events_come_on_request(said: Said) -> None:
+    """ADK's own, one for each event of the run."""
+    code, out, _ = said(CAPTURE, "--as", "ag-ui", "--raw")
+    assert (code, out.count(b'"type":"RAW"')) == (0, len(LINES))
+    assert b'"source":"google-adk"' in out
 
 
 def _snake(line: str) -> str:

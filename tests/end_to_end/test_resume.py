@@ -26,7 +26,7 @@ from tests.end_to_end.streams import (
 )
 from tests.patience import PATIENCE
 
-PROTOCOLS = ("as=adk", "as=ai-sdk", "as=ai-sdk&dialect=7")
+PROTOCOLS = ("as=adk", "as=ai-sdk", "as=ai-sdk&dialect=7", "as=ag-ui&dialect=1.0&raw=true")
 PROMPTS = ("tool", "two approvals", "parallel specialists", "audio", "exception")
 LONG = "long 1000"
 """A run that is still on while it is being watched."""
