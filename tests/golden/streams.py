@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.recordings.library import RECORDINGS, continues, first_of, load
 
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_stream import Shown, scope_of, told
+from adk_prism.pipeline.message_stream import Shown, scope_of, without_held_runs
 from adk_prism.pipeline.protocols import formats
 from adk_prism.projection.ai_sdk import SPEC
 from adk_prism.projection.ai_sdk.frames import Frame
@@ -127,7 +127,7 @@ async def _message_frames(runs: list[tuple[Entry, ...]], dialect: str) -> list[F
     assert origin is not None
     chats = Chats(log)
     (turn,) = await chats.turns(origin)
-    place = told(Shown(turn))
+    place = without_held_runs(Shown(turn))
     frames: list[Frame] = []
     for index, run in enumerate(place.turn.runs):
         options = SPEC.format(dialect, scope=scope_of(place, index)).options

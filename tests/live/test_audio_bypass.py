@@ -83,9 +83,9 @@ async def speak(run: LiveStage) -> None:
 async def approve(run: LiveStage) -> None:
     await run.say("pay twice")
     await run.until(lambda record: isinstance(record, ApprovalAsked), 2)
-    run.source.decide("approval-c2", ApprovalDecision(False, "too much"))
+    run.source.questions.decide("approval-c2", ApprovalDecision(False, "too much"))
     await run.until(lambda record: bool(answers_in(record)))
-    run.source.decide("approval-c1", ApprovalDecision(True))
+    run.source.questions.decide("approval-c1", ApprovalDecision(True))
     await run.until_done()
 
 

@@ -73,9 +73,9 @@ async def test_approve_one_and_deny_the_other() -> None:
     async with stage() as run:
         await run.say("pay twice")
         await run.until(is_asked, 2)
-        run.source.decide("approval-c2", ApprovalDecision(False, "too much"))
+        run.source.questions.decide("approval-c2", ApprovalDecision(False, "too much"))
         await run.until(is_answer)
-        run.source.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         told = answers(await run.events())
         assert told["c1"] == {"paid": 1}
@@ -96,7 +96,7 @@ async def test_the_voice_goes_on_while_a_person_is_asked() -> None:
         await run.say("hello")
         await run.until_done()
         assert not any(is_answer(entry.record) for entry in await run.entries())
-        run.source.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until(is_answer)
 
 
@@ -106,7 +106,7 @@ async def test_a_tool_is_declared_as_it_is() -> None:
         await run.say("pay")
         await run.until(is_asked)
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
-        run.source.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         assert [tool.behavior for tool in TOOLS] == [None] * len(TOOLS)
 
@@ -115,15 +115,15 @@ async def test_the_first_answer_counts() -> None:
     """A second answer is refused, and so is one to a question that nobody asked."""
     async with stage() as run:
         with pytest.raises(NotFound):
-            run.source.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.say("pay")
         await run.until(is_asked)
-        run.source.decide("approval-c1", ApprovalDecision(False))
+        run.source.questions.decide("approval-c1", ApprovalDecision(False))
         with pytest.raises(Conflict):
-            run.source.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         with pytest.raises(Conflict):
-            run.source.decide("approval-c1", ApprovalDecision(True))
+            run.source.questions.decide("approval-c1", ApprovalDecision(True))
         assert "error" in answers(await run.events())["c1"]
 
 
@@ -132,7 +132,7 @@ async def test_an_answer_before_the_question_is_kept() -> None:
     async with stage() as run:
         await run.say("pay")
         await run.until(is_call)
-        run.source.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         assert answers(await run.events())["c1"] == {"paid": 1}
 
@@ -194,7 +194,7 @@ async def test_the_client_answers(tool: str, result: ClientToolResult, told: Any
     async with stage() as run:
         await run.say(tool)
         await run.until(is_call)
-        run.source.give_result("c1", result)
+        run.source.questions.give_result("c1", result)
         await run.until_done()
         assert answers(await run.events())["c1"] == told
 
@@ -212,7 +212,7 @@ async def test_a_tool_that_raises() -> None:
     async with stage() as run:
         await run.say("break")
         await run.until(is_asked)
-        run.source.decide("approval-c1", ApprovalDecision(True))
+        run.source.questions.decide("approval-c1", ApprovalDecision(True))
         await run.until_done()
         told = answers(await run.events())["c1"]["error"]
         (report,) = [r for r in run.reports if r.kind == "tool failed"]

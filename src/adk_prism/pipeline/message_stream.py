@@ -1,7 +1,7 @@
-"""A whole message as one stream: the runs it spans, joined, for a client that comes back to a chat.
+"""A whole message as one stream: all its runs, joined, for a client that returns to a chat.
 
-One `start`, the last run's `finish`, one terminator. What earlier runs asked and later ones answered is
-told as the dialect can tell it.
+It has one `start`, the last run's `finish` and one terminator. Questions of earlier runs that later ones
+answered are shown as the dialect allows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Shown(Struct, frozen=True):
 
 
 def shown(turns: Sequence[Turn]) -> list[Shown]:
-    """Return the turns of a chat, each with what those after it say of it."""
+    """Return the turns of a chat, each with what later ones mean for it."""
     found: list[Shown] = []
     later: set[str] = set()
     elsewhere: dict[str, Response] = {}
@@ -49,8 +49,8 @@ def running(turns: Sequence[Turn]) -> Shown | None:
     return next((place for place in shown(turns) if place.turn.resumable), None)
 
 
-def told(place: Shown) -> Shown:
-    """Return a turn without the runs that say nothing: those that only kept answers for a later one.
+def without_held_runs(place: Shown) -> Shown:
+    """Return a turn without the runs that only held answers for a later one.
 
     Answers that were held then were not passed on.
     """
@@ -82,7 +82,7 @@ def scope_of(place: Shown, index: int) -> Scope:
 
 async def open_message(broadcaster: Broadcaster, place: Shown, format: Format) -> MessageStream:
     """Return a view of a turn from its beginning."""
-    place = told(place)
+    place = without_held_runs(place)
     views = []
     for index, run in enumerate(place.turn.runs):
         part = format.of_part(scope_of(place, index))
@@ -101,7 +101,7 @@ async def build_history(chats: Chats, turns: Sequence[Turn], history: History) -
             continue
         history.user_message(place.turn.user_message, first.head, first.summary.started)
         if not place.turn.live:
-            await _build_answer(chats, told(place), history)
+            await _build_answer(chats, without_held_runs(place), history)
 
 
 async def _build_answer(chats: Chats, place: Shown, history: History) -> None:

@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, Struct, structs
 
 from adk_prism.errors import NotFound
 from adk_prism.pipeline.chats import ChatRun, Chats
-from adk_prism.pipeline.message_stream import Shown, build_history, shown, told
+from adk_prism.pipeline.message_stream import Shown, build_history, shown, without_held_runs
 from adk_prism.projection.ag_ui import SPEC
 from adk_prism.projection.ag_ui.dialects import dialect
 from adk_prism.projection.ag_ui.frame_size import fits
@@ -44,7 +44,7 @@ class Past(Struct, frozen=True):
 async def thread_past(chats: Chats, apps: Apps, origin: Origin, format: Format) -> Past:
     """Return what to send of a thread; nothing of a new one."""
     turns = await chats.turns(origin)
-    places = [told(place) for place in shown(turns)]
+    places = [without_held_runs(place) for place in shown(turns)]
     if not places:
         return Past()
     version = dialect(format.options.dialect).protocol_version

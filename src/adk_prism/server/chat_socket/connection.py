@@ -19,7 +19,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
 from adk_prism.errors import PrismError, Unprocessable, UsageError
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.chats import Chats
-from adk_prism.pipeline.message_stream import Shown, running, scope_of, told
+from adk_prism.pipeline.message_stream import Shown, running, scope_of, without_held_runs
 from adk_prism.pipeline.positioned_frames import PositionedFrame, positioned_frames
 from adk_prism.pipeline.runs import Runs
 from adk_prism.projection.ai_sdk import SPEC
@@ -227,7 +227,7 @@ class ChatConnection(SocketConnection):
         return positioned_frames(self._parts.log, run, self._format)
 
     async def _frames_of_turn(self, shown: Shown) -> AsyncGenerator[PositionedFrame, None]:
-        shown = told(shown)
+        shown = without_held_runs(shown)
         for index, run in enumerate(shown.turn.runs):
             part = self._format.of_part(scope_of(shown, index))
             placed = positioned_frames(self._parts.log, run.summary.run, part)

@@ -169,7 +169,9 @@ class AdkLiveConnection(LiveConnection):
     async def _take_response(self, run: LiveRun, response: types.FunctionResponse) -> None:
         given = response.response or {}
         if response.name != CONFIRMATION:
-            run.source.give_result_by_adk_id(response.id or "", ClientToolResult(_raw(given)))
+            run.source.questions.give_result_by_adk_id(
+                response.id or "", ClientToolResult(_raw(given))
+            )
             return
         payload = given.get("payload")
         reason = payload.get(REASON) if isinstance(payload, dict) else None

@@ -308,7 +308,7 @@ class LiveConnection(SocketConnection):
     async def _take_responses(self, run: LiveRun, message: Submit) -> None:
         """Take the answers that are parts of a user's message."""
         for request, response in message.responses.items():
-            run.source.give_result(request, ClientToolResult(response))
+            run.source.questions.give_result(request, ClientToolResult(response))
         for given in message.confirmed:
             decision = ApprovalDecision(given.approved, given.reason, called_by(), given.payload)
             await self._decide(run, given.approval, decision)
@@ -324,12 +324,12 @@ class LiveConnection(SocketConnection):
                     )
                     await self._decide(run, said.approval, decision)
                 elif answer.output is not None:
-                    run.source.give_result(answer.call, ClientToolResult(answer.output))
+                    run.source.questions.give_result(answer.call, ClientToolResult(answer.output))
             except Conflict:
                 continue  # the message holds all its calls, also those of before
 
     async def _decide(self, run: LiveRun, approval: str, decision: ApprovalDecision) -> None:
-        run.source.decide(approval, decision)
+        run.source.questions.decide(approval, decision)
         action: Action = "approval given" if decision.approved else "approval denied"
         await self._note(
             AuditedAction(action=action, origin=run.origin, run=run.id, about=approval)
@@ -372,7 +372,7 @@ class LiveConnection(SocketConnection):
         match frame:
             case ToolResult():
                 result = ClientToolResult(frame.result, frame.error_text)
-                run.source.give_result(frame.tool_call_id, result)
+                run.source.questions.give_result(frame.tool_call_id, result)
             case Approval():
                 reason = frame.reason or ""
                 decision = ApprovalDecision(frame.approved, reason, called_by(), frame.given)

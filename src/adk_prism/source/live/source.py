@@ -39,7 +39,7 @@ from adk_prism.source.contract import Emit
 from adk_prism.source.live.audio_bypass import AudioBypass
 from adk_prism.source.live.audio_log import AudioLog, PcmChunk, audio_in
 from adk_prism.source.live.options import LiveCall, run_config
-from adk_prism.source.live.pending_questions import ApprovalDecision, ClientToolResult
+from adk_prism.source.live.pending_questions import PendingQuestions
 from adk_prism.source.live.plugin import NAME, live_plugin
 from adk_prism.source.live.run_context import CURRENT_RUN, LiveRunContext
 from adk_prism.source.plain_json import storable
@@ -101,6 +101,11 @@ class LiveSource:
         """Ids of the last messages, in order."""
         self.listener: Listener | None = None
         """Gets the agent's audio, chunk by chunk, while a client is connected."""
+
+    @property
+    def questions(self) -> PendingQuestions:
+        """The open questions of the run."""
+        return self._run.questions
 
     @property
     def correlation(self) -> str:
@@ -338,18 +343,6 @@ class LiveSource:
     def _model(self) -> object:
         agent = self._run.agent or self._runner.agent
         return agent.canonical_live_model if isinstance(agent, LlmAgent) else None
-
-    def decide(self, approval: str, decision: ApprovalDecision) -> None:
-        """Answer an approval. Raise `Conflict`, `NotFound` or `Unprocessable`."""
-        self._run.questions.decide(approval, decision)
-
-    def give_result(self, call: str, result: ClientToolResult) -> None:
-        """Take the result of a client's tool. Raise `Conflict`, `NotFound` or `Unprocessable`."""
-        self._run.questions.give_result(call, result)
-
-    def give_result_by_adk_id(self, adk_id: str, result: ClientToolResult) -> None:
-        """Take the result of the last call with this ADK id. Raise as `give_result` does."""
-        self._run.questions.give_result_by_adk_id(adk_id, result)
 
     # ------------------------------------------------------------------ the end
 
