@@ -164,6 +164,27 @@ def test_a_run_that_goes_on_answers_without_beginning_again() -> None:
     assert [each["type"] for each in rest] == ["TOOL_CALL_RESULT", "RUN_FINISHED"]
 
 
+def test_a_result_belongs_to_the_sub_agent_that_called() -> None:
+    """Also in a run that goes on: whose the call is, is known when its tool runs."""
+    decisions = {LONG: Decision(approval="a1", approved=True)}
+    continues = Continues(message="run-0", open_calls={LONG: "pay"}, decisions=decisions)
+    nodes: list[Record] = [
+        NodeStarted(node="n1", name="root", kind="agent", path="root@1"),
+        NodeStarted(node="n2", name="child", kind="agent", path="root@1/child@1", parent="n1"),
+        NodeStarted(node="n3", name="pay", kind="tool", parent="n2", call=LONG),
+    ]
+    paid = event(answer("pay", LONG, {"ok": 1}))
+    (shown,) = of_type("TOOL_CALL_RESULT", *nodes, paid, continues=continues, outcome="finished")
+    assert shown["subagentRunId"] == "run-0/root@1/child@1"
+
+
+def test_a_call_that_was_only_streamed_and_then_answered() -> None:
+    """Its arguments are what was streamed."""
+    begun = event(call("pay", LONG, {"amount": 5}), partial=True)
+    (end,) = of_type("TOOL_CALL_END", begun, event(answer("pay", LONG, {"ok": 1})))
+    assert end == END
+
+
 def test_what_the_client_answered_itself_is_told_to_others_only() -> None:
     """Its own tool message stands in its list already."""
     answers = {LONG: to_raw({"city": "Rome"})}

@@ -74,10 +74,18 @@ class Calls:
         return self.id_of(self._by_adk_id.get(adk_id, adk_id))
 
     def name_of(self, call: str) -> str:
+        """Return the name of a call's tool; empty for a call that is not known."""
         known = self._calls.get(("", call))
         return known.name if known is not None else ""
 
+    def claim(self, adk_id: str, tag: Tag) -> None:
+        """Note whose a call of an earlier run is: known when its tool begins to run."""
+        known = self._calls.get(("", self._by_adk_id.get(adk_id, adk_id)))
+        if known is not None and known.tag is UNSET:
+            known.tag = tag
+
     def tag_of(self, call: str) -> Tag:
+        """Return the sub-agent that made a call."""
         known = self._calls.get(("", call))
         return known.tag if known is not None else UNSET
 
@@ -117,15 +125,10 @@ class Calls:
         if call is None:
             call = self._begin(item, tag, within, about, out)
             about = {}
-        text = text_of(item.input) if seen else ""
-        sent = "".join(call.pieces)
-        if text.startswith(sent):
-            self._send(call, text[len(sent) :], out)
-        else:
+        if not seen:
             self._complete(call, out)
-            if read_value("".join(call.pieces).encode()) != read_value(item.input):
-                # What was streamed is not what the call was made with.
-                about["input"] = bounded(item.input)
+        elif not self._send_rest(call, text_of(item.input), out):
+            about["input"] = bounded(item.input)
         call.state = "made"
         call.pieces.clear()
         # What an end says replaces what the start did, so it is said whole or not at all.
@@ -135,6 +138,15 @@ class Calls:
             out.append(
                 ReasoningEncryptedValue("tool-call", call.id, item.signature, subagent_run_id=tag)
             )
+
+    def _send_rest(self, call: _Call, text: str, out: list[Frame]) -> bool:
+        """Send what is missing of the arguments; return whether they are what the call was made with."""
+        sent = "".join(call.pieces)
+        if text.startswith(sent):
+            self._send(call, text[len(sent) :], out)
+            return True
+        self._complete(call, out)
+        return bool(read_value("".join(call.pieces).encode()) == read_value(text.encode()))
 
     def _begin(
         self,

@@ -160,6 +160,11 @@ class Owners:
 
     # -------------------------------------------------------------- speakers
 
+    def around(self, item: NodeBegan) -> Tag:
+        """Return the sub-agent in which a node runs."""
+        above = self._known.get(item.parent)
+        return above.tag if above is not None else UNSET
+
     def of(self, speaker: Speaker, within: str = "") -> Tag:
         """Return the sub-agent that a speaker is, or speaks in. `within`: the tool's node."""
         key = (speaker, within)

@@ -410,6 +410,8 @@ class AgUiProjection:
     # -------------------------------------------------------------- nodes and state
 
     def _node_began(self, item: fact.NodeBegan, out: list[Frame]) -> None:
+        if item.kind == "tool":
+            self._calls.claim(item.call, self._owners.around(item))
         if item.call:
             item = structs.replace(item, call=self._calls.id_at(item.call))
         frame = self._owners.begin(item)
