@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import structs
+from msgspec import Raw, structs
 
 from adk_prism.facts.adk_event import request_name
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
@@ -10,6 +10,8 @@ from adk_prism.pipeline.answer_matching import MatchedAnswers
 from adk_prism.runlog.entry import Continues, Decision, Response
 from adk_prism.source.redaction import answer_json
 from adk_prism.source.request import ApprovalAnswer, CallAnswer
+
+_NULL = Raw(b"null")
 
 
 def continues(
@@ -27,10 +29,21 @@ def continues(
         open_calls={name: call.name for name, call in calls.items()},
         adk_ids={name: c.adk_id for name, c in calls.items() if c.adk_id != name},
         decisions={_gated(pending, d).call.call: d for d in answers.decisions.values()},
-        answers=answers.outputs,
+        answers={name: _kept(pending, name, out) for name, out in answers.outputs.items()},
         askers=_askers(pending, answers),
         delegated=pending.delegated,
     )
+
+
+def _kept(pending: Pending, name: str, output: Raw) -> Raw:
+    """Return what the log keeps of an answer: of a credential, which is a secret, that there was one."""
+    return _NULL if is_credential(pending, name) else output
+
+
+def is_credential(pending: Pending, name: str) -> bool:
+    """Tell whether an answer is a credential."""
+    asked = pending.requests.get(name)
+    return asked is not None and asked.kind == "credential"
 
 
 def _going_on(pending: Pending, answers: MatchedAnswers) -> dict[str, PendingCall]:

@@ -346,6 +346,10 @@ class Conversations:
         self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         """Keep answers until the rest of their batch is there: ADK would continue without it."""
+        if any(continuation.is_credential(asked.pending, name) for name in answers.outputs):
+            raise Conflict(
+                "A sign-in is not kept until the rest is answered; answer everything in one request."
+            )
         kept = continuation.continues(asked.turn.message, asked.pending, answers)
 
         def make(run: RunId) -> EventSource:
