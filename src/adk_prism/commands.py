@@ -27,6 +27,18 @@ class Before(Struct, frozen=True, kw_only=True):
     """These are all the messages there are, even if there are none."""
 
 
+class ToolAnswer(Struct, frozen=True, kw_only=True):
+    """What a client says about one call: a decision, or a result."""
+
+    call: str
+    input: Raw = NOTHING
+    """Empty if the client did not send it back."""
+    name: str = ""
+    """Of the tool; empty if the client did not say."""
+    decision: Decision | None = None
+    output: Raw | None = None
+
+
 class Submit(Struct, frozen=True, kw_only=True):
     """Send a user's message. One whose id the conversation knows replaces the old one."""
 
@@ -41,6 +53,8 @@ class Submit(Struct, frozen=True, kw_only=True):
     """What the message has for its client's own use: `metadata`, data `parts`, `system` messages."""
     confirmed: list[Decision] = []
     """Approvals that are given with a payload, as parts of the message."""
+    results: list[ToolAnswer] = []
+    """Results of the client's own tools that come with it: the model reads them before the message."""
     leaves_questions: bool = True
     """What the conversation still asks expires with it. If not, it is refused while a question is open."""
 
@@ -50,18 +64,6 @@ class Regenerate(Struct, frozen=True, kw_only=True):
 
     message_id: str
     """Of the user's message or of the answer; empty for the last turn."""
-
-
-class ToolAnswer(Struct, frozen=True, kw_only=True):
-    """What a client says about one call: a decision, or a result."""
-
-    call: str
-    input: Raw = NOTHING
-    """Empty if the client did not send it back."""
-    name: str = ""
-    """Of the tool; empty if the client did not say."""
-    decision: Decision | None = None
-    output: Raw | None = None
 
 
 class Answer(Struct, frozen=True, kw_only=True):

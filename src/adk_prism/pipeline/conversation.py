@@ -50,7 +50,7 @@ from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.request import RunRequest, read_content
 from adk_prism.source.runner import RunnerSource
-from adk_prism.source.session_changes import StateUpdateSource
+from adk_prism.source.session_changes import StateUpdateSource, StoredAnswersSource
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -142,7 +142,9 @@ class Conversations:
         if kept < len(turns):
             return await self._retake(start, turns, kept, message)
         if not message.leaves_questions:
-            questions.check_none_open(await questions.last_asked(self._chats, turns))
+            asked = await questions.last_asked(self._chats, turns)
+            questions.check_none_open(asked)
+            await self._store_results(start, asked, message)
             return await self._say(start, message)
         answered = await self._answer_request(start, turns, message)
         if answered is not None:
@@ -150,6 +152,30 @@ class Conversations:
         if (message.responses or message.confirmed) and not _parts(message.content):
             raise Conflict("Nothing in this conversation is waiting for this answer.")
         return await self._say(start, message)
+
+    async def _store_results(
+        self, start: Start, asked: AnsweredMessage | None, message: Submit
+    ) -> None:
+        """Store the results of the client's own tools that come with a message, without asking the model."""
+        answers = questions.match_results(asked, message.results) if asked is not None else None
+        if asked is None or answers is None:
+            return
+        pending, turn = asked.pending, asked.turn
+
+        def make(run: RunId) -> EventSource:
+            request = RunRequest(
+                run=run,
+                origin=start.origin,
+                invocation=turn.last.summary.invocation,
+                continues=continuation.continues(turn.message, pending, answers),
+                answers=continuation.call_answers(pending, answers),
+            )
+            app = start.origin.app
+            runner, agents = self._apps.runner(app), self._apps.agents(app)
+            return StoredAnswersSource(runner, request, agents=agents, report=self._report)
+
+        run = await self._runs.start(start.origin, "wait", make)
+        await self._runs.wait(run)
 
     async def _say(
         self,

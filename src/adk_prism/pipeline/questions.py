@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Raw, structs
 
-from adk_prism.commands import AnswerQuestions, QuestionAnswer, Submit
+from adk_prism.commands import AnswerQuestions, QuestionAnswer, Submit, ToolAnswer
 from adk_prism.errors import Expired, QuestionsOpen, Unprocessable
 from adk_prism.facts.json_value import same_json
 from adk_prism.pipeline import answer_matching as matching
@@ -108,7 +108,7 @@ def match(asked: AnsweredMessage, given: AnswerQuestions) -> matching.MatchedAns
             outputs[answer.question] = matching.fit_request(
                 asked.pending, answer.question, answer.response
             )
-    return matching.MatchedAnswers(decisions, outputs | _results(asked, given))
+    return matching.MatchedAnswers(decisions, outputs | _results(asked, given.results))
 
 
 def _decided(asked: AnsweredMessage, answer: QuestionAnswer) -> Decision:
@@ -126,10 +126,18 @@ def _decided(asked: AnsweredMessage, answer: QuestionAnswer) -> Decision:
     return matching.checked(approval, answer.decision)
 
 
-def _results(asked: AnsweredMessage, given: AnswerQuestions) -> dict[str, Raw]:
+def match_results(
+    asked: AnsweredMessage, given: Sequence[ToolAnswer]
+) -> matching.MatchedAnswers | None:
+    """Match results of the client's own tools with the calls that wait for them; None if none does."""
+    found = _results(asked, given)
+    return matching.MatchedAnswers({}, found) if found else None
+
+
+def _results(asked: AnsweredMessage, given: Sequence[ToolAnswer]) -> dict[str, Raw]:
     """Return results of the client's own tools. Those of other calls repeat an answer, or what was shown."""
     waiting = asked.pending.client_calls
-    return {r.call: r.output for r in given.results if r.call in waiting and r.output is not None}
+    return {r.call: r.output for r in given if r.call in waiting and r.output is not None}
 
 
 def _open(asked: AnsweredMessage) -> set[str]:

@@ -25,11 +25,13 @@ import pydantic_core
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
 from google.genai import types
-from msgspec import Raw
+from msgspec import Raw, structs
 from pydantic import BaseModel
 
 from adk_prism.diagnostics import Diagnostic, Report, new_correlation
+from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.facts.outcome import WITHHELD
+from adk_prism.runlog.entry import Continues, is_absent
 from adk_prism.source.adk.credentials import redact_credentials
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX, public_event
 from adk_prism.source.next_delta import NextDelta
@@ -165,6 +167,23 @@ def answer_json(name: str, response: Raw) -> Raw:
     """Return the answer to a call as it may enter a log."""
     called = {"name": name, "response": msgspec.json.decode(response)}
     return Raw(encode_strictly(redact_credentials(called)["response"]))
+
+
+def redacted_continues(continues: Continues | None) -> Continues | None:
+    """Return what a run continues with, as it may enter a log."""
+    if continues is None:
+        return None
+    answers = {
+        call: answer_json(continues.open_calls.get(call, ""), response)
+        for call, response in continues.answers.items()
+    }
+    decisions = {
+        call: decision
+        if is_absent(decision.payload)
+        else structs.replace(decision, payload=answer_json(CONFIRMATION, decision.payload))
+        for call, decision in continues.decisions.items()
+    }
+    return structs.replace(continues, answers=answers, decisions=decisions)
 
 
 def foreign_json(data: bytes) -> bytes:

@@ -31,11 +31,9 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.errors import Conflict, Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION
 from adk_prism.runlog.entry import (
     NOTHING,
     Agent,
-    Continues,
     Record,
     RunStarted,
     is_absent,
@@ -54,8 +52,8 @@ from adk_prism.source.plugin import watch_nodes
 from adk_prism.source.prefix.plugin import after_prefix
 from adk_prism.source.redaction import (
     Serialiser,
-    answer_json,
     content_json,
+    redacted_continues,
     state_json,
     values_json,
 )
@@ -293,7 +291,7 @@ class RunnerSource:
             agents=self._agents,
             state=state_json(session.state),
             custom_metadata=values_json(request.custom_metadata),
-            continues=_redacted(request.continues),
+            continues=redacted_continues(request.continues),
             responses=dict(request.answered),
             replaces=request.replaces,
             rewound=list(request.rewound),
@@ -308,19 +306,3 @@ def _check_happened_here(session: Session, invocation: str) -> None:
             f"The invocation {invocation[:60]!r} was restored from elsewhere: this server did not run it, "
             "and does not resume it. Send a new message."
         )
-
-
-def _redacted(continues: Continues | None) -> Continues | None:
-    if continues is None:
-        return None
-    answers = {
-        call: answer_json(continues.open_calls.get(call, ""), response)
-        for call, response in continues.answers.items()
-    }
-    decisions = {
-        call: decision
-        if is_absent(decision.payload)
-        else structs.replace(decision, payload=answer_json(CONFIRMATION, decision.payload))
-        for call, decision in continues.decisions.items()
-    }
-    return structs.replace(continues, answers=answers, decisions=decisions)

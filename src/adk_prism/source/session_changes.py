@@ -1,4 +1,4 @@
-"""Changes of a session as runs: a rewind, and a state-only update. No model is called.
+"""Changes of a session as runs: a rewind, a state-only update, stored answers. No model is called.
 
 So they are in the log like everything else: what a rewind took back, and the resulting state.
 """
@@ -13,8 +13,10 @@ from msgspec import Raw, Struct
 from adk_prism.diagnostics import Report, ignore
 from adk_prism.runlog.entry import Agent, AgentEvent, Origin, Record, RunStarted
 from adk_prism.source.agents import list_agents
+from adk_prism.source.answers import answer_events
 from adk_prism.source.contract import Emit
-from adk_prism.source.redaction import Serialiser, state_json
+from adk_prism.source.history import live_events
+from adk_prism.source.redaction import Serialiser, redacted_continues, state_json
 from adk_prism.source.request import RunRequest
 from adk_prism.source.sessions import Sessions, load_session, new_state_event
 from adk_prism.version import VERSION
@@ -135,3 +137,36 @@ class StateUpdateSource(_SessionChange):
         )
         stored = await self._runner.session_service.append_event(session, event)
         yield AgentEvent(self._serialiser.event(stored))
+
+
+class StoredAnswersSource(_SessionChange):
+    """Results of calls that the client ran, stored for the model to read with the next message."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        request: RunRequest,
+        *,
+        agents: Sequence[Agent] | None = None,
+        report: Report = ignore,
+    ) -> None:
+        """Of the request only `answers`, `continues`, `origin`, `run` and `invocation` are used."""
+        super().__init__(runner, request.run, request.origin, agents=agents, report=report)
+        self._request = request
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Append the answers, yield `RunStarted`, which has them. Raise `NotFound`, `Conflict` before."""
+        del emit  # no node runs
+        session = await Sessions(self._runner.session_service).get(self._origin)
+        state = state_json(session.state)
+        for event in answer_events(live_events(session), self._request.responses()):
+            await self._runner.session_service.append_event(session, event)
+        yield RunStarted(
+            run=self._run,
+            origin=self._origin,
+            invocation=self._request.invocation,
+            agents=self._agents,
+            state=state,
+            continues=redacted_continues(self._request.continues),
+            version=VERSION,
+        )

@@ -164,6 +164,26 @@ async def test_a_page_brings_tools_and_answers_their_calls() -> None:
         assert given.function_response.response == {"shown": True}
 
 
+async def test_a_result_may_wait_for_the_next_message() -> None:
+    """A page that wants no answer to a result sends it with what the person says next."""
+    model = Scripted.saying(call("show_weather", "call-1", city="Rome"), "Fine.", "Bye.")
+    async with staging(agent(model), plugins=[client_tools("request")]) as stage:
+        thread = Thread(stage)
+        found = await thread.run(user("weather"), tools=[SHOW])
+        (start,) = of_type(found, "TOOL_CALL_START")
+        given = result(start["toolCallId"], {"shown": True})
+        assert text_of(await thread.run(given, user("thanks"), tools=[SHOW])) == "Fine."
+        answered, said = model.requests[1][-2:]
+        (part,) = answered.parts or []
+        assert part.function_response is not None
+        assert part.function_response.response == {"shown": True}
+        assert [part.text for part in said.parts or []] == ["thanks"]
+        (shown,) = [m for m in await thread.history() if m["role"] == "tool"]
+        assert json.loads(shown["content"]) == {"shown": True}
+        assert text_of(await thread.run(user("bye"), tools=[SHOW])) == "Bye."
+        assert await spoken(stage) == ["weather", "thanks", "bye"]
+
+
 async def test_tools_of_a_page_are_ignored_with_a_warning_unless_the_app_takes_them() -> None:
     async with staging(agent(Scripted.saying("No."))) as stage:
         found = await Thread(stage).run(user("weather"), tools=[SHOW])

@@ -113,3 +113,11 @@ class Thread:
         (only,) = events(await self.post(*new, **more))
         assert only["type"] == "RUN_ERROR", only
         return only["code"], only["message"]
+
+    async def history(self) -> list[Json]:
+        """Return the messages as a client gets them that opens the thread now."""
+        body = run_input(run="connect")
+        found = events(await self.stage.client.post(f"{self.path}/connect", json=body))
+        (snapshot,) = of_type(found, "MESSAGES_SNAPSHOT")
+        listed: list[Json] = snapshot["messages"]
+        return listed

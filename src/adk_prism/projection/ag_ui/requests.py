@@ -187,6 +187,7 @@ def _submit(tail: _Tail) -> Submit:
         content=to_raw({"role": "user", "parts": parts}),
         text="".join(part.get("text", "") for part in parts),
         before=Before(ids=tail.before),
+        results=tail.results,
         extras=_extras(tail),
         leaves_questions=False,
     )
