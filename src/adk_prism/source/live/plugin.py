@@ -1,7 +1,7 @@
 """The ADK plugin of live runs: calls that wait for a person or the client.
 
 google-adk 2.13 has no approvals in live runs: a tool that needs one is refused without asking. Here the
-call waits, in the background (`nonblocking_tools`), and then runs or is refused, as in any other run. An
+call waits, in the background (`run_context`), and then runs or is refused, as in any other run. An
 exception of a tool is answered with an error: for a background call ADK would only log it and the model
 would wait for ever; for any other it would end the conversation.
 
