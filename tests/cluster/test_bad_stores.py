@@ -176,7 +176,7 @@ async def test_tables_without_their_version(comes: bool, tmp_path: Path) -> None
                 database.execute("INSERT INTO adk_internal_metadata VALUES ('schema_version', '1')")
                 await checking
             else:
-                with pytest.raises(NoSessions, match="not whole"):
+                with pytest.raises(NoSessions, match="incomplete"):
                     await checking
         finally:
             await store.close()
