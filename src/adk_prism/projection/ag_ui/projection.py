@@ -21,7 +21,6 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.model import BlockGrew
 from adk_prism.facts.outcome import UNANSWERED
 from adk_prism.facts.reader import Reader
-from adk_prism.facts.spoken_messages import utterance_id
 from adk_prism.projection.ag_ui import notices
 from adk_prism.projection.ag_ui.answer_sources import Sources
 from adk_prism.projection.ag_ui.calls import Calls
@@ -51,6 +50,7 @@ from adk_prism.projection.ag_ui.run_input import parent_run, run_id, run_input
 from adk_prism.projection.ag_ui.shared_state import SharedState
 from adk_prism.projection.ag_ui.speech import spoken_by
 from adk_prism.projection.ag_ui.usage import Usage
+from adk_prism.projection.ag_ui.utterances import Utterances, user_text
 from adk_prism.projection.contract import Options
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog import entry as log
@@ -101,8 +101,7 @@ class AgUiProjection:
         self._codes = 0
         self._running: dict[tuple[str, fact.Speaker], str] = {}
         """The code whose result is not there yet."""
-        self._heard: dict[str, str] = {}
-        """What the user is heard saying, until the utterance is over."""
+        self._heard = Utterances(self._run)
         self._awaits = False
         """The message that ended last waits for somebody."""
 
@@ -156,6 +155,7 @@ class AgUiProjection:
         out.extend(self._state.begin(item))
 
     def _message_began(self, item: fact.MessageBegan, out: list[Frame]) -> None:
+        out.extend(self._heard.answer())
         self._calls.resume(item.open_calls)
         if item.rewound:
             out.append(Custom("prism.rewound", {"messageIds": item.rewound}))
@@ -173,8 +173,7 @@ class AgUiProjection:
             self._calls.answer(call, CODE, UNANSWERED, "abandoned", out=out)
         for name in list(self._open):
             self._end_message(name, {}, out)
-        for utterance, text in self._heard.items():
-            self._user_said(utterance_id(self._run, utterance), text, out)
+        out.extend(self._heard.end())
         asked = self._questions
         interrupts = asked.interrupts() if self._awaits else []
         pending = self._calls.pending(asked.calls)
@@ -185,6 +184,7 @@ class AgUiProjection:
     # -------------------------------------------------------------- what is said
 
     def _block_began(self, item: fact.BlockBegan, out: list[Frame]) -> None:
+        out.extend(self._heard.answer())
         name, tag, told = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
         if item.kind == "reasoning":
             self._open[name] = "reasoning"
@@ -233,22 +233,10 @@ class AgUiProjection:
             out.append(notices.activity(name, notices.REPLACED, {"kind": block.partition("-")[0]}))
 
     def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
-        self._user_said(item.message or self._id("user", str(self._cursor)), item.text, out)
-
-    def _user_said(self, name: str, text: str, out: list[Frame]) -> None:
-        out.append(TextMessageStart(name, "user"))
-        out.extend(TextMessageContent(name, piece) for piece in pieces(text))
-        out.append(TextMessageEnd(name))
+        out.extend(user_text(item.message or self._id("user", str(self._cursor)), item.text))
 
     def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
-        """Tell what the user is heard saying: as a message when it is over, since it may be corrected."""
-        if item.final:
-            self._heard.pop(item.utterance, None)
-            self._user_said(utterance_id(self._run, item.utterance), item.text, out)
-        else:
-            self._heard[item.utterance] = item.text
-            told = {"id": item.utterance, "text": item.text}
-            out.append(Custom("adk.input_transcription", told))
+        out.extend(self._heard.hear(item))
 
     # -------------------------------------------------------------- calls
 
