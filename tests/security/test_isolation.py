@@ -70,7 +70,7 @@ async def test_nobody_gets_in_without_a_credential(tmp_path: Path) -> None:
 
 async def test_anothers_things_are_not_there(tmp_path: Path) -> None:
     """404 on every route, and nothing has happened."""
-    async with house(tmp_path) as made:
+    async with house(tmp_path, limit_rate=10_000) as made:  # more requests than a person makes
         before = await everything(made)
         for name in OWNED:
             refused = await ask(made, name, headers=headers(ANN))

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import Request, Response
 from msgspec import Struct, structs
 
+from adk_prism.commands import DEFAULT_USER
 from adk_prism.errors import BadPosition, Unprocessable
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import CancelResult
@@ -29,9 +30,9 @@ from adk_prism.server.ag_ui.refusal import REFUSED, refusal
 from adk_prism.server.ag_ui.thread_past import thread_past
 from adk_prism.server.ag_ui.thread_stream import ThreadStream
 from adk_prism.server.context import Context
-from adk_prism.server.guards.name_rules import check_session
+from adk_prism.server.guards.name_rules import check_session, check_user
 from adk_prism.server.guards.strict_body import StrictRequest
-from adk_prism.server.identity.caller import caller_of
+from adk_prism.server.identity.caller import caller_of, spoken_user
 from adk_prism.server.identity.parameters import check_run
 from adk_prism.server.run_starter import Sent
 
@@ -91,7 +92,7 @@ class AgentRuns:
         if not isinstance(thread, str):
             raise Unprocessable("`threadId` must be a non-empty string.")
         self._context.apps.check(asked.app)
-        origin = Origin(app=asked.app, user=asked.user, session=check_session(thread))
+        origin = Origin(app=asked.app, user=_user_of(asked), session=check_session(thread))
         past = await thread_past(self._context.chats, self._context.apps, origin, format)
         view = ThreadStream(self._context.broadcaster, format, past.frames, past.runs)
         return self._context.streams.response(view, format)
@@ -125,3 +126,11 @@ class AgentRuns:
         if view.nothing_left:
             return Response(status_code=204)
         return self._context.streams.response(view, format, run)
+
+
+def _user_of(asked: Asked) -> str:
+    """Return the user of a request that may name one in its query or its properties."""
+    props = asked.body.get("forwardedProps")
+    named = props.get("userId") if isinstance(props, dict) else None
+    given = asked.user or (named if isinstance(named, str) else "") or DEFAULT_USER
+    return spoken_user(caller_of(asked.request), check_user(given))

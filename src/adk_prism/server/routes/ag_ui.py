@@ -75,7 +75,7 @@ class _AgUiRoutes:
         request: Request,
         app_name: AppName,
         body: dict[str, Any],
-        user: QueryUser,
+        user: NamedUser = "",
         dialect: Dialect = "",
     ) -> Response:
         """Stream a thread's past, and the run that is on; nothing of a new thread."""

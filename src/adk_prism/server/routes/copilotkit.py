@@ -15,7 +15,6 @@ import msgspec
 from fastapi import APIRouter, Body, Query, Request, Response
 from msgspec import Struct
 
-from adk_prism.commands import DEFAULT_USER
 from adk_prism.errors import UsageError
 from adk_prism.pipeline.cancellation import CancelResult
 from adk_prism.runlog.entry import Origin
@@ -24,9 +23,9 @@ from adk_prism.server.ag_ui.runtime_agents import RuntimeAgents
 from adk_prism.server.ag_ui.threads import MOST_LISTED, Threads
 from adk_prism.server.context import Context
 from adk_prism.server.guards.agent_body import AgentRoute
-from adk_prism.server.guards.name_rules import SessionId, check_session, check_user
+from adk_prism.server.guards.name_rules import SessionId, check_session
 from adk_prism.server.guards.strict_body import StrictRoute
-from adk_prism.server.identity.caller import caller_of, listed_user, spoken_user
+from adk_prism.server.identity.caller import caller_of, listed_user
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.server.problem_format import COPILOTKIT_PATH, TEXT_RESPONSES
 
@@ -85,8 +84,7 @@ class _Runtime:
         self, request: Request, agent_id: str, body: Json, user: NamedUser = ""
     ) -> Response:
         """Stream a thread's past, and the run that is on."""
-        acting = spoken_user(caller_of(request), check_user(user or _user_of(body)))
-        return await self._runs.connect(Asked(request, self._agents.app(agent_id), body, acting))
+        return await self._runs.connect(Asked(request, self._agents.app(agent_id), body, user))
 
     async def stop(
         self,
@@ -202,12 +200,6 @@ class _Call(Struct, frozen=True):
         if not isinstance(found, str) or not found:
             raise UsageError(f"`params.{name}` must be a non-empty string.")
         return found
-
-
-def _user_of(body: Json) -> str:
-    props = body.get("forwardedProps")
-    named = props.get("userId") if isinstance(props, dict) else None
-    return named if isinstance(named, str) and named else DEFAULT_USER
 
 
 def _stopped(result: CancelResult) -> Json:
