@@ -26,6 +26,8 @@ from adk_prism.runlog.entry import Outcome, RunEnded
 
 PAY = call("pay", "c1")
 FAILED = {"errorCode": "Overload", "errorMessage": "busy"}
+SERVED = {"errorCode": "ERROR", "errorMessage": "the model is gone"}
+"""An error without an author: the server's own."""
 LEFT = {"author": "left", "path": "wf@1/left@1", "branch": "left"}
 RIGHT = {"author": "right", "path": "wf@1/right@1", "branch": "right"}
 
@@ -59,7 +61,29 @@ CASES = [
         [event(PAY, **LEFT), event(text("So."), **RIGHT)],
         "incomplete",
     ),
-    Case("the call is answered", [event(PAY), event(answer("pay"))], "finished"),
+    Case(
+        "the model replies to the answer",
+        [event(PAY), event(answer("pay")), event(text("Paid."))],
+        "finished",
+    ),
+    Case(
+        "the model does not reply to the answer", [event(PAY), event(answer("pay"))], "incomplete"
+    ),
+    Case(
+        "only state changes after the answer",
+        [event(PAY), event(answer("pay")), event(actions={"stateDelta": {"a": 1}})],
+        "incomplete",
+    ),
+    Case(
+        "the tool needs no reply",
+        [event(PAY), event(answer("pay"), actions={"skipSummarization": True})],
+        "finished",
+    ),
+    Case(
+        "the tool ends a loop",
+        [event(PAY), event(answer("pay"), actions={"escalate": True})],
+        "finished",
+    ),
     Case("the call may take long", [event(PAY, longRunningToolIds=["c1"])], "waiting"),
     Case(
         "the call takes long, and was answered for now",
@@ -95,6 +119,18 @@ CASES = [
         "failed",
         "Overload",
     ),
+    Case("the server reports an error", [event(text("Hi")), SERVED], "failed", "ERROR"),
+    Case(
+        "the server reports an error and goes on",
+        [event(text("Hi")), SERVED, event(text("Hello"), path="root@1")],
+        "finished",
+    ),
+    Case(
+        "the server reports an error, goes on deeper, and ends there",
+        [event(text("Hi"), path="root@1"), SERVED, event(text("Hello"), path="root@1/deep@1")],
+        "finished",
+    ),
+    Case("the server goes on after an error, and is cut", [SERVED, piece("Hel")], "incomplete"),
     Case("it is tried again, and cut", [event(**FAILED), piece("Hel")], "incomplete"),
     Case("it was stopped", [piece("Hel"), event(errorCode="INVOCATION_ABORTED")], "cancelled"),
     Case("nothing was said", [event(actions={"stateDelta": {"a": 1}})], "finished"),

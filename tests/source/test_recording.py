@@ -399,6 +399,24 @@ SPELLINGS = [
     ),
     Spelling("time as text", {"timestamp": "12.5"}, {"timestamp": 12.5}),
     Spelling("no time", {"timestamp": "14:23"}, {}),
+    Spelling("milliseconds", {"timestamp": 1735516800123}, {"timestamp": 1735516800.123}),
+    Spelling("milliseconds as text", {"timestamp": "1735516800123"}, {"timestamp": 1735516800.123}),
+    Spelling("milliseconds, as a float", {"timestamp": 1.5e12}, {"timestamp": 1.5e9}),
+    Spelling("a time that cannot be", {"timestamp": 10**30}, {}),
+    Spelling("a time before all events", {"timestamp": -5.0}, {}),
+    Spelling("a time that is no number", {"timestamp": float("nan")}, {}),
+    Spelling("an endless time", {"timestamp": "9" * 400}, {}),
+    Spelling(
+        "times of a compaction",
+        {
+            "timestamp": 1735516800123,
+            "actions": {"compaction": {"start_timestamp": 1735516800000, "endTimestamp": 3}},
+        },
+        {
+            "timestamp": 1735516800.123,
+            "actions": {"compaction": {"startTimestamp": 1735516800.0, "endTimestamp": 3}},
+        },
+    ),
     Spelling(
         "both spellings",
         {"errorCode": "A", "error_code": "B"},
@@ -553,7 +571,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
         "Line 3 is not an ADK event",
     ),
     "a wrong type": (_lines([{"author": "a"}, {"author": 5}]), 2, "Expected `str`, got `int`"),
-    "a cut line": (_lines(CAMEL)[:-20], 3, "The file is truncated: line 3 has no end"),
+    "a cut first line": (_lines(CAMEL[:1])[:-20], 0, "The file is truncated"),
     "a cut array": (
         json.dumps(CAMEL).encode()[:-9],
         3,
@@ -561,7 +579,8 @@ BAD: dict[str, tuple[bytes, int, str]] = {
     ),
     "an array without its end": (json.dumps(CAMEL).encode()[:-1], 4, "The file is truncated"),
     "a cut session": (_session(CAMEL, 1)[:-8], 4, "The file is truncated"),
-    "a cut stream": (_sse(CAMEL)[:-30], 3, "The file is truncated: event 3 has no end"),
+    "a cut first frame": (_sse(CAMEL[:1])[:-30], 0, "The file is truncated: event 1 has no end"),
+    "a broken last line": (_lines(CAMEL[:1]) + b"{oops}", 2, "The file is truncated: line 2"),
     "a broken stream": (_sse(CAMEL[:1]) + b"data: {]\n\n", 2, "Event 2 is not an ADK event"),
     "a deep line": (
         b'{"author":"a","output":' + b"[" * 10**6 + b"\n",
@@ -622,6 +641,16 @@ def test_bad_input_is_named_and_what_came_before_is_given(name: str) -> None:
     entries, detail = _read_until_error(data)
     assert len(entries) == given, detail
     assert re.search(says.replace("[", r"\["), detail), detail
+
+
+@pytest.mark.parametrize("data", [_lines(CAMEL)[:-20], _sse(CAMEL)[:-30]], ids=["lines", "stream"])
+def test_a_capture_that_breaks_off_inside_an_event_is_incomplete(data: bytes) -> None:
+    """A lost connection ends like this. What came before is read; who asks for no end is told."""
+    *read, ended = read_run(data, end=Teller())
+    assert [entry.cursor for entry in read] == [1, 2, 3]
+    assert ended.record == RunEnded(outcome="incomplete")
+    with pytest.raises(SourceError, match=r"The file is truncated: (line|event) 3 has no end"):
+        list(read_run(data))
 
 
 def test_nothing_is_read_ahead_of_what_is_asked_for() -> None:

@@ -121,6 +121,8 @@ class Actions(_Read):
     artifact_delta: dict[str, int] = {}
     transfer_to_agent: str | None = None
     transfer_reason: str | None = None
+    skip_summarization: bool | None = None
+    escalate: bool | None = None
     requested_tool_confirmations: dict[str, Raw] = {}
     requested_auth_configs: dict[str, Raw] = {}
     compaction: Raw = NOTHING
@@ -183,7 +185,7 @@ class AdkEvent(_Read):
 _UNUSED = {
     "event": """turnCompleteReason liveSessionResumptionUpdate liveSessionId goAway
         voiceActivity interactionId environmentId isolationScope""",
-    "actions": """skipSummarization escalate endOfAgent agentState rewindBeforeInvocationId route
+    "actions": """endOfAgent agentState rewindBeforeInvocationId route
         renderUiWidgets setModelResponse""",
     "nodeInfo": "outputFor messageAsOutput",
     "part": "mediaResolution videoMetadata mediaProcessing speechMetadata",

@@ -6,8 +6,12 @@ does not show whether the Runner raised; there an error that nothing follows is 
 reason in `errorCode` (ADK puts MAX_TOKENS there) is not a failure.
 
 A capture may also have been cut: then it ends in a partial event, which ADK always follows with the whole,
-or with a call that the run itself had to answer. That is *incomplete*, unless it is known to have ended
-otherwise: it failed, was cancelled, or waits for a person, which cancels what runs beside.
+with a call that the run itself had to answer, or with a tool's answer, to which the model always replies.
+That is *incomplete*, unless it is known to have ended otherwise: it failed, was cancelled, or waits for a
+person, which cancels what runs beside.
+
+An error without an author is the server's own: some servers send it and end, others go on. It counts
+only if nothing follows.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ WITHHELD = "The agent failed"
 """Beginning of the text that replaces an exception's in a log; it says no more than the code."""
 
 _NO_DEPTH = 1 << 30
+_USER = "user"
 
 
 def is_finish(code: str) -> bool:
@@ -46,7 +51,17 @@ _NONE = _Failure()
 class Ending:
     """What the events so far say about the end."""
 
-    __slots__ = ("_depth", "_last", "_outer", "_survived", "aborted", "finish", "is_partial")
+    __slots__ = (
+        "_depth",
+        "_last",
+        "_long_running",
+        "_outer",
+        "_reply_due",
+        "_survived",
+        "aborted",
+        "finish",
+        "is_partial",
+    )
 
     def __init__(self) -> None:
         self._depth = _NO_DEPTH
@@ -54,6 +69,10 @@ class Ending:
         self._last = _NONE
         self._survived = _NONE
         """The error after which its speaker spoke again."""
+        self._long_running: set[str] = set()
+        """Calls whose first answer may be the end: the real one comes later, from outside."""
+        self._reply_due = False
+        """The last content is a tool's answer, and nothing says that the model need not reply."""
         self.aborted = False
         self.finish = ""
         self.is_partial = False
@@ -73,13 +92,27 @@ class Ending:
         path = event.node_info.path if event.node_info else ""
         depth = path.count("/") + 1 if path else 0
         self._last = failed
+        self._long_running.update(event.long_running_tool_ids or ())
+        self._reply_due = self._asks_for_a_reply(event)
+        if failed.code and not failed.place:
+            return
         if depth <= self._depth:
             self._depth, self._outer = depth, failed
+
+    def _asks_for_a_reply(self, event: AdkEvent) -> bool:
+        """Return whether an event holds a tool's answer that the model has to see."""
+        if event.author == _USER or event.content is None:
+            return False
+        actions = event.actions
+        if actions is not None and (actions.skip_summarization or actions.escalate):
+            return False
+        answers = (part.function_response for part in event.content.parts or ())
+        return any(answer is not None and answer.id not in self._long_running for answer in answers)
 
     def go_on(self, event: AdkEvent) -> None:
         """Take a partial event: a speaker that continues after its own error has survived it."""
         self.is_partial = True
-        if self._last.code and self._last.place == _place(event):
+        if self._last.code and self._last.place in ("", _place(event)):
             self._survived = self._last
 
     def message(self, code: str) -> str:
@@ -98,13 +131,15 @@ class Ending:
         """
         if self.aborted:
             return "cancelled", ""
-        failures = (self._outer, self._last) if captured else (self._outer,)
+        is_served = not self._last.place
+        failures = (self._outer, self._last) if captured or is_served else (self._outer,)
         for failure in failures:
             if failure.code and not (captured and failure is self._survived):
                 return "failed", failure.code
         if awaiting:
             return "waiting", ""
-        return ("incomplete" if captured and (owing or self.is_partial) else "finished"), ""
+        is_cut = captured and (owing or self.is_partial or self._reply_due)
+        return ("incomplete" if is_cut else "finished"), ""
 
 
 def _place(event: AdkEvent) -> str:

@@ -53,6 +53,8 @@ class Item(Struct, frozen=True, gc=False):
     data: bytes
     is_session: bool = False
     """The fields of a session; its events follow."""
+    is_error: bool = False
+    """The stream calls it an error: `event: error`."""
     is_last_piece: bool = False
     """The file ended here, without a mark that the value is complete: it may be cut."""
 
@@ -196,8 +198,8 @@ class _Sse:
 
 
 def _sse_item(event: SseEvent, number: int) -> Item:
-    data = event.data.encode()
-    return Item(f"event {number}", data.replace(b"\n", b" "))
+    data = event.data.encode().replace(b"\n", b" ")
+    return Item(f"event {number}", data, is_error=event.event == "error")
 
 
 _READERS: Mapping[str, type[_Lines | _Documents | _Sse]] = {

@@ -2,8 +2,9 @@
 
 Accepts snake_case or camelCase keys, `function_calls` and `function_responses` lists (or single objects)
 beside or instead of `parts`, content as a plain string, null fields, a missing timestamp or one in ISO
-format, and the error object that ADK's `/run_sse` sends after a failed run. Follows the wire form of
-google-adk 2.13 (`Event`, `EventActions`, `Content`).
+format or in milliseconds, and the error objects that servers send instead of an event. Follows the wire
+form of google-adk 2.13 (`Event`, `EventActions`, `Content`); ADK's servers in other languages and Agent
+Engine differ from it as listed in `docs/guides/captures.md`.
 
 Only ADK's own keys at ADK's own places are renamed. What belongs to users (arguments, results, state,
 metadata) is not even decoded: its bytes stay as they are.
@@ -29,6 +30,10 @@ _read_any = msgspec.json.Decoder().decode
 _read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _read_list = msgspec.json.Decoder(list[Raw]).decode
 
+LATEST = 1e11
+"""Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
+TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
+
 _NULL = b"null"
 _ODD = re.compile(
     rb'"[a-z]+(?:_[a-z0-9]+)+"\s*:'
@@ -36,7 +41,7 @@ _ODD = re.compile(
     rb'|"content"\s*:\s*["\[]'
     rb'|"parts"\s*:\s*[{"]'
     rb'|"function(?:Calls|Responses)"'
-    rb'|"timestamp"\s*:\s*"'
+    rb'|"timestamp"\s*:\s*(?:["-]|\d{12}|[\d.]+[eE])'
     rb'|"error"\s*:'
 )
 """Whatever this module changes. A false match, such as a tool's own snake_case key, only costs time."""
@@ -59,6 +64,22 @@ def respell(event: bytes) -> bytes:
 def is_event(fields: Mapping[str, Any]) -> bool:
     """Return whether an object has any key of an ADK event, in either spelling."""
     return any(_camel(key) in _EVENT for key in fields) or "error" in fields
+
+
+def error_event(value: bytes) -> bytes:
+    """Return what a server says about its own failure, text or JSON, as an event with an error.
+
+    Raise `msgspec.MsgspecError` if it begins like an object and is not JSON.
+    """
+    if not value.lstrip().startswith(b"{"):
+        return respell(_encode({"error": value.decode()}))
+    fields = _read_fields(value)
+    return respell(value if is_event(fields) else _encode({"error": fields}))
+
+
+def is_bare_error(fields: Mapping[str, Any]) -> bool:
+    """Return whether an object is only an API's error, as Agent Engine sends: `{"code", "message"}`."""
+    return "message" in fields and not fields.keys() - _API_ERROR
 
 
 # ------------------------------------------------------------------------------ how
@@ -163,17 +184,18 @@ def _take_error(fields: Fields) -> None:
         return
     error = _read_any(fields.pop("error"))
     details = _read_any(fields.pop("error_details", Raw(b"null")))
-    known = {
-        key: value
-        for source in (error, details)
-        if isinstance(source, dict)
-        for key, value in source.items()
-        if isinstance(value, str)
-    }
+    known: dict[str, str] = {}
+    number = ""
+    for source in (error, details):
+        for key, value in source.items() if isinstance(source, dict) else ():
+            if isinstance(value, str):
+                known[key] = value
+            elif key == "code" and type(value) is int:
+                number = str(value)
     text = _first(known, "message", "error_message", "errorMessage")
     text = text or (error if isinstance(error, str) else "")
     code = _first(known, "code", "type", "error_type", "errorType", "status")
-    fields.setdefault("errorCode", Raw(_encode(code or "ERROR")))
+    fields.setdefault("errorCode", Raw(_encode(code or number or "ERROR")))
     if text:
         fields.setdefault("errorMessage", Raw(_encode(text)))
 
@@ -183,14 +205,25 @@ def _first(values: Mapping[str, str], *keys: str) -> str:
 
 
 def _number_of(value: Raw) -> float | Raw | None:
-    """Return a timestamp as a number, also if it is text; None if it is not a time."""
-    if not _is(value, b'"'):
-        return value
-    text = str(_read_any(value))
+    """Return a timestamp in seconds, also if it is text or milliseconds; None if it is not a time."""
     try:
-        return float(text) if text.replace(".", "", 1).isdigit() else _seconds(text)
-    except ValueError:
+        came = _read_any(value)
+        if isinstance(came, str):
+            came = float(came) if came.replace(".", "", 1).isdigit() else _seconds(came)
+    except (msgspec.MsgspecError, ValueError, OverflowError):  # such as 1e999, or no date
         return None
+    if type(came) not in (int, float):
+        return value  # left for the reader of events, which names what it expected
+    if 0 <= came <= LATEST:
+        return value if not _is(value, b'"') else float(came)
+    # Before 1970 or beyond counting, it is no time of an event.
+    return came / 1000 if 0 <= came <= LATEST * 1000 else None
+
+
+def _moment(value: Raw) -> Raw:
+    """Respell a time inside an event; what is not one is left alone."""
+    seconds = _number_of(value)
+    return value if seconds is None else Raw(_encode(seconds))
 
 
 def _seconds(written: str) -> float:
@@ -247,7 +280,9 @@ _ACTIONS: Shape = {
     ),
     "requestedAuthConfigs": _map_of(_AUTH_CONFIG),
     "requestedToolConfirmations": _map_of(_object(_keys("hint confirmed payload"))),
-    "compaction": _object({**_keys("startTimestamp endTimestamp"), "compactedContent": _content}),
+    "compaction": _object(
+        {"startTimestamp": _moment, "endTimestamp": _moment, "compactedContent": _content}
+    ),
 }
 _EVENT: Shape = {
     **_keys(
@@ -275,5 +310,6 @@ _EVENT: Shape = {
         _everything,
     ),
 }
+_API_ERROR = frozenset({"code", "message", "status", "details"})
 EVENT_KEYS = frozenset(_EVENT)
 """ADK's own names of an event's fields; held complete by a test against google-adk."""

@@ -4,7 +4,8 @@ A **recording** is our own format: one entry per line, `{"cursor":1,"time":…,"
 an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is read back unchanged. A
 **capture** contains plain ADK events (`capture`, `key_case`) and is one run: its `RunStarted` is generated
 and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
-its end as `end`. A recording without an end was cut: its outcome is *incomplete*.
+its end as `end`. A recording without an end was cut: its outcome is *incomplete*. So is that of a capture
+that breaks off inside an event, as a connection does that is lost.
 
 Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay starts
 at once.
@@ -29,6 +30,7 @@ from adk_prism.runlog.entry import (
     AgentEvent,
     Entry,
     Origin,
+    Outcome,
     Record,
     RunEnded,
     RunStarted,
@@ -37,7 +39,14 @@ from adk_prism.runlog.entry import (
     unpack,
 )
 from adk_prism.source.capture import Bytes, Item, ItemReader, chunks_of
-from adk_prism.source.key_case import is_event, is_plain, respell
+from adk_prism.source.key_case import (
+    LATEST,
+    error_event,
+    is_bare_error,
+    is_event,
+    is_plain,
+    respell,
+)
 from adk_prism.version import VERSION
 
 
@@ -89,8 +98,8 @@ _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
-LATEST = 1e11
-"""Seconds since 1970: three thousand years. Beyond, views could not count in microseconds."""
+_GOES_ON: tuple[Outcome, ...] = ("finished", "waiting")
+"""Ends that cannot be, if another event had begun."""
 
 UNNAMED = Origin(app="recording", user="user", session="recording")
 """Origin of a capture that does not name one."""
@@ -111,6 +120,8 @@ class RunReader:
         self._last: Entry | None = None
         self._is_ours = False
         """It was recorded by us, and not read from a capture."""
+        self._is_cut = False
+        """It is a capture that breaks off inside an event."""
 
     def feed(self, chunk: bytes) -> Iterator[Entry]:
         """Yield the entries that a piece completes. Raise `SourceError`, naming what cannot be read."""
@@ -127,13 +138,18 @@ class RunReader:
         if self._end is not None and not isinstance(last.record, RunEnded):
             # We always record an end: if it is missing, entries before it may be missing too.
             ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
+            if self._is_cut and ended.outcome in _GOES_ON:
+                ended = RunEnded(outcome="incomplete")
             yield Entry(last.cursor + 1, last.time, ended)
 
     def _read(self, item: Item) -> Iterator[Entry]:
         if self._reader is None:
             # The first value decides whether this is a recording or a capture.
-            is_ours = _keys(item).keys() >= _RECORDING_KEYS
+            is_ours = not item.is_error and _keys(item).keys() >= _RECORDING_KEYS
             self._reader = _Recording() if is_ours else _Capture(self._origin)
+        elif self._end is not None and isinstance(self._reader, _Capture) and _breaks_off(item):
+            self._is_cut = True
+            return
         for entry in self._reader.feed(item):
             if self._end is not None:
                 self._end.feed(entry)
@@ -275,14 +291,30 @@ def _event(item: Item) -> tuple[bytes, AdkEvent]:
     """Return an event in ADK's spelling, and what is read from it."""
     try:
         data = _sound(item.data)
-        if not is_plain(data):
+        if item.is_error:
+            data = error_event(data)
+        elif not is_plain(data):
             data = respell(data)
         event = read_event(data)
+        if event.author or is_event(keys := _read_keys(data)):
+            return data, event
+        if is_bare_error(keys):
+            data = error_event(data)
+            return data, read_event(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(item, error, "an ADK event") from None
-    if not event.author and not is_event(_read_keys(data)):
-        raise _unreadable(item, None, "an ADK event")
-    return data, event
+    raise _unreadable(item, None, "an ADK event")
+
+
+def _breaks_off(item: Item) -> bool:
+    """Return whether this is the last value, and only its beginning."""
+    if not item.is_last_piece:
+        return False
+    try:
+        _read_keys(_sound(item.data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return str(error).endswith(("truncated", "unexpected end of data"))
+    return False
 
 
 def _sound(data: bytes) -> bytes:

@@ -26,7 +26,7 @@ from adk_prism.facts.model import (
     RunOver,
     Speaker,
 )
-from adk_prism.runlog.entry import Entry, NodeKind
+from adk_prism.runlog.entry import Entry, NodeKind, RunStarted
 from adk_prism.view.items import Item, Mark, written
 
 _TOKENS = {
@@ -135,6 +135,8 @@ class TimelineFilm:
         self._steps = 0
         self.start: float | None = None
         """When the run began, on the log's clock."""
+        self._is_untimed = False
+        """It is a capture whose events have had no time so far."""
         self.times = array("q")
         """Of every entry, by cursor."""
         self.finished: int | None = None
@@ -144,6 +146,11 @@ class TimelineFilm:
         """Note an entry's time."""
         if self.start is None:
             self.start = entry.time
+            record = entry.record
+            self._is_untimed = type(record) is RunStarted and record.derived and not entry.time
+        elif self._is_untimed and entry.time:
+            self.start = entry.time
+            self._is_untimed = False
         self.times.append(round((entry.time - self.start) * _SECOND))
 
     def feed(self, entry: Entry, fact: Fact) -> None:

@@ -120,9 +120,10 @@ class AgUiProjection:
         if self._raw and type(entry.record) is AgentEvent:
             # Last, so that positions are the same without it.
             out.append(RawEvent(notices.upstream(entry.record.event), SOURCE))
-        now = round(entry.time * 1000)
-        for frame in out:
-            frame.timestamp = now
+        if entry.time:  # a capture may have none
+            now = round(entry.time * 1000)
+            for frame in out:
+                frame.timestamp = now
         return out
 
     def _look_ahead(self, facts: list[fact.Fact]) -> None:
