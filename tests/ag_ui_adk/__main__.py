@@ -47,8 +47,9 @@ async def asked(app: Any, path: str, prompt: str) -> Summary:
 
 def theirs() -> FastAPI:
     """Return ag-ui-adk's endpoint for the tour, with the outcome of interrupts on."""
-    from adk_prism.apps.tour.agent import app as tour
     from ag_ui_adk import ADKAgent, add_adk_fastapi_endpoint
+
+    from adk_prism.apps.tour.agent import app as tour
 
     served = FastAPI()
     agent = ADKAgent.from_app(
