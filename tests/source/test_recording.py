@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from adk_prism.errors import SourceError, UsageError
+from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import (
     Agent,
     AgentEvent,
@@ -651,6 +652,38 @@ def test_a_capture_that_breaks_off_inside_an_event_is_incomplete(data: bytes) ->
     assert ended.record == RunEnded(outcome="incomplete")
     with pytest.raises(SourceError, match=r"The file is truncated: (line|event) 3 has no end"):
         list(read_run(data))
+
+
+def _answered(**more: Any) -> list[dict[str, Any]]:
+    """A call, and an answer to which nothing is said."""
+    call = {"functionCall": {"id": "c1", "name": "find"}}
+    answer = {"functionResponse": {"id": "c1", "name": "find", "response": {}}}
+    return [
+        {"author": "root", "content": {"parts": [call]}, **more.pop("call", {})},
+        {"author": "root", "content": {"parts": [answer]}, **more},
+    ]
+
+
+LAST_ANSWERS: dict[str, tuple[bytes, str]] = {
+    "a connection": (_sse(_answered()), "incomplete"),
+    "events that may be an excerpt": (_lines(_answered()), "finished"),
+    "a tool that needs no reply": (
+        _sse(_answered(actions={"skipSummarization": True})),
+        "finished",
+    ),
+    "a tool that ends a loop": (_sse(_answered(actions={"escalate": True})), "finished"),
+    "a long-running tool": (_sse(_answered(call={"longRunningToolIds": ["c1"]})), "finished"),
+    "an answer of the user": (_sse(_answered(author="user")), "finished"),
+}
+
+
+@pytest.mark.parametrize("name", LAST_ANSWERS)
+def test_a_connection_that_ends_before_the_model_replied_was_lost(name: str) -> None:
+    """Servers that report no errors, such as Java's, end the connection where a model call failed."""
+    data, outcome = LAST_ANSWERS[name]
+    *_, ended = read_run(data, end=CaptureEnding())
+    assert isinstance(ended.record, RunEnded)
+    assert ended.record.outcome == outcome
 
 
 def test_nothing_is_read_ahead_of_what_is_asked_for() -> None:

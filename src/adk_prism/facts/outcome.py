@@ -6,9 +6,8 @@ does not show whether the Runner raised; there an error that nothing follows is 
 reason in `errorCode` (ADK puts MAX_TOKENS there) is not a failure.
 
 A capture may also have been cut: then it ends in a partial event, which ADK always follows with the whole,
-with a call that the run itself had to answer, or with a tool's answer, to which the model always replies.
-That is *incomplete*, unless it is known to have ended otherwise: it failed, was cancelled, or waits for a
-person, which cancels what runs beside.
+or with a call that the run itself had to answer. That is *incomplete*, unless it is known to have ended
+otherwise: it failed, was cancelled, or waits for a person, which cancels what runs beside.
 
 An error without an author is the server's own: some servers send it and end, others go on. It counts
 only if nothing follows.
@@ -29,7 +28,6 @@ WITHHELD = "The agent failed"
 """Beginning of the text that replaces an exception's in a log; it says no more than the code."""
 
 _NO_DEPTH = 1 << 30
-_USER = "user"
 
 
 def is_finish(code: str) -> bool:
@@ -51,17 +49,7 @@ _NONE = _Failure()
 class Ending:
     """What the events so far say about the end."""
 
-    __slots__ = (
-        "_depth",
-        "_last",
-        "_long_running",
-        "_outer",
-        "_reply_due",
-        "_survived",
-        "aborted",
-        "finish",
-        "is_partial",
-    )
+    __slots__ = ("_depth", "_last", "_outer", "_survived", "aborted", "finish", "is_partial")
 
     def __init__(self) -> None:
         self._depth = _NO_DEPTH
@@ -69,10 +57,6 @@ class Ending:
         self._last = _NONE
         self._survived = _NONE
         """The error after which its speaker spoke again."""
-        self._long_running: set[str] = set()
-        """Calls whose first answer may be the end: the real one comes later, from outside."""
-        self._reply_due = False
-        """The last content is a tool's answer, and nothing says that the model need not reply."""
         self.aborted = False
         self.finish = ""
         self.is_partial = False
@@ -92,22 +76,10 @@ class Ending:
         path = event.node_info.path if event.node_info else ""
         depth = path.count("/") + 1 if path else 0
         self._last = failed
-        self._long_running.update(event.long_running_tool_ids or ())
-        self._reply_due = self._asks_for_a_reply(event)
         if failed.code and not failed.place:
             return
         if depth <= self._depth:
             self._depth, self._outer = depth, failed
-
-    def _asks_for_a_reply(self, event: AdkEvent) -> bool:
-        """Return whether an event holds a tool's answer that the model has to see."""
-        if event.author == _USER or event.content is None:
-            return False
-        actions = event.actions
-        if actions is not None and (actions.skip_summarization or actions.escalate):
-            return False
-        answers = (part.function_response for part in event.content.parts or ())
-        return any(answer is not None and answer.id not in self._long_running for answer in answers)
 
     def go_on(self, event: AdkEvent) -> None:
         """Take a partial event: a speaker that continues after its own error has survived it."""
@@ -138,8 +110,7 @@ class Ending:
                 return "failed", failure.code
         if awaiting:
             return "waiting", ""
-        is_cut = captured and (owing or self.is_partial or self._reply_due)
-        return ("incomplete" if is_cut else "finished"), ""
+        return ("incomplete" if captured and (owing or self.is_partial) else "finished"), ""
 
 
 def _place(event: AdkEvent) -> str:

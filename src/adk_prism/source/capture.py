@@ -67,6 +67,11 @@ class ItemReader:
         """The beginning, until the form is known."""
         self._reader: _Lines | _Documents | _Sse | None = None
 
+    @property
+    def is_stream(self) -> bool:
+        """Whether the file is the body of a response, and not a list of events that may be an excerpt."""
+        return isinstance(self._reader, _Sse)
+
     def feed(self, chunk: bytes) -> Iterator[Item]:
         """Yield the values that a piece of the file completes.
 

@@ -5,7 +5,8 @@ an event as `{"cursor":2,"time":…,"type":"AgentEvent","event":{…}}`. It is r
 **capture** contains plain ADK events (`capture`, `key_case`) and is one run: its `RunStarted` is generated
 and says so, its run id is a hash of its first event, and events of the user are kept. The caller passes
 its end as `end`. A recording without an end was cut: its outcome is *incomplete*. So is that of a capture
-that breaks off inside an event, as a connection does that is lost.
+that breaks off inside an event, as a connection does that is lost, and of an SSE body that ends with a
+tool's answer, to which the model always replies.
 
 Everything streams: memory is bounded by the largest value. google.adk is not imported, so a replay starts
 at once.
@@ -95,6 +96,7 @@ _read_text = msgspec.json.Decoder(str).decode
 _read_keys = msgspec.json.Decoder(dict[str, Raw]).decode
 _RECORDING_KEYS = frozenset({"cursor", "time", "type"})
 
+_USER = "user"
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 _UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 
@@ -138,9 +140,17 @@ class RunReader:
         if self._end is not None and not isinstance(last.record, RunEnded):
             # We always record an end: if it is missing, entries before it may be missing too.
             ended = RunEnded(outcome="incomplete") if self._is_ours else self._end.ended()
-            if self._is_cut and ended.outcome in _GOES_ON:
+            if self._was_lost(ended):
                 ended = RunEnded(outcome="incomplete")
             yield Entry(last.cursor + 1, last.time, ended)
+
+    def _was_lost(self, ended: RunEnded) -> bool:
+        """Return whether the connection that a capture holds was lost before the run ended."""
+        if self._is_cut:
+            return ended.outcome in _GOES_ON
+        reader = self._reader
+        is_reply_due = isinstance(reader, _Capture) and reader.is_reply_due
+        return ended.outcome == "finished" and self._items.is_stream and is_reply_due
 
     def _read(self, item: Item) -> Iterator[Entry]:
         if self._reader is None:
@@ -266,6 +276,20 @@ class _Capture:
         self._cursor = 0
         self._time = 0.0
         self._before = AdkEvent()
+        self._long_running: set[str] = set()
+        """Calls whose first answer may be the last event: the real one comes later, from outside."""
+
+    @property
+    def is_reply_due(self) -> bool:
+        """Whether the last whole event holds a tool's answer that the model has to see."""
+        last = self._before
+        actions = last.actions
+        if last.author == _USER or last.content is None:
+            return False
+        if actions is not None and (actions.skip_summarization or actions.escalate):
+            return False
+        answers = (part.function_response for part in last.content.parts or ())
+        return any(each is not None and each.id not in self._long_running for each in answers)
 
     def feed(self, item: Item) -> list[Entry]:
         """Return the entries of a value: two for the first event, none for a repeated error."""
@@ -282,6 +306,7 @@ class _Capture:
             self._cursor = 1
             found.append(Entry(1, self._time, _derived_start(data, event, self._origin or UNNAMED)))
         self._cursor += 1
+        self._long_running.update(event.long_running_tool_ids or ())
         self._before = self._before if event.partial else event
         found.append(Entry(self._cursor, self._time, AgentEvent(data)))
         return found
