@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adk_prism.cli import fail
+from adk_prism.cli.adk_options import add_adk_options
 from adk_prism.cli.serve_loop import run_server
 from adk_prism.errors import PrismError
 from adk_prism.server.settings import Settings, options
@@ -33,8 +34,9 @@ BACKLOG = 2048
 
 
 def register(parser: argparse.ArgumentParser) -> None:
-    """Add the settings."""
+    """Add the settings, and what else `adk web` takes."""
     add_settings(parser)
+    add_adk_options(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -152,6 +154,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
     """
     typed = {name: getattr(args, name, None) for name in options()}
     given = {name: value for name, value in typed.items() if value is not None}
+    if getattr(args, "verbose", False):
+        given.setdefault("log_level", "debug")
     return read_settings(given, os.environ, Path.cwd())
 
 
@@ -159,14 +163,15 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
     # The default is None, so that an option that was not given can be recognised.
     text = f"{option.help}{_default(name, option)} [{variable_name(name)}]".replace("%", "%%")
     kind = option.kind
+    names = [flag_name(name), option.adk] if option.adk else [flag_name(name)]
     if option.positional:
         parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
     elif kind.flag:
-        parser.add_argument(flag_name(name), action="store_true", default=None, help=text)
+        parser.add_argument(*names, action="store_true", default=None, help=text)
     elif kind.many:
-        parser.add_argument(flag_name(name), action="append", metavar=kind.metavar, help=text)
+        parser.add_argument(*names, action="append", metavar=kind.metavar, help=text)
     else:
-        parser.add_argument(flag_name(name), metavar=kind.metavar, help=text)
+        parser.add_argument(*names, metavar=kind.metavar, help=text)
 
 
 def _default(name: str, option: Option) -> str:

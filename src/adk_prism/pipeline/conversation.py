@@ -473,6 +473,7 @@ class Conversations:
             report=self._report,
             nodes=True,
             tool_threads=self._apps.threads_of(app),
+            max_llm_calls=self._apps.max_llm_calls,
         )
 
     def _source(

@@ -238,6 +238,7 @@ class Takeovers:
             report=self._report,
             nodes=True,
             tool_threads=self._apps.threads_of(app),
+            max_llm_calls=self._apps.max_llm_calls,
             attempt=lease.epoch,
             doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
         )

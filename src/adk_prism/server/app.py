@@ -72,7 +72,9 @@ from adk_prism.server.routes import (
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
+from adk_prism.source.adk_process import set_default_model, set_features
 from adk_prism.source.apps import Apps
+from adk_prism.source.extra_plugins import load_plugins
 from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
 from adk_prism.version import VERSION
 
@@ -159,9 +161,18 @@ def build_app(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
     data = open_data_folder(settings, observability.report)
-    services = open_services(uris, data_dir=data, agents_dir=folder)
+    set_default_model(settings.default_llm_model)
+    set_features(enabled=settings.enable_features, disabled=settings.disable_features)
+    services = open_services(
+        uris, data_dir=data, agents_dir=folder, is_local=settings.local_storage
+    )
     apps = Apps.of_folder(
-        folder, services, report=observability.report, tool_threads=settings.tool_threads
+        folder,
+        services,
+        report=observability.report,
+        tool_threads=settings.tool_threads,
+        max_llm_calls=settings.max_llm_calls,
+        extra=load_plugins(settings.extra_plugins, folder),
     )
     lifecycle = Lifecycle(observability.report)
 

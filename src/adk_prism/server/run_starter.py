@@ -65,6 +65,14 @@ class RunStarter:
         self._files = files
         self._settings = settings
 
+    async def _find_session(self, origin: Origin) -> None:
+        """Create the session, if the operator allows that. Raise `NotFound` for one that is not there."""
+        sessions = self._apps.sessions(origin.app)
+        if self._settings.auto_create_session:
+            await sessions.ensure(origin)
+        elif not await sessions.exists(origin):
+            raise NotFound("Session not found.")
+
     async def start(
         self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
     ) -> RunId:
@@ -76,8 +84,8 @@ class RunStarter:
         await self._apps.load(app)
         origin = self._origin(spec, app, asked, sent.caller)
         await self._client_state.check(app, asked.state_delta)
-        if _is_adk(asked) and not await self._apps.sessions(app).exists(origin):
-            raise NotFound("Session not found.")
+        if _is_adk(asked):
+            await self._find_session(origin)
         tools, warnings = tools_of_request(self._apps, app, asked)
         changed, ignored = await self._client_state.changes(origin, asked.state)
         declared = self._client_state.declared(app, asked.declared_state)

@@ -234,6 +234,7 @@ def _live_runs(settings: Settings, apps: Apps, runs: Runs, report: Report) -> Li
         client_timeout=settings.client_tool_timeout,
         audio_log_bytes=settings.live_sound_limit if settings.live_sound == "keep" else 0,
         audio_bypass=settings.live_shortcut == "auto",
+        max_llm_calls=settings.max_llm_calls,
     )
     return LiveRuns(
         apps,

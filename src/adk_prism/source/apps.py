@@ -33,6 +33,7 @@ from adk_prism.source.app_imports import Imports
 from adk_prism.source.bundled_apps import BUNDLED_ALIASES, bundled_folders
 from adk_prism.source.client_state import declared_keys
 from adk_prism.source.error_text import load_failure
+from adk_prism.source.extra_plugins import ExtraPlugins
 from adk_prism.source.graph import Graph, read_graph
 from adk_prism.source.served_folders import ServedFolders
 from adk_prism.source.services import Services
@@ -54,11 +55,12 @@ class Apps:
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
+        max_llm_calls: int | None = None,
     ) -> None:
         """Prefer `of_folder` and `of_runners`.
 
         `tool_threads`: threads for the synchronous tools of an app that does not say how many; 0: none, they
-        run on the event loop.
+        run on the event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's.
         """
         self._folder = folder
         self._given = runners
@@ -69,6 +71,7 @@ class Apps:
         self._graphs: dict[str, Graph] = {}
         self._closed: set[str] = set()
         self._tool_threads = tool_threads
+        self.max_llm_calls = max_llm_calls
 
     @classmethod
     def of_folder(
@@ -79,6 +82,8 @@ class Apps:
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
+        max_llm_calls: int | None = None,
+        extra: ExtraPlugins | None = None,
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder."""
         if agents_dir is not None and not agents_dir.is_dir():
@@ -88,9 +93,14 @@ class Apps:
             )
         folders = [agents_dir] if agents_dir is not None else bundled_folders()
         aliases = BUNDLED_ALIASES if agents_dir is None else {}
-        served = ServedFolders(folders, services, Environments(report), aliases)
+        served = ServedFolders(folders, services, Environments(report), aliases, extra)
         return cls(
-            served, {}, report=report, allowed_state=allowed_state, tool_threads=tool_threads
+            served,
+            {},
+            report=report,
+            allowed_state=allowed_state,
+            tool_threads=tool_threads,
+            max_llm_calls=max_llm_calls,
         )
 
     @classmethod

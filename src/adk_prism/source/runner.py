@@ -40,6 +40,7 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.source.adk.task_scope import paused_task_invocation
 from adk_prism.source.adk.telemetry import run_telemetry
+from adk_prism.source.adk_process import limit_of_model_calls
 from adk_prism.source.agents import list_agents, root_kind
 from adk_prism.source.answers import Answers
 from adk_prism.source.client_tools import declared_tools
@@ -100,13 +101,15 @@ class RunnerSource:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
         tool_threads: int = 0,
+        max_llm_calls: int | None = None,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
         With `nodes`, the recorder also gets the starts and ends of its nodes, and the
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
         a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
-        tools share so many `tool_threads`; 0: they are called on the event loop.
+        tools share so many `tool_threads`; 0: they are called on the event loop. `max_llm_calls` takes the
+        place of ADK's own limit.
         """
         self._runner = runner
         self._request = request
@@ -116,6 +119,7 @@ class RunnerSource:
         self._attempt = attempt
         self._doubts = doubts
         self._tool_threads = tool_threads
+        self._max_llm_calls = max_llm_calls
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -214,6 +218,7 @@ class RunnerSource:
                 telemetry=run_telemetry(),
                 get_session_config=self._short_session(),
                 tool_thread_pool_config=thread_pool(self._tool_threads),
+                max_llm_calls=limit_of_model_calls(self._max_llm_calls),
             )
         except pydantic.ValidationError as error:
             raise Unprocessable(f"The run cannot be set up: {error.errors()[0]['msg']}.") from None

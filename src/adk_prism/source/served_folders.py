@@ -19,6 +19,7 @@ from adk_prism.source.app_environment import AppEnvironment, Environments
 from adk_prism.source.app_folder import AppFolder, Found, Stamp
 from adk_prism.source.client_tools import is_declared, module_declaration
 from adk_prism.source.denial_reason import DenialReasonPlugin
+from adk_prism.source.extra_plugins import ExtraPlugins
 from adk_prism.source.services import Services
 from adk_prism.source.tool_threads import threads_of_module
 
@@ -32,10 +33,15 @@ class ServedFolders:
         services: Services,
         environments: Environments,
         aliases: Mapping[str, str] | None = None,
+        extra: ExtraPlugins | None = None,
     ) -> None:
-        """`aliases` are further names that apps are served under, each with the app's own."""
+        """`aliases` are further names that apps are served under, each with the app's own.
+
+        Each app gets the `extra` plugins.
+        """
         self._folders = [AppFolder(path, aliases) for path in paths]
         self.services = services
+        self._extra = extra or ExtraPlugins()
         self._environments = environments
         self._loaders = {each.path: AgentLoader(str(each.path)) for each in self._folders}
 
@@ -62,6 +68,7 @@ class ServedFolders:
         declared = [] if is_declared(app.plugins) else module_declaration(name)
         plugins = [
             *app.plugins,
+            *self._extra.make(),
             *threads_of_module(name),
             *declared,
             DenialReasonPlugin(),

@@ -27,6 +27,10 @@ from google.adk.auth.credential_service.in_memory_credential_service import (
     InMemoryCredentialService,
 )
 from google.adk.cli.service_registry import load_services_module
+from google.adk.cli.utils.local_storage import (
+    create_local_artifact_service,
+    create_local_session_service,
+)
 from google.adk.cli.utils.service_factory import (
     create_artifact_service_from_options,
     create_memory_service_from_options,
@@ -37,6 +41,7 @@ from google.adk.sessions.base_session_service import BaseSessionService
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.private_files import below, make_file, make_folder, tighten
+from adk_prism.source.app_folder import AppFolder
 from adk_prism.source.session_cache import SessionCache, cached_sessions
 
 SESSIONS_FILE, ARTIFACTS_FOLDER = "sessions.db", "artifacts"
@@ -84,32 +89,26 @@ class _Closes(Protocol):
     async def close(self) -> None: ...
 
 
-def open_services(uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None = None) -> Services:
+def open_services(
+    uris: ServiceUris, *, data_dir: Path, agents_dir: Path | None = None, is_local: bool = False
+) -> Services:
     """Build the services; nothing is connected yet.
 
-    `data_dir` is made if a default needs it. Raise `UsageError` for a URI that cannot be used.
+    `data_dir` is made if a default needs it. `is_local`: sessions and artifacts are those of `adk web`, in
+    the `.adk` folder of each app. Raise `UsageError` for a URI that cannot be used.
     """
     if agents_dir is not None and any((agents_dir / name).is_file() for name in _REGISTRATIONS):
         load_services_module(str(agents_dir))
     base = str(agents_dir or data_dir)
     data = data_dir.absolute()
-    sessions = uris.sessions or f"sqlite:///{data / SESSIONS_FILE}"
-    if not uris.sessions:
-        _make_folder(data)
-    _check_sqlite(sessions)
-    if not uris.sessions:
-        prepare_session_file(data / SESSIONS_FILE)
+    if is_local:
+        sessions, artifacts = _local_services(agents_dir)
+    else:
+        sessions = _sessions(uris.sessions, data, base)
+        artifacts = _built("artifact", uris.artifacts, lambda uri: _artifacts(uri, data, base))
     return Services(
-        sessions=cached_sessions(
-            _built(
-                "session",
-                sessions,
-                lambda uri: create_session_service_from_options(
-                    base_dir=base, session_service_uri=uri
-                ),
-            )
-        ),
-        artifacts=_built("artifact", uris.artifacts, lambda uri: _artifacts(uri, data, base)),
+        sessions=cached_sessions(sessions),
+        artifacts=artifacts,
         memory=_built(
             "memory",
             uris.memory or "memory://",
@@ -156,6 +155,40 @@ def _reason(error: Exception, uri: str) -> str:
     if safe_uri(uri) != uri:
         return f"{type(error).__name__}."
     return str(error).partition("\n")[0].rstrip(".") + "."
+
+
+def _sessions(uri: str, data: Path, base: str) -> BaseSessionService:
+    chosen = uri or f"sqlite:///{data / SESSIONS_FILE}"
+    if not uri:
+        _make_folder(data)
+    _check_sqlite(chosen)
+    if not uri:
+        prepare_session_file(data / SESSIONS_FILE)
+    return _built(
+        "session",
+        chosen,
+        lambda uri: create_session_service_from_options(base_dir=base, session_service_uri=uri),
+    )
+
+
+def _local_services(agents_dir: Path | None) -> tuple[BaseSessionService, BaseArtifactService]:
+    """Return the services that `adk web` uses without a URI.
+
+    ADK itself falls back to memory in a folder that cannot be written; here that would lose what was asked
+    for, and is an error.
+    """
+    if agents_dir is None:
+        raise UsageError("--local-storage needs a folder of apps; the example apps have none.")
+    apps = AppFolder(agents_dir).path
+    if not os.access(apps, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"The folder of apps {str(apps)!r} cannot be written, so it cannot hold `.adk` folders;"
+            " leave --local-storage out."
+        )
+    return (
+        create_local_session_service(base_dir=apps, per_agent=True),
+        create_local_artifact_service(base_dir=apps, per_agent=True),
+    )
 
 
 def _artifacts(uri: str, data: Path, base: str) -> BaseArtifactService:

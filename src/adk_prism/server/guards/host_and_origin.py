@@ -27,6 +27,7 @@ from adk_prism.server.guards.host_parsing import (
     parse_authority,
     parse_origin,
 )
+from adk_prism.server.guards.origin_patterns import parse_pattern, write_origin
 from adk_prism.server.guards.origin_refusals import Refusals, Spelling
 from adk_prism.server.problems import refuse
 from adk_prism.server.settings import Settings
@@ -56,6 +57,8 @@ class Guard:
         public = origin_of_url(settings.public_url)
         allowed = [parse_origin(text) for text in settings.allow_origin]
         self._origins = frozenset(origin for origin in (*allowed, public) if origin)
+        patterns = [parse_pattern(text) for text in settings.allow_origin]
+        self._patterns = [pattern for pattern in patterns if pattern]
         hosts = [parse_authority(text) for text in settings.allow_host]
         self._hosts = frozenset(host.host for host in (*hosts, public) if host)
         self._hosts_listed = bool(settings.allow_host)
@@ -100,6 +103,7 @@ class Guard:
         return (
             origin in self._origins
             or origin in (_own_origin(scope), self._proxies.origin(scope))
+            or any(pattern.fullmatch(write_origin(origin)) for pattern in self._patterns)
             or (self._dev and is_loopback(origin.host) and _over_loopback(scope))
         )
 

@@ -30,7 +30,9 @@ class NetworkSettings:
     port: Annotated[int, Option(count(0, HIGHEST_PORT), "port to listen on; 0: any free port")] = (
         8000
     )
-    root_path: Annotated[str, Option(TEXT, "path prefix that a proxy removes")] = ""
+    root_path: Annotated[
+        str, Option(TEXT, "path prefix that a proxy removes", adk="--url_prefix")
+    ] = ""
     public_url: Annotated[
         str, Option(URL, "URL at which clients reach the server, if it is another one")
     ] = ""
@@ -38,7 +40,9 @@ class NetworkSettings:
         tuple[str, ...],
         Option(
             several("ORIGIN", "origins such as https://app.example.com"),
-            "web origin that may call from a browser, besides the server's own; repeatable",
+            "web origin that may call from a browser, besides the server's own, or regex:PATTERN for"
+            " several; repeatable",
+            adk="--allow_origins",
         ),
     ] = ()
     dev: Annotated[

@@ -45,6 +45,8 @@ class Option:
     help: str
     positional: bool = False
     """It is a positional argument of the command line."""
+    adk: str = ""
+    """What `adk web` calls it on its command line, which is taken as well."""
 
 
 def read_option(option: Option, value: object, origin: str) -> Any:
@@ -73,13 +75,20 @@ def variable_name(name: str) -> str:
 
 def _read_many(kind: Kind, value: object) -> tuple[Any, ...]:
     if isinstance(value, str):
-        value = [item.strip() for item in value.split(",") if item.strip()]
+        value = _split(value)
     if not isinstance(value, list | tuple):
         raise ValueError
     return tuple(kind.read(item) for item in value)
 
 
+def _split(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
 # --------------------------------------------------------------------------- readers
+
+_LONGEST_NUMBER = 18
+"""Characters of a number: nobody counts further, and Python refuses to read thousands of digits."""
 
 _SIZE = re.compile(r"(\d{1,15})\s*(|B|KiB|MiB|GiB)")
 _SIZE_UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
@@ -103,6 +112,14 @@ def _read_count(lowest: int, highest: int) -> Callable[[Any], int]:
         return value
 
     return read
+
+
+def _read_whole_number(value: Any) -> int:
+    if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit():
+        value = int(value[:_LONGEST_NUMBER])
+    if type(value) is not int:
+        raise ValueError
+    return value
 
 
 def _read_size(value: Any) -> int:
@@ -154,6 +171,7 @@ SPAN = Kind(
     _read_span,
     show=lambda v: _in_units(v, _SPAN_UNITS),
 )
+WHOLE_NUMBER = Kind("N", "a whole number", _read_whole_number)
 FLAG = Kind("", "true or false", _read_flag, flag=True)
 
 
@@ -166,9 +184,10 @@ def choice(*words: str) -> Kind:
     """Return the kind that is one of some words."""
 
     def read(value: Any) -> str:
-        if value not in words:
+        word = value.lower() if isinstance(value, str) else value
+        if word not in words:
             raise ValueError
-        return str(value)
+        return str(word)
 
     return Kind("|".join(words), f"one of {', '.join(words)}", read)
 

@@ -40,6 +40,7 @@ class OutputSettings:
             choice("debug", "info", "warning", "error"),
             "lowest level of the apps' log records on stderr; libraries log warnings, and ADK everything"
             " with debug",
+            adk="--log_level",
         ),
     ] = "info"
     access_log: Annotated[bool, Option(FLAG, "log every request to stderr")] = False

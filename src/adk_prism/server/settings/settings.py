@@ -24,7 +24,9 @@ from adk_prism.server.guards.host_parsing import (
     parse_network,
     parse_origin,
 )
+from adk_prism.server.guards.origin_patterns import parse_pattern
 from adk_prism.server.limits.caller_limits import NONE, USUAL, CallerLimits
+from adk_prism.server.settings.adk import AdkSettings
 from adk_prism.server.settings.identity import IdentitySettings
 from adk_prism.server.settings.limits import LONGEST_KEEP_ALIVE, LimitSettings
 from adk_prism.server.settings.network import HIGHEST_PORT, NetworkSettings
@@ -44,7 +46,13 @@ who waits for a takeover waits long."""
 # A dataclass has the fields of its last base first.
 @dataclass(frozen=True, kw_only=True)
 class Settings(
-    OutputSettings, LimitSettings, RunSettings, StorageSettings, IdentitySettings, NetworkSettings
+    AdkSettings,
+    OutputSettings,
+    LimitSettings,
+    RunSettings,
+    StorageSettings,
+    IdentitySettings,
+    NetworkSettings,
 ):
     """Everything that can be set. Raise `UsageError` for a combination that cannot be."""
 
@@ -70,7 +78,8 @@ class Settings(
     @property
     def keeps_files(self) -> bool:
         """Whether something is kept in the data folder."""
-        return self.log == self._own_log or not (self.sessions and self.artifacts)
+        has_services = self.local_storage or (self.sessions and self.artifacts)
+        return self.log == self._own_log or not has_services
 
     @property
     def has_identity(self) -> bool:
@@ -121,8 +130,11 @@ class Settings(
                 " list the allowed pages with --allow-origin instead."
             )
         for text in self.allow_origin:
-            if parse_origin(text) is None:
-                return f"--allow-origin must be an origin such as https://app.example.com, got {text!r}."
+            if parse_origin(text) is None and parse_pattern(text) is None:
+                return (
+                    "--allow-origin must be an origin such as https://app.example.com, or a pattern such as"
+                    f" regex:https://.*\\.example\\.com, got {text!r}."
+                )
         for text in self.allow_host:
             if parse_authority(text) is None:
                 return f"--allow-host must be a host name such as agents.example.com, got {text!r}."
@@ -168,6 +180,8 @@ class Settings(
     def _data_rule(self) -> str:
         if not self.data_dir or any(sign in self.data_dir for sign in "?#%\0"):
             return f"--data-dir must not be empty or contain ?, # or %, got {self.data_dir!r}."
+        if self.local_storage and (self.sessions or self.artifacts):
+            return "--local-storage cannot be used with --sessions or --artifacts; leave one out."
         return ""
 
     def _value_rule(self) -> str:

@@ -40,12 +40,25 @@ class StorageSettings:
         ),
     ] = ""
     sessions: Annotated[
-        str, Option(URL, "ADK session service URI; without: SQLite in the data folder")
+        str,
+        Option(
+            URL,
+            "ADK session service URI; without: SQLite in the data folder",
+            adk="--session_service_uri",
+        ),
     ] = ""
     artifacts: Annotated[
-        str, Option(URL, "ADK artifact service URI; without: files in the data folder")
+        str,
+        Option(
+            URL,
+            "ADK artifact service URI; without: files in the data folder",
+            adk="--artifact_service_uri",
+        ),
     ] = ""
-    memory: Annotated[str, Option(URL, "ADK memory service URI; without: in memory")] = ""
+    memory: Annotated[
+        str,
+        Option(URL, "ADK memory service URI; without: in memory", adk="--memory_service_uri"),
+    ] = ""
     retention_age: Annotated[float, Option(SPAN, "how long an ended run is kept")] = (
         Retention().max_age
     )

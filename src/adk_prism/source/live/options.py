@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.adk.telemetry import run_telemetry
+from adk_prism.source.adk_process import limit_of_model_calls
 
 Modality = Literal["audio", "text"]
 
@@ -42,6 +43,8 @@ class LiveOptions(Struct, frozen=True, kw_only=True):
     client_timeout: float = CLIENT_TIMEOUT
     audio_log_bytes: int = AUDIO_LOG_BYTES
     """Bytes of audio that the log keeps; beyond that, only number and size of the chunks."""
+    max_llm_calls: int | None = None
+    """Most model calls of the run; 0 or less: no limit; None: ADK's."""
     audio_bypass: bool = False
     """Audio skips ADK's flow, where no code of the app would see it there. It changes objects of the app."""
 
@@ -60,6 +63,7 @@ def run_config(options: LiveOptions) -> RunConfig:
     detection = types.AutomaticActivityDetection(disabled=True)
     spoken = types.RealtimeInputConfig(automatic_activity_detection=detection)
     return RunConfig(
+        max_llm_calls=limit_of_model_calls(options.max_llm_calls),
         streaming_mode=StreamingMode.BIDI,
         response_modalities=[types.Modality(options.modality.upper())],
         realtime_input_config=spoken if options.manual else None,
