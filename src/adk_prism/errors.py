@@ -13,9 +13,11 @@
     │   ├── Unauthorized      … by a caller who does not say who it is (401)
     │   ├── Forbidden         … not from this origin, not this state scope (403)
     │   ├── TooMany           … more at a time than one caller may have (429)
-    │   └── NotBuilt          … a named feature that this version does not have (501)
+    │   ├── NotBuilt          … a named feature that this version does not have (501)
+    │   └── NotSupported      … a feature that this one app does not have, with the reason (501)
     ├── SourceError           what came from upstream cannot be read
-    │   └── AppFailed         … an agent folder that does not import
+    │   ├── AppFailed         … an agent folder that does not import
+    │   └── RemoteFailed      … another ADK server that does not answer, or not as one (502)
     ├── LogError              the run log could not keep or give its entries
     │   └── Fenced            … another owner has taken the run over
     ├── NoSessions            the sessions cannot be read or written now (503)
@@ -122,6 +124,11 @@ class NotBuilt(UsageError):
     title = "Not in this version"
 
 
+class NotSupported(UsageError):
+    status = 501
+    title = "Not supported by this app"
+
+
 class SourceError(PrismError):
     status = 502
     title = "Unreadable source"
@@ -130,6 +137,10 @@ class SourceError(PrismError):
 class AppFailed(SourceError):
     status = 500
     title = "The app could not be loaded"
+
+
+class RemoteFailed(SourceError):
+    title = "The remote app failed"
 
 
 class LogError(PrismError):

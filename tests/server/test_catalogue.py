@@ -109,7 +109,12 @@ async def test_an_app_that_was_used_is_known(client: httpx.AsyncClient, folder: 
         "models": ["parrot-offline"],
         "offline": True,
         "live": True,
+        "lacks": {
+            "client tools": 'The app does not have the plugin client_tools("request").',
+            "resume": "The app has no ResumabilityConfig.",
+        },
         "bundled": False,
+        "remote": False,
         "prompts": [],
     }
     known = (await client.get("/api/apps/prism_test_000")).json()

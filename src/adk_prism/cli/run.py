@@ -165,7 +165,7 @@ async def _conversations(
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:
-        await apps.load(args.app)
+        await apps.open(args.app)
         await apps.sessions(args.app).ensure(origin)
         yield conversations, Start(origin=origin, policy="refuse")
     finally:

@@ -49,8 +49,7 @@ from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.request import RunRequest, read_content
-from adk_prism.source.runner import RunnerSource
-from adk_prism.source.session_changes import StateUpdateSource, StoredAnswersSource
+from adk_prism.source.session_changes import StoredAnswersSource
 
 
 class Start(Struct, frozen=True, kw_only=True):
@@ -171,7 +170,7 @@ class Conversations:
                 answers=continuation.call_answers(pending, answers),
             )
             app = start.origin.app
-            runner, agents = self._apps.runner(app), self._apps.agents(app)
+            runner, agents = self._apps.runner(app, "stored results"), self._apps.agents(app)
             return StoredAnswersSource(runner, request, agents=agents, report=self._report)
 
         run = await self._runs.start(start.origin, "wait", make)
@@ -271,7 +270,7 @@ class Conversations:
                 "This message belongs to an earlier task; remove the task's first message instead."
             )
         sessions = self._apps.sessions(start.origin.app)
-        runner = self._apps.runner(start.origin.app)
+        runner = self._apps.runner(start.origin.app, "rewind")
         taken = [run.summary.invocation for t in void for run in t.runs]
         rewound = await taken_ids(self._chats, void, message.message_id)
 
@@ -441,10 +440,8 @@ class Conversations:
         """Change state without calling a model, after the active run if there is one."""
 
         def make(run: RunId) -> EventSource:
-            runner = self._apps.runner(start.origin.app)
-            agents = self._apps.agents(start.origin.app)
             request = self._request(start, run)
-            source = StateUpdateSource(runner, request, agents=agents, report=self._report)
+            source = self._apps.app(start.origin.app).state_update(request, self._report)
             return PreparedSource(source, digest=start.digest, client_run=start.client_run)
 
         return await self._runs.start(start.origin, "wait", make, start.run)
@@ -464,17 +461,8 @@ class Conversations:
         )
 
     def source(self, request: RunRequest) -> EventSource:
-        """Return a run of the app's Runner."""
-        app = request.origin.app
-        return RunnerSource(
-            self._apps.runner(app),
-            request,
-            agents=self._apps.agents(app),
-            report=self._report,
-            nodes=True,
-            tool_threads=self._apps.threads_of(app),
-            max_llm_calls=self._apps.max_llm_calls,
-        )
+        """Return a run of the app."""
+        return self._apps.app(request.origin.app).source(request, self._report)
 
     def _source(
         self,

@@ -116,7 +116,7 @@ class Forks:
         speaks = not is_absent(wanted.message)
         if speaks:
             checked_message(read_content(wanted.message))
-        await self._apps.load((await self._log.summary(wanted.run)).origin.app)
+        await self._apps.open((await self._log.summary(wanted.run)).origin.app)
         history = await self._histories.of(wanted.run, wanted.at, new_turn=speaks)
         fork = self._planned(wanted, history, run or new_run(), digest)
         target = fork.start.origin
@@ -175,7 +175,7 @@ class Forks:
     async def _build(self, fork: _Fork) -> list[str]:
         """Make the session with its artifacts and its runs; return which artifacts are missing."""
         target = fork.start.origin
-        runner = self._apps.runner(target.app)
+        runner = self._apps.runner(target.app, "fork")
         said = fork.goes_on != "again"
         past = await self._histories.past(fork.history, said=said)
         cuttings = await self._cuttings(fork.history, past, said)

@@ -139,12 +139,12 @@ class LiveRuns:
             return run
 
     async def _start(self, origin: Origin, options: LiveOptions) -> LiveRun:
+        runner, agents = self._apps.runner(origin.app, "live"), self._apps.agents(origin.app)
         await self._apps.sessions(origin.app).ensure(origin)
         sources: list[LiveSource] = []
 
         def make(run: RunId) -> EventSource:
             call = LiveCall(run=run, origin=origin, invocation=f"e-{uuid4()}", options=options)
-            runner, agents = self._apps.runner(origin.app), self._apps.agents(origin.app)
             sources.append(LiveSource(runner, call, agents=agents, report=self._report))
             return sources[0]
 

@@ -34,14 +34,14 @@ class Rewinds:
         """
         # Not found: said now, not after a wait.
         await self._apps.sessions(origin.app).state(origin)
-        await self._apps.load(origin.app)
+        await self._apps.open(origin.app)
 
         async def plan() -> Rewind:
             return await self._plan(origin, invocation)
 
         def make(run: RunId) -> EventSource:
             return RewindSource(
-                self._apps.runner(origin.app),
+                self._apps.runner(origin.app, "rewind"),
                 run,
                 origin,
                 plan,

@@ -6,7 +6,8 @@ says and a session that continues elsewhere is shown as it is. Such a run can be
 every protocol and view; `source/session_runs.py` says what is not known of it.
 
 An invocation counts as recorded if the run that began it is in the log. A run of this server that
-continued a run of a session names it, so that run ends where the other one begins.
+continued a run of a session names it, so that run ends where the other one begins. While a run's invocation
+is not known yet, the session's newest one is taken for it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Protocol
 
 from adk_prism.diagnostics import Report
-from adk_prism.errors import BadPosition, NotFound
+from adk_prism.errors import BadPosition, NotFound, RemoteFailed
+from adk_prism.pipeline.learned_invocations import LearnedInvocations
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, pack
 from adk_prism.source.session_runs import (
@@ -45,6 +47,7 @@ class SessionLog:
         self.attach, self.open, self.close, self.probe = log.attach, log.open, log.close, log.probe
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
         self.trim, self.census, self.delete_session = log.trim, log.census, log.delete_session
+        self._learned = LearnedInvocations(log)
         self._apps = apps
         self._redact = redact
         self._report = report
@@ -56,6 +59,7 @@ class SessionLog:
         known = await self._log.list(app=app, user=user, session=session, unended=unended)
         if unended or not (app and user and session):
             return known
+        known = [await self._learned.complete(summary) for summary in known]
         origin = Origin(app=app, user=user, session=session)
         missing = await self._missing(origin, known)
         if not missing:
@@ -63,12 +67,14 @@ class SessionLog:
         return sorted([*known, *missing], key=lambda summary: summary.started)
 
     async def _missing(self, origin: Origin, known: Sequence[RunSummary]) -> Iterable[RunSummary]:
-        begun = {each.invocation for each in known if each.message == each.run}
+        runs = {each.run for each in known}
+        begun = {each.invocation for each in known if each.message in runs}
+        unnamed = sum(not each.invocation and each.message == each.run for each in known)
         continued = [SessionRunId.decode(each.message) for each in known]
         lengths = {each.invocation: each.events for each in reversed(continued) if each}
         try:
             session = await self._apps.sessions(origin.app).get(origin)
-        except NotFound:
+        except (NotFound, RemoteFailed):  # A remote that cannot be used: the log is what is known.
             return []
         if {event.invocation_id for event in session.events} <= begun:
             return []  # the usual case, and cheap
@@ -78,13 +84,13 @@ class SessionLog:
                 length = lengths.get(invocation, len(events))
                 name = SessionRunId(origin.app, origin.user, origin.session, invocation, length)
                 found.append(_summary(name, self._entries(name, events)))
-        return found
+        return found[: max(0, len(found) - unnamed)]
 
     async def summary(self, run: RunId) -> RunSummary:
         """Return one run's summary; raise `NotFound` or `Gone`."""
         name = SessionRunId.decode(run)
         if name is None:
-            return await self._log.summary(run)
+            return await self._learned.complete(await self._log.summary(run))
         return _summary(name, await self._read(name))
 
     def read(

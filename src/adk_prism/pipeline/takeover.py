@@ -22,7 +22,7 @@ import msgspec
 from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Gone, NotFound, PrismError, SourceError, UsageError
+from adk_prism.errors import Gone, NotFound, PrismError, RemoteFailed, SourceError, UsageError
 from adk_prism.facts.adk_event import read_event
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.record import OWNER_LOST, Past
@@ -46,8 +46,8 @@ from adk_prism.runlog.notifier import Notifier
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.rebuilding import answers_of, responses_of
+from adk_prism.source.remote.retry import until_back
 from adk_prism.source.request import RunRequest, read_content
-from adk_prism.source.runner import RunnerSource
 from adk_prism.source.session_runs import Stored, stored_events
 from adk_prism.source.unconfirmed_calls import InDoubt
 
@@ -182,7 +182,7 @@ class Takeovers:
         if not _is_turn(head):
             return False
         try:
-            await self._apps.load(head.origin.app)
+            await self._apps.open(head.origin.app)
         except PrismError:
             return False  # The app is not there, or does not load: it has been reported.
         return can_resume(self._apps, head)
@@ -218,27 +218,31 @@ class Takeovers:
     async def stored(self, past: Past, entries: Sequence[Entry], known: set[str]) -> Stored:
         """Read what the session has of a run."""
         head = past.head
-        return await stored_events(
-            self._apps.sessions(head.origin.app),
-            head.origin,
-            head.invocation,
-            since=entries[0].time,
-            known=known,
-            report=self._report,
-            run=head.run,
+        return await until_back(
+            lambda: stored_events(
+                self._apps.sessions(head.origin.app),
+                head.origin,
+                head.invocation or _invocation_of(entries),
+                since=entries[0].time,
+                known=known,
+                report=self._report,
+                run=head.run,
+            )
         )
+
+    def had_last_word(self, head: RunStarted, stored: Stored) -> bool:
+        """Return whether the session shows that a run was over, whoever may have missed its end."""
+        app, last = head.origin.app, stored.last
+        if last is None or not self._apps.is_loaded(app):
+            return False
+        return self._apps.app(app).is_last_word(last)
 
     def source(self, past: Past, stored: Stored, lease: Lease) -> EventSource:
         """Return the run of the app that continues an invocation."""
         head, app = past.head, past.head.origin.app
-        return RunnerSource(
-            self._apps.runner(app),
+        return self._apps.app(app).source(
             _request(head, stored),
-            agents=self._apps.agents(app),
-            report=self._report,
-            nodes=True,
-            tool_threads=self._apps.threads_of(app),
-            max_llm_calls=self._apps.max_llm_calls,
+            self._report,
             attempt=lease.epoch,
             doubts={call.adk_id: self._doubt for call in past.reader.owed if call.adk_id},
         )
@@ -276,26 +280,29 @@ class _Rest:
         """Yield what is left. Raise what ended it badly."""
         stored = Stored(False, [])
         if self._past.head.kind == "turn":
-            with suppress(NotFound):  # Of a session that is gone nothing is known.
+            # Of a session that is gone, or whose server is, nothing is known.
+            with suppress(NotFound, RemoteFailed):
                 stored = await self._takeovers.stored(self._past, self._entries, self._known)
         for event in stored.missing:
             yield event
         for end in node_ends(self._entries):
             yield end
-        ended = await self._end()
+        ended = await self._end(stored)
         if ended is not None:
             yield ended
             return
         async for record in self._go_on(emit, stored):
             yield record
 
-    async def _end(self) -> RunEnded | None:
+    async def _end(self, stored: Stored) -> RunEnded | None:
         """Return the end of a run that cannot or need not be continued."""
         head, reader = self._past.head, self._past.reader
         outcome, code = reader.outcome()
         if self._cancelled or outcome == "cancelled":
             return RunEnded(outcome="cancelled")
         if reader.is_paused or (head.continues is not None and head.continues.held):
+            return RunEnded(outcome=outcome, code=code)
+        if outcome == "finished" and self._takeovers.had_last_word(head, stored):
             return RunEnded(outcome=outcome, code=code)
         is_lost = self._lease.epoch > MOST or self._is_stuck
         if is_lost or not await self._takeovers.will_go_on(head):
@@ -351,6 +358,15 @@ def _request(head: RunStarted, stored: Stored) -> RunRequest:
     if is_absent(head.message):
         return request
     return structs.replace(request, message=read_content(head.message))
+
+
+def _invocation_of(entries: Sequence[Entry]) -> str:
+    """Return the invocation that a run's first event names; empty if there is none."""
+    for entry in entries:
+        if isinstance(entry.record, AgentEvent):
+            with suppress(msgspec.MsgspecError):
+                return read_event(entry.record.event).invocation_id
+    return ""
 
 
 def _whole_events(entries: Sequence[Entry]) -> set[str]:

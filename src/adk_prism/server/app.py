@@ -75,7 +75,14 @@ from adk_prism.server.wiring import make_context
 from adk_prism.source.adk_process import set_default_model, set_features
 from adk_prism.source.apps import Apps
 from adk_prism.source.extra_plugins import load_plugins
-from adk_prism.source.services import ServiceUris, check_services, close_services, open_services
+from adk_prism.source.remote.app import RemoteApp
+from adk_prism.source.services import (
+    Services,
+    ServiceUris,
+    check_services,
+    close_services,
+    open_services,
+)
 from adk_prism.version import VERSION
 
 
@@ -166,14 +173,7 @@ def build_app(
     services = open_services(
         uris, data_dir=data, agents_dir=folder, is_local=settings.local_storage
     )
-    apps = Apps.of_folder(
-        folder,
-        services,
-        report=observability.report,
-        tool_threads=settings.tool_threads,
-        max_llm_calls=settings.max_llm_calls,
-        extra=load_plugins(settings.extra_plugins, folder),
-    )
+    apps = _apps(folder, services, settings, observability.report)
     lifecycle = Lifecycle(observability.report)
 
     @asynccontextmanager
@@ -190,6 +190,27 @@ def build_app(
     return assemble(
         make_context(settings, apps, lifecycle, observability, authenticate=authenticate)
     )
+
+
+def _apps(folder: Path | None, services: Services, settings: Settings, report: Report) -> Apps:
+    """Return the apps of a folder and the remote ones; the bundled ones only where neither is named."""
+    remotes = remote_apps(settings, report)
+    if folder is None and remotes:
+        return Apps.of_runners({}, report=report, remotes=remotes)
+    return Apps.of_folder(
+        folder,
+        services,
+        report=report,
+        tool_threads=settings.tool_threads,
+        max_llm_calls=settings.max_llm_calls,
+        extra=load_plugins(settings.extra_plugins, folder),
+        remotes=remotes,
+    )
+
+
+def remote_apps(settings: Settings, report: Report) -> list[RemoteApp]:
+    """Return the remote apps; nothing is connected yet."""
+    return [RemoteApp(remote, report) for remote in settings.remotes]
 
 
 def assemble(context: Context) -> FastAPI:

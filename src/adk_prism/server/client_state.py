@@ -47,7 +47,7 @@ class ClientState:
         """
         if not delta:
             return
-        await self._apps.load(app)
+        await self._apps.open(app)
         declared = self._apps.client_keys(app)
         if declared is None:
             rest = {k: value for k, value in delta.items() if not k.startswith(self._allowed)}

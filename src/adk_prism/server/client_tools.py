@@ -12,7 +12,7 @@ from typing import Any
 from adk_prism.commands import ClientRequest
 from adk_prism.runlog.entry import BroughtTool, Warned
 from adk_prism.source.apps import Apps
-from adk_prism.source.client_tools import declared_tools, read_tools
+from adk_prism.source.client_tools import read_tools
 
 SHOWN = 5
 """Names of tools in a warning."""
@@ -28,10 +28,9 @@ def tools_of_request(
     warnings = [_SYSTEM] if asked.has_instructions else []
     if not asked.tools:
         return [], warnings
-    runner = apps.runner(app)
-    if declared_tools(runner) is None:
+    if "client tools" in apps.app(app).lacks:
         return [], [*warnings, _tools_ignored(asked.tools)]
-    return read_tools(runner, asked.tools), warnings
+    return read_tools(apps.runner(app, "client tools"), asked.tools), warnings
 
 
 _SYSTEM = Warned(

@@ -11,4 +11,4 @@ from adk_prism.source.secrets import Secrets, secret_values
 def secrets_of(settings: Settings) -> Secrets:
     """Return what is secret in this process."""
     given = secret_values(os.environ, (settings.log, settings.sessions, settings.artifacts))
-    return Secrets(given, settings.redact, settings.reveal)
+    return Secrets({*given, *settings.remote_secrets}, settings.redact, settings.reveal)

@@ -81,7 +81,7 @@ class RunStarter:
         Raise what the client did wrong, before anything has changed.
         """
         self._lifecycle.check_open()
-        await self._apps.load(app)
+        await self._apps.open(app)
         origin = self._origin(spec, app, asked, sent.caller)
         await self._client_state.check(app, asked.state_delta)
         if _is_adk(asked):

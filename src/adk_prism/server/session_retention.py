@@ -50,6 +50,7 @@ class SessionRetention:
         found = [
             session
             for name in self._apps.names()
+            if self._apps.keeps_sessions(name)
             for session in await self._apps.sessions(name).list(name, "")
         ]
         before = self._guard.seems_old
@@ -96,7 +97,11 @@ class SessionRetention:
                 await service.delete_artifact(**where, filename=name)
 
     async def _shrink(self) -> None:
-        services = {storage_of(self._apps.session_service(name)) for name in self._apps.names()}
+        services = {
+            storage_of(self._apps.session_service(name))
+            for name in self._apps.names()
+            if self._apps.keeps_sessions(name)
+        }
         for file in filter(None, map(sqlite_file, services)):
             await asyncio.to_thread(shrink_session_file, file)
 

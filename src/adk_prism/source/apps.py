@@ -1,9 +1,11 @@
-"""The apps that are served: those of a folder, imported on first use, or Runners of a host program.
+"""The apps that are served: those of a folder, imported on first use, or Runners of a host program; and apps
+that run on other servers.
 
 `app_folder` finds the apps of a folder, `app_imports` imports them, `app_environment` keeps their
 environment variables apart. An app is known, and its sessions and artifacts can be read, before it is
-imported. What needs its code awaits `load` first; `runner`, and all that is read from the Runner, need
-an app that was loaded.
+imported. What needs the app itself awaits `open` first, which imports an app or finds it on its server;
+`app`, and all that is read from it, need an app that was opened. `served_app` says what an app is to the rest
+of the server, wherever it runs.
 
 Follows google-adk 2.13 `cli/api_server.py` (`get_runner_async`), which wraps a bare agent into an App
 named as its folder. Differences: a name is looked up before anything is imported, so that a request
@@ -13,7 +15,7 @@ and the cause for the operator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from pathlib import Path
 
@@ -26,15 +28,15 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of, ignore, new_corr
 from adk_prism.errors import AppFailed, NotFound, UsageError
 from adk_prism.runlog.entry import Agent
 from adk_prism.source.adk.missing_extras import remember_missing_extras
-from adk_prism.source.agents import RootKind, list_agents, root_kind
 from adk_prism.source.app_environment import Environments
 from adk_prism.source.app_folder import Found, problem_of_name
 from adk_prism.source.app_imports import Imports
 from adk_prism.source.bundled_apps import BUNDLED_ALIASES, bundled_folders
-from adk_prism.source.client_state import declared_keys
 from adk_prism.source.error_text import load_failure
 from adk_prism.source.extra_plugins import ExtraPlugins
-from adk_prism.source.graph import Graph, read_graph
+from adk_prism.source.graph import Graph
+from adk_prism.source.remote.app import RemoteApp
+from adk_prism.source.served_app import Feature, LocalApp, ServedApp
 from adk_prism.source.served_folders import ServedFolders
 from adk_prism.source.services import Services
 from adk_prism.source.session_cache import SessionCache, cached_sessions
@@ -56,22 +58,25 @@ class Apps:
         allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
+        remotes: Iterable[RemoteApp] = (),
     ) -> None:
         """Prefer `of_folder` and `of_runners`.
 
-        `tool_threads`: threads for the synchronous tools of an app that does not say how many; 0: none, they
-        run on the event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's.
+        `remotes` are served beside the others; one with the name of a local app hides it. `tool_threads`:
+        threads for the synchronous tools of an app that does not say how many; 0: none, they run on the
+        event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's.
         """
         self._folder = folder
         self._given = runners
         self._imports = Imports(folder, self._report_failure) if folder is not None else None
         self._report = report
         self._allowed_state = allowed_state or {}
-        self._agents: dict[str, list[Agent]] = {}
-        self._graphs: dict[str, Graph] = {}
+        self._local: dict[str, tuple[Runner, LocalApp]] = {}
+        """By name, with the Runner that it was made of."""
+        self._remotes = {remote.name: remote for remote in remotes}
         self._closed: set[str] = set()
         self._tool_threads = tool_threads
-        self.max_llm_calls = max_llm_calls
+        self._max_llm_calls = max_llm_calls
 
     @classmethod
     def of_folder(
@@ -84,6 +89,7 @@ class Apps:
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
         extra: ExtraPlugins | None = None,
+        remotes: Iterable[RemoteApp] = (),
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder."""
         if agents_dir is not None and not agents_dir.is_dir():
@@ -101,6 +107,7 @@ class Apps:
             allowed_state=allowed_state,
             tool_threads=tool_threads,
             max_llm_calls=max_llm_calls,
+            remotes=remotes,
         )
 
     @classmethod
@@ -111,6 +118,7 @@ class Apps:
         report: Report = ignore,
         allowed_state: StateAllowances | None = None,
         tool_threads: int = 0,
+        remotes: Iterable[RemoteApp] = (),
     ) -> Apps:
         """Serve Runners that the host program built, and closes. Raise `UsageError` for a bad name.
 
@@ -130,7 +138,12 @@ class Apps:
             for name, runner in runners.items()
         }
         return cls(
-            None, given, report=report, allowed_state=allowed_state, tool_threads=tool_threads
+            None,
+            given,
+            report=report,
+            allowed_state=allowed_state,
+            tool_threads=tool_threads,
+            remotes=remotes,
         )
 
     # ------------------------------------------------------------------ finding
@@ -140,9 +153,15 @@ class Apps:
 
         Reads the folder and imports nothing.
         """
-        if self._folder is not None:
-            return self._folder.scan()
-        return [Found(name, None) for name in sorted(self._given)]
+        local = (
+            self._folder.scan()
+            if self._folder is not None
+            else [Found(name, None) for name in self._given]
+        )
+        found = {each.name: each for each in local} | {
+            name: Found(name, None) for name in self._remotes
+        }
+        return [found[name] for name in sorted(found)]
 
     def names(self) -> list[str]:
         """Return the names of all apps, sorted, those that fail to load included. Imports nothing."""
@@ -150,13 +169,17 @@ class Apps:
 
     def find(self, name: str) -> Found | None:
         """Return one app by its name, or by another name that it is served under. Imports nothing."""
+        if name in self._remotes:
+            return Found(name, None)
         if self._folder is not None:
             return self._folder.find(name)
         return Found(name, None) if name in self._given else None
 
     def check(self, name: str) -> None:
         """Raise `NotFound` for an unknown name. Imports nothing."""
-        if name in self._loaded or (self._folder and self._folder.find(name) is not None):
+        if name in self._remotes or name in self._loaded:
+            return
+        if self._folder and self._folder.find(name) is not None:
             return
         raise NotFound(f"There is no app {name[:60]!r}. GET /list-apps lists the apps.")
 
@@ -172,11 +195,39 @@ class Apps:
         return self._given if self._imports is None else self._imports.loaded
 
     def is_loaded(self, name: str) -> bool:
-        """Return whether an app has been imported."""
-        return name in self._loaded
+        """Return whether an app has been imported, or found on its server."""
+        remote = self._remotes.get(name)
+        return remote.is_open if remote is not None else name in self._loaded
+
+    async def open(self, name: str) -> ServedApp:
+        """Return an app that can be used: import it, or find it on its server, the first time.
+
+        Raise `NotFound` for an unknown name, `AppFailed` for an app that does not import, `RemoteFailed` for
+        one whose server cannot be used.
+        """
+        remote = self._remotes.get(name)
+        if remote is not None:
+            await remote.open()
+            return remote
+        await self.load(name)
+        return self.app(name)
+
+    def app(self, name: str) -> ServedApp:
+        """Return an app that was opened. Raise as `runner` does."""
+        remote = self._remotes.get(name)
+        if remote is not None:
+            if not remote.is_open:
+                raise RuntimeError(f"The app {name!r} was not opened.")
+            return remote
+        runner = self._runner(name)
+        known = self._local.get(name)
+        if known is None or known[0] is not runner:
+            threads = self._threads_of(name, runner)
+            known = self._local[name] = (runner, LocalApp(runner, threads, self._max_llm_calls))
+        return known[1]
 
     async def load(self, name: str) -> Runner:
-        """Return the app's Runner; import the app, in a thread, the first time.
+        """Return the Runner of an app of this process; import the app, in a thread, the first time.
 
         Raise `NotFound` for an unknown name, `AppFailed` for an app that does not import.
         """
@@ -187,14 +238,20 @@ class Apps:
 
     def failure(self, name: str) -> AppFailed | None:
         """Return why the app failed to load, unless its files have changed since."""
+        if name in self._remotes:
+            return self._remotes[name].failure
         return self._imports.failure(name) if self._imports is not None else None
 
-    def runner(self, name: str) -> Runner:
-        """Return the Runner of an app that was loaded.
+    def runner(self, name: str, feature: Feature = "resume") -> Runner:
+        """Return the Runner of an app that was opened, for a feature that needs the app's code.
 
-        Raise `NotFound` for an unknown name, and `RuntimeError` for an app that was not loaded: the caller
-        forgot to await `load`. Importing here would block the event loop.
+        Raise `NotFound` for an unknown name, `NotSupported` for an app of another server, and `RuntimeError`
+        for an app that was not opened: the caller forgot to await `open`. Importing here would block the
+        event loop.
         """
+        return self.app(name).runner(feature)
+
+    def _runner(self, name: str) -> Runner:
         runner = self._loaded.get(name)
         if runner is None:
             self.check(name)
@@ -229,6 +286,8 @@ class Apps:
     def session_service(self, name: str) -> BaseSessionService:
         """Return ADK's service behind the app's sessions. Raise `NotFound`."""
         self.check(name)
+        if name in self._remotes:
+            return self._remotes[name].sessions
         if self._folder is not None:
             return self._folder.services.sessions
         return self._given[name].session_service
@@ -236,6 +295,8 @@ class Apps:
     def artifact_service(self, name: str) -> BaseArtifactService | None:
         """Return the service of the app's artifacts; the app need not be loaded. Raise `NotFound`."""
         self.check(name)
+        if name in self._remotes:
+            return self._remotes[name].artifacts
         if self._folder is not None:
             return self._folder.services.artifacts
         return self._given[name].artifact_service
@@ -243,6 +304,8 @@ class Apps:
     def memory_service(self, name: str) -> BaseMemoryService | None:
         """Return the app's memory service; the app need not be loaded. Raise `NotFound`."""
         self.check(name)
+        if name in self._remotes:
+            return None
         if self._folder is not None:
             return self._folder.services.memory
         return self._given[name].memory_service
@@ -257,15 +320,19 @@ class Apps:
             if isinstance(service, SessionCache):
                 await service.check()
 
-    # ------------------------------------------------------------------ loaded apps
+    def keeps_sessions(self, name: str) -> bool:
+        """Return whether the app's sessions are this server's to keep and remove."""
+        return name not in self._remotes
+
+    # ------------------------------------------------------------------ opened apps
 
     def client_keys(self, name: str) -> frozenset[str] | None:
         """Return the state keys that the app lets clients write; None if it does not say."""
-        return declared_keys(self.runner(name))
+        return self.app(name).client_keys
 
-    def threads_of(self, name: str) -> int:
-        """Return how many threads the app's synchronous tools share; 0: they run on the event loop."""
-        declared = declared_threads(self.runner(name))
+    def _threads_of(self, name: str, runner: Runner) -> int:
+        """Return how many threads the synchronous tools of a local app share; 0: the event loop's."""
+        declared = declared_threads(runner)
         if declared is not None:
             return declared
         is_safe = self._folder is None or self._folder.allows_threads(name)
@@ -273,27 +340,20 @@ class Apps:
 
     def agents(self, name: str) -> list[Agent]:
         """Return the app's agents, root first, in the order in which they are declared."""
-        if name not in self._agents:
-            self._agents[name] = list_agents(self.runner(name).agent)
-        return self._agents[name]
+        return self.app(name).agents()
 
     def graph(self, name: str) -> Graph:
-        """Return the app's agents, tools and workflow nodes as a graph."""
-        if name not in self._graphs:
-            self._graphs[name] = read_graph(self.runner(name).agent)
-        return self._graphs[name]
+        """Return the app's agents, tools and workflow nodes as a graph. Raise `NotSupported`."""
+        return self.app(name).graph()
 
     def resumable(self, name: str) -> bool:
         """Return whether the app asked for ADK's resumability."""
-        config = self.runner(name).resumability_config
-        return config is not None and config.is_resumable
-
-    def root_kind(self, name: str) -> RootKind:
-        """Return which of ADK's runtimes runs the root."""
-        return root_kind(self.runner(name).agent)
+        return self.app(name).is_resumable
 
     async def close(self) -> None:
-        """Close the Runners that were built here: their plugins and toolsets."""
+        """Close the Runners that were built here, their plugins and toolsets; and connections to others."""
+        for remote in self._remotes.values():
+            await remote.close()
         if self._imports is None:
             return
         for name, runner in list(self._imports.loaded.items()):

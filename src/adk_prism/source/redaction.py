@@ -83,6 +83,9 @@ _SAFE_CODE = re.compile(r"[A-Za-z0-9_.\-]{1,80}")
 """A class name or an API status. An exception may carry any text as its status."""
 _UNNAMED_CODE = "ERROR"
 
+_ERROR_KEY = re.compile(rb'"error(?:Code|Message)"|\\u00[2-7]')
+"""An event that may hold the text of an exception; letters written as escapes could spell any key."""
+
 _decode_state = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
@@ -116,6 +119,29 @@ class Serialiser:
             return encode_strictly(_redacted_event(event))
         self._deltas.learn(event, data)
         return data
+
+    def received(self, data: bytes) -> bytes:
+        """Return the JSON of an event that another ADK server sent, as it may enter the log."""
+        data = foreign_json(data)
+        if _ERROR_KEY.search(data) is None:
+            return data
+        fields = pydantic_core.from_json(data)
+        code, message = fields.get("errorCode") or "", fields.get("errorMessage") or ""
+        if not isinstance(code, str) or not isinstance(message, str):
+            code, message = _UNNAMED_CODE, ""
+        if (code and code not in _EXPLAINED) or (message and not code):
+            fields["errorCode"] = self.withheld(code, message)
+            fields["errorMessage"] = provider_message(fields["errorCode"], message) or (
+                f"{WITHHELD} ({fields['errorCode']}). Reference: {self.correlation}."
+            )
+        return encode_strictly(fields)
+
+    def withheld(self, code: str, message: str) -> str:
+        """Tell the operator of an error whose text stays out of the log; return its code."""
+        self.correlation = new_correlation()
+        said = ": ".join(filter(None, (code, message)))
+        self._report_event("agent error", "", said, said)
+        return safe_code(code) if code else _UNNAMED_CODE
 
     def _withhold(self, event: Event) -> Event:
         self.correlation = new_correlation()

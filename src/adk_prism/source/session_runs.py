@@ -140,6 +140,8 @@ class Stored(NamedTuple):
     """The message, or the answers, that began the run are stored."""
     missing: list[AgentEvent]
     """The run's events that are not in the log, in order."""
+    last: Event | None = None
+    """The run's last event, if any but the user's is stored."""
 
 
 async def stored_events(
@@ -155,15 +157,35 @@ async def stored_events(
     """Return what a session has of a run and the log does not: to take over the run of a dead process.
 
     ADK stores an event before it yields it, and the user's message before anything else. `since` is when the
-    run began, `known` the ids of the events that the log has. Raise `NotFound` if the session is gone.
+    run began, `known` the ids of the events that the log has. Without an `invocation`, it is the newest one.
+    Raise `NotFound` if the session is gone.
     """
     serialiser = Serialiser(report, run=run, app=origin.app)
-    asked, missing = False, []
-    for event in live_events(await sessions.get(origin)):
+    asked, missing, last = False, [], None
+    events = live_events(await sessions.get(origin))
+    invocation = invocation or _newest_invocation(events, since, known)
+    for event in events:
         if event.invocation_id != invocation:
             continue
         if event.author == USER:
             asked = asked or event.timestamp >= since
-        elif event.id not in known and event.actions.compaction is None:
+            continue
+        last = event
+        if event.id not in known and event.actions.compaction is None:
             missing.append(AgentEvent(serialiser.event(event)))
-    return Stored(asked, missing)
+    return Stored(asked, missing, last)
+
+
+CLOCK_SKEW = 60.0
+"""Seconds by which the clocks of two servers may differ."""
+
+
+def _newest_invocation(events: Sequence[Event], since: float, known: Collection[str]) -> str:
+    """Return the last invocation of a session if it began at a time, by the writer's clock, or after.
+
+    Empty if it did not, or if one of its events is `known`: then it is that of an earlier run.
+    """
+    last = events[-1].invocation_id if events else ""
+    own = [event for event in events if event.invocation_id == last]
+    is_new = bool(own) and own[0].timestamp >= since - CLOCK_SKEW
+    return last if is_new and not any(event.id in known for event in own) else ""

@@ -1,41 +1,35 @@
-"""What ADK's server says of an app, read from its Runner."""
+"""What ADK's server says of an app."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
 
-from google.adk.runners import Runner
 from google.adk.tools.computer_use.computer_use_toolset import ComputerUseToolset
 from google.adk.workflow import BaseNode
 
 from adk_prism.server.adk.adk_models import AppInfo
 from adk_prism.source.adk.agent_attributes import origin_folder
+from adk_prism.source.served_app import ServedApp
 
 
-def describe_app(name: str, runner: Runner) -> AppInfo:
+def describe_app(name: str, app: ServedApp) -> AppInfo:
     """Return what `/list-apps?detailed=true` says of an app."""
-    root = root_of(runner)
-    tools = getattr(root, "tools", ())
+    tools = getattr(app.root, "tools", ())
     return AppInfo(
         name=name,
-        root_agent_name=root.name,
-        description=root.description,
-        language=_language(root),
+        root_agent_name=app.root_name,
+        description=app.description,
+        language=_language(app.root),
         is_computer_use=any(isinstance(tool, ComputerUseToolset) for tool in tools),
     )
 
 
-def root_of(runner: Runner) -> BaseNode:
-    """Return the agent or workflow that the Runner runs."""
-    return runner.agent
+def folder_of(root: BaseNode | None) -> Path | None:
+    """Return the folder of an app; None for a Runner that was built in Python, and for code elsewhere."""
+    return origin_folder(root) if root is not None else None
 
 
-def folder_of(root: BaseNode) -> Path | None:
-    """Return the folder of an app; None for a Runner that was built in Python."""
-    return origin_folder(root)
-
-
-def _language(root: BaseNode) -> Literal["yaml", "python"]:
+def _language(root: BaseNode | None) -> Literal["yaml", "python"]:
     folder = folder_of(root)
     return "yaml" if folder is not None and (folder / "root_agent.yaml").is_file() else "python"

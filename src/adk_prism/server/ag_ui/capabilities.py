@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adk_prism.server.adk.app_info import root_of
 from adk_prism.source.apps import Apps
-from adk_prism.source.client_tools import declared_tools
 from adk_prism.version import VERSION
 
 Json = dict[str, Any]
@@ -17,14 +15,13 @@ Json = dict[str, Any]
 
 def capabilities(apps: Apps, app: str) -> Json:
     """Return the capabilities of a loaded app."""
-    runner, agents = apps.runner(app), apps.agents(app)
-    root = root_of(runner)
-    others = [{"name": agent.name} for agent in agents if agent.name != root.name]
+    served, agents = apps.app(app), apps.agents(app)
+    others = [{"name": agent.name} for agent in agents if agent.name != served.root_name]
     return {
         "identity": {
             "name": app,
             "type": "google-adk",
-            "description": root.description or "",
+            "description": served.description or "",
             "version": VERSION,
         },
         "transport": {
@@ -35,7 +32,7 @@ def capabilities(apps: Apps, app: str) -> Json:
         },
         "tools": {
             "supported": any(agent.tools for agent in agents),
-            "clientProvided": declared_tools(runner) is not None,
+            "clientProvided": "client tools" not in served.lacks,
         },
         "state": {
             "snapshots": True,

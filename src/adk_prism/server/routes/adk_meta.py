@@ -11,12 +11,10 @@ import sys
 
 from fastapi import APIRouter, Query, Response
 from google.adk import version as adk_version
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.utils.agent_info import get_agents_dict
 
-from adk_prism.errors import AppFailed, UsageError
+from adk_prism.errors import SourceError
 from adk_prism.server.adk.adk_models import AppInfo, AppList, Health, Version
-from adk_prism.server.adk.app_info import describe_app, root_of
+from adk_prism.server.adk.app_info import describe_app
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
 from adk_prism.server.lifecycle import Lifecycle
@@ -58,20 +56,16 @@ def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
 
     async def _info(name: str) -> AppInfo | None:
         try:
-            return describe_app(name, await apps.load(name))
-        except AppFailed:  # Reported when it was loaded.
+            return describe_app(name, await apps.open(name))
+        except SourceError:  # Reported when it was opened.
             return None
 
     @router.get("/apps/{app_name}/app-info", response_model_exclude_none=True)
     async def app_info(app_name: AppName) -> AppInfo:
         """Return an app's agents with their instructions and tools."""
-        runner = await apps.load(app_name)
-        root = root_of(runner)
-        if not isinstance(root, LlmAgent):
-            raise UsageError("Root agent is not an LlmAgent")
-        described = describe_app(app_name, runner)
-        return described.model_copy(
-            update={"agents": await get_agents_dict(root), "language": "python"}
-        )
+        app = await apps.open(app_name)
+        agents = await app.details()
+        described = describe_app(app_name, app)
+        return described.model_copy(update={"agents": agents, "language": "python"})
 
     return router

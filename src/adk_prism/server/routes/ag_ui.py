@@ -83,7 +83,7 @@ class _AgUiRoutes:
 
     async def capabilities(self, app_name: AppName) -> dict[str, Any]:
         """Return what the agent can do, as AG-UI's `AgentCapabilities`."""
-        await self._context.apps.load(app_name)
+        await self._context.apps.open(app_name)
         return capabilities(self._context.apps, app_name)
 
     async def stop(

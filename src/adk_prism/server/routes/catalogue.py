@@ -21,21 +21,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.sessions.session import Session
 from google.adk.workflow import BaseNode
 
-from adk_prism.errors import AppFailed, Gone, NotFound
+from adk_prism.errors import Gone, NotFound, SourceError
 from adk_prism.models import ScriptedModel
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.live_messages import first_user_text
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunId, RunStarted
-from adk_prism.server.adk.app_info import folder_of, root_of
+from adk_prism.server.adk.app_info import folder_of
 from adk_prism.server.error_texts import ErrorTexts
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf
-from adk_prism.source.adk.live_support import supports_live
 from adk_prism.source.app_folder import Found
 from adk_prism.source.apps import Apps
 from adk_prism.source.bundled_apps import is_bundled
@@ -56,7 +56,7 @@ LONGEST_PROMPT = 2000
 """Characters of one of them."""
 
 
-_UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live"))
+_UNKNOWN = dict.fromkeys(("description", "agents", "models", "offline", "live", "lacks"))
 """What is not known of an app before it was loaded."""
 
 
@@ -82,9 +82,9 @@ class _Catalogue:
     async def apps(self, request: Request) -> list[dict[str, Any]]:
         """Return every app, without importing any: what is known of it, or why it cannot be used.
 
-        `agents`, `models`, `offline` and `live` are null for an app that was not used yet. `error`: it
-        could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
-        `WS /api/live/{app}`.
+        `agents`, `models`, `offline`, `live` and `lacks` are null for an app that was not used yet. `error`:
+        it could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
+        `WS /api/live/{app}`. `remote`: another server runs it. `lacks`: what it cannot do, and why.
         """
         return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
 
@@ -96,8 +96,8 @@ class _Catalogue:
 
     async def app(self, request: Request, app_name: AppName) -> dict[str, Any]:
         """Load an app and return what it is, or the error that keeps it from being loaded."""
-        with suppress(AppFailed):  # Its entry has the error.
-            await self._apps.load(app_name)
+        with suppress(SourceError):  # Its entry has the error.
+            await self._apps.open(app_name)
         found = self._apps.find(app_name)
         if found is None:
             raise NotFound(f"There is no app {app_name!r}.")
@@ -116,20 +116,23 @@ class _Catalogue:
         loaded = self._loaded.get(name)
         if loaded is None and (failure := apps.failure(name)) is not None:
             return {"name": name, "error": failure.detail}
-        folder = found.path or folder_of(root_of(apps.runner(name)))
+        folder = found.path or (folder_of(apps.app(name).root) if loaded is not None else None)
         about = _about(folder) if folder is not None else {"prompts": []}
         bundled = folder is not None and is_bundled(folder)
-        return {"name": name, **_UNKNOWN, "bundled": bundled, **about, **(loaded or {})}
+        remote = not apps.keeps_sessions(name)
+        known = {"bundled": bundled, "remote": remote, **about, **(loaded or {})}
+        return {"name": name, **_UNKNOWN, **known}
 
     def _described(self, name: str) -> dict[str, Any]:
         """Return what is known of an app that was loaded."""
-        agents, root = self._apps.agents(name), root_of(self._apps.runner(name))
+        app, agents = self._apps.app(name), self._apps.agents(name)
         return {
-            "description": root.description,
+            "description": app.description,
             "agents": [agent.name for agent in agents],
             "models": sorted({agent.model for agent in agents if agent.model}),
-            "offline": _is_offline(root),
-            "live": supports_live(root),
+            "offline": app.root is not None and _is_offline(app.root),
+            "live": "live" not in app.lacks,
+            "lacks": dict(app.lacks),
         }
 
     async def conversations(
@@ -165,10 +168,17 @@ class _Catalogue:
         names = [app] if named else served[:MOST_APPS] if not app else []
         found: dict[Origin, float] = {}
         for name in names:
-            for session in await self._apps.sessions(name).list(name, user):
+            for session in await self._listed(name, user):
                 origin = Origin(app=name, user=session.user_id, session=session.id)
                 found[origin] = session.last_update_time
         return found
+
+    async def _listed(self, app: str, user: str) -> Sequence[Session]:
+        """Return a user's sessions of an app; none while the server of a remote one cannot be used."""
+        try:
+            return await self._apps.sessions(app).list(app, user)
+        except SourceError:  # The operator has been told; the conversations in the log are listed.
+            return []
 
     async def _conversation(
         self, origin: Origin, recorded: Sequence[RunSummary] | None

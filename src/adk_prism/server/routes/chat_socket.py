@@ -25,7 +25,7 @@ def routes(apps: Apps, lifecycle: Lifecycle, streams: RunStreams, parts: ChatPar
     @router.websocket("/{app_name}/socket")
     async def socket(socket: WebSocket, app_name: AppName, dialect: str = DIALECT) -> None:
         lifecycle.check_open()
-        await apps.load(app_name)
+        await apps.open(app_name)
         format = streams.format(socket, SPEC, dialect)
         await socket.accept(_subprotocol(socket))
         await ChatConnection(socket, parts, app_name, format).serve()

@@ -109,7 +109,7 @@ class _FilmRoutes:
         if started is None or started.uploaded or started.derived:
             return b"null"
         try:
-            await self._apps.load(started.origin.app)
+            await self._apps.open(started.origin.app)
             return msgspec.json.encode(self._apps.graph(started.origin.app))
         except PrismError:  # the app is not served any more, or fails: the run is shown without
             return b"null"

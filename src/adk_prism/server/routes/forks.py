@@ -89,7 +89,7 @@ class _ForkRoutes:
         origin = (await self._log.summary(run)).origin
         app = origin.app
         delta = asked.state_delta or {}
-        await self._apps.load(app)
+        await self._apps.open(app)
         await self._client_state.check(app, delta)
         fork = ForkRequest(
             run=run,

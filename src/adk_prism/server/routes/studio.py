@@ -80,7 +80,7 @@ class _StudioRoutes:
 
     async def graph(self, app_name: AppName) -> Response:
         """Return the app's agents, tools and workflow nodes, and the edges between them."""
-        await self._apps.load(app_name)
+        await self._apps.open(app_name)
         graph = self._apps.graph(app_name)
         return Response(msgspec.json.encode(graph), media_type="application/json")
 

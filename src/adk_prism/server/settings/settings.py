@@ -32,6 +32,7 @@ from adk_prism.server.settings.limits import LONGEST_KEEP_ALIVE, LimitSettings
 from adk_prism.server.settings.network import HIGHEST_PORT, NetworkSettings
 from adk_prism.server.settings.option_kinds import Option
 from adk_prism.server.settings.output import OutputSettings
+from adk_prism.server.settings.remotes import RemoteSettings
 from adk_prism.server.settings.runs import InDoubt, RunSettings
 from adk_prism.server.settings.storage import StorageSettings
 
@@ -49,6 +50,7 @@ class Settings(
     AdkSettings,
     OutputSettings,
     LimitSettings,
+    RemoteSettings,
     RunSettings,
     StorageSettings,
     IdentitySettings,
@@ -65,6 +67,7 @@ class Settings(
             self._process_rule,
             self._data_rule,
             self._value_rule,
+            self._remote_rule,
         )
         for rule in rules:
             broken = rule()

@@ -1,0 +1,192 @@
+"""HTTP to one remote ADK server, with limits: what it answers is untrusted input.
+
+No redirect is followed and no cookie kept. An answer has a size and a time, a stream has a size of one event
+and a time between two (`source`). Each failure is one `RemoteFailed` with text that is safe for a client, and
+one line for the operator that also has the address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any, Literal
+from urllib.parse import quote, urlsplit
+
+import httpx
+import msgspec
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import Conflict, NotFound, PrismError, RemoteFailed, Unprocessable
+from adk_prism.source.remote.credentials import Credentials
+from adk_prism.source.remote.remote import Remote
+
+Method = Literal["GET", "POST", "PATCH", "DELETE"]
+
+_SENT = {"content-type": "application/json", "accept-encoding": "identity"}
+"""No compression: a small answer could unpack to gigabytes."""
+
+_MEANINGS = {
+    401: "it does not accept our credentials (401); set --remote-header or --remote-token-command",
+    403: "it does not allow our credentials this (403)",
+    429: "it has too many requests (429); try again later",
+}
+_REFUSALS: Mapping[int, type[PrismError]] = {404: NotFound, 409: Conflict, 422: Unprocessable}
+"""What the remote may say of a request, and the caller handles."""
+
+
+def path_of(*names: str) -> str:
+    """Return a path of these names, each as one segment."""
+    return "".join(f"/{quote(name, safe='')}" for name in names)
+
+
+class RemoteClient:
+    """Calls one remote."""
+
+    def __init__(self, remote: Remote, report: Report) -> None:
+        self._remote = remote
+        self._report = report
+        self._credentials = Credentials(remote)
+        self._http: httpx.AsyncClient | None = None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    async def ask(self, method: Method, path: str, body: Any = None) -> bytes:
+        """Return the JSON that the remote answers.
+
+        Raise `NotFound`, `Conflict` or `Unprocessable` where it says so, else `RemoteFailed`.
+        """
+        try:
+            async with asyncio.timeout(self._remote.answer), self._open(method, path, body) as got:
+                return await self._body(got)
+        except TimeoutError:
+            raise self.failed(f"it did not answer within {self._remote.answer:g} seconds") from None
+
+    @asynccontextmanager
+    async def stream(self, path: str, body: Any) -> AsyncIterator[httpx.Response]:
+        """Open a stream of events; closing it stops the run. Raise as `ask` does.
+
+        Whoever reads it limits how long that takes, and calls `failed` for what httpx raises.
+        """
+        async with self._open("POST", path, body, accept="text/event-stream") as response:
+            kind = response.headers.get("content-type", "")
+            if not kind.startswith("text/event-stream"):
+                raise self.failed(f"it answered {_kind(kind)} instead of a stream of events")
+            yield response
+
+    @asynccontextmanager
+    async def _open(
+        self, method: Method, path: str, body: Any, accept: str = "application/json"
+    ) -> AsyncIterator[httpx.Response]:
+        response = await self._send(method, path, body, accept)
+        try:
+            self._check(response)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send(self, method: Method, path: str, body: Any, accept: str) -> httpx.Response:
+        data = None if body is None else msgspec.json.encode(body)
+        for is_last in (not self._credentials.can_renew, True):
+            headers = await self._credentials.headers()
+            try:
+                request = self._client().build_request(
+                    method,
+                    self._remote.url + path,
+                    content=data,
+                    headers={**_SENT, "accept": accept, **headers},
+                )
+                response = await self._client().send(request, stream=True)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self.broken(error) from None
+            if is_last or response.status_code != httpx.codes.UNAUTHORIZED:
+                return response
+            await response.aclose()
+            self._credentials.forget(headers)
+        raise AssertionError("the last attempt returns")
+
+    def _client(self) -> httpx.AsyncClient:
+        if self._http is None:
+            timeout = httpx.Timeout(None, connect=self._remote.connect, write=self._remote.answer)
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
+            self._http = httpx.AsyncClient(timeout=timeout, limits=limits)
+            self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        return self._http
+
+    def _check(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if response.is_success:
+            return
+        if status in _REFUSALS:
+            raise _REFUSALS[status](
+                f"The remote app {self._remote.name!r} refuses this request ({status})."
+            )
+        if response.is_redirect:
+            place = urlsplit(response.headers.get("location", ""))
+            where = f"{place.scheme}://{place.netloc}" if place.netloc else "another path"
+            raise self.failed(
+                "it redirects elsewhere, which is not followed; set the address itself", where
+            )
+        raise self.failed(_MEANINGS.get(status) or f"it answered with status {status}")
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        kind = response.headers.get("content-type", "")
+        found = bytearray()
+        try:
+            async for chunk in response.aiter_raw():
+                found += chunk
+                if len(found) > self._remote.body_bytes:
+                    raise self.failed(f"its answer is larger than {self._remote.body_bytes} bytes")
+        except httpx.HTTPError as error:
+            raise self.broken(error) from None
+        if found and "json" not in kind:
+            raise self.failed(f"it answered {_kind(kind)} instead of JSON; is the address right?")
+        return bytes(found)
+
+    # ------------------------------------------------------------------ failures
+
+    def broken(self, error: httpx.HTTPError | httpx.InvalidURL) -> RemoteFailed:
+        """Return what a failure of the connection means."""
+        return self.failed(_why(error), str(error))
+
+    def failed(self, why: str, cause: str = "") -> RemoteFailed:
+        """Tell the operator; return the error for the client."""
+        name = self._remote.name
+        self._report(
+            Diagnostic(
+                kind="remote failed",
+                detail=f"{name} at {self._remote.url}: {why}.",
+                app=name,
+                cause=cause,
+            )
+        )
+        return RemoteFailed(f"The remote app {name!r} cannot be used: {why}.")
+
+
+def _kind(content_type: str) -> str:
+    """Return a content type as it may be shown."""
+    kind = content_type.partition(";")[0].strip()
+    return kind[:40] if kind.isascii() and kind.isprintable() and kind else "something unnamed"
+
+
+def _why(error: Exception) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS failed ({(cause.reason or 'unknown reason').lower().replace('_', ' ')})"
+        cause = cause.__cause__ or cause.__context__
+    match error:
+        case httpx.ConnectTimeout() | httpx.ConnectError():
+            return "no connection to its server"
+        case httpx.InvalidURL() | httpx.UnsupportedProtocol():
+            return "its address is not valid"
+        case httpx.TimeoutException():
+            return "its server took too long"
+        case _:
+            return "the connection to its server was lost"

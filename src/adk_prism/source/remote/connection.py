@@ -1,0 +1,128 @@
+"""The connection to one remote app: found on first use, with the dialect that its server speaks.
+
+`/version` says which server it is, where there is one. The app is looked for in `/list-apps`, so that a wrong
+name or address is said before anything runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from adk_prism.errors import NotFound, PrismError
+from adk_prism.source.remote.client import Method, RemoteClient, path_of
+from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect
+from adk_prism.source.remote.remote import Remote
+
+
+class _Version(Struct):
+    version: str = ""
+    language: str = ""
+
+
+class AgentInfo(Struct, frozen=True):
+    """One agent, as `app-info` describes it: in snake case, unlike everything else."""
+
+    name: str = ""
+    description: str = ""
+    instruction: str = ""
+    tools: list[dict[str, Any]] = []
+    sub_agents: list[str] = []
+
+
+class AppInfo(Struct, frozen=True, rename="camel"):
+    """What a server says of an app."""
+
+    root_agent_name: str = ""
+    description: str = ""
+    agents: dict[str, AgentInfo] = {}
+
+
+_read_version = msgspec.json.Decoder(_Version).decode
+_read_names = msgspec.json.Decoder(list[str]).decode
+_read_info = msgspec.json.Decoder(AppInfo, strict=False).decode
+
+
+class Connection:
+    """Speaks to one remote app."""
+
+    def __init__(self, remote: Remote, client: RemoteClient) -> None:
+        self.remote = remote
+        self.client = client
+        self.info = AppInfo()
+        self._dialect: Dialect | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def app(self) -> str:
+        """The app's name on its server."""
+        return self.remote.app
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the app was found."""
+        return self._dialect is not None
+
+    @property
+    def dialect(self) -> Dialect:
+        """What its server speaks. The connection has to be open."""
+        assert self._dialect is not None, "await open() first"
+        return self._dialect
+
+    async def open(self) -> None:
+        """Find the app, unless it was found before. Raise `RemoteFailed`."""
+        async with self._opening:
+            if self._dialect is not None:
+                return
+            dialect = await self._detect()
+            await self._check_app(dialect)
+            self.info = await self._read_info(dialect)
+            self._dialect = dialect
+
+    async def ask(self, method: Method, path: str, body: Any = None) -> bytes:
+        """Return what the remote answers to a request of its own routes; raise as `RemoteClient.ask`."""
+        await self.open()
+        return await self.client.ask(method, self.dialect.prefix + path, body)
+
+    async def close(self) -> None:
+        """Close it."""
+        await self.client.close()
+
+    async def _detect(self) -> Dialect:
+        if self.remote.dialect != AUTO:
+            return DIALECTS[self.remote.dialect]
+        try:
+            said = _read_version(await self.client.ask("GET", "/version"))
+        except NotFound:
+            return DIALECTS["python-1"]  # Older servers have no such route.
+        except msgspec.MsgspecError:
+            raise self.client.failed("its /version is not that of an ADK server") from None
+        major = said.version.partition(".")[0]
+        if said.language not in ("", "python"):
+            raise self.client.failed(
+                f"it is an ADK server in {said.language[:20]!r}, which this version does not speak"
+            )
+        return DIALECTS["python-1" if major in ("0", "1") else "python"]
+
+    async def _check_app(self, dialect: Dialect) -> None:
+        try:
+            names = _read_names(await self.client.ask("GET", dialect.prefix + "/list-apps"))
+        except (NotFound, msgspec.MsgspecError):
+            raise self.client.failed("it has no list of apps; is it an ADK server?") from None
+        if self.app not in names:
+            raise self.client.failed(
+                f"its server has no app {self.app!r}; set --remote-app", f"it has {names[:20]}"
+            )
+
+    async def _read_info(self, dialect: Dialect) -> AppInfo:
+        """Return what the server says of the app; a root that is not an LlmAgent is not described."""
+        if not dialect.has_app_info:
+            return AppInfo()
+        path = dialect.prefix + path_of("apps", self.app, "app-info")
+        try:
+            return _read_info(await self.client.ask("GET", path))
+        except (PrismError, msgspec.MsgspecError):
+            return AppInfo()

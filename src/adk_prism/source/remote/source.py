@@ -1,0 +1,316 @@
+"""One run of a remote app as a source of records: one upstream connection, held by this server.
+
+The run is in the log once the remote has accepted it, so what it refuses is the caller's error and not a
+failed run. Its invocation is the remote's to choose, and read from its events. Closing the connection stops
+the run: ADK's servers abort then.
+
+A connection that ends before the run did is not a result. The remote's session is read, events that were not
+seen are appended, and the run ends as *waiting* if it asks a person, as *finished* if the root agent had its
+last word, else as `owner_lost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+import msgspec
+from google.adk.events.event import Event
+from google.genai import types
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import SourceError, Unprocessable
+from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.runlog.entry import (
+    NOTHING,
+    Agent,
+    AgentEvent,
+    Entry,
+    Record,
+    RunEnded,
+    RunStarted,
+)
+from adk_prism.source.contract import Emit
+from adk_prism.source.redaction import (
+    Serialiser,
+    content_json,
+    redacted_continues,
+    safe_code,
+    state_json,
+    values_json,
+)
+from adk_prism.source.remote.connection import Connection
+from adk_prism.source.remote.events import Received, read_frame
+from adk_prism.source.remote.retry import until_back
+from adk_prism.source.remote.sessions import RemoteSessions
+from adk_prism.source.request import RunRequest, checked_message
+from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
+from adk_prism.version import VERSION
+
+OWNER_LOST = "owner_lost"
+
+_HIDING = frozenset({CONFIRMATION, CREDENTIAL})
+"""Answers that ADK hides from the model, with everything else in their message."""
+
+
+class _Lost(Exception):
+    """The connection ended before the run did."""
+
+
+class RemoteSource:
+    """One run of a remote app."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        sessions: RemoteSessions,
+        request: RunRequest,
+        *,
+        agents: Sequence[Agent],
+        report: Report,
+        is_last_word: Callable[[Event], bool],
+    ) -> None:
+        """Prepare a run; nothing happens yet. `is_last_word`: whether an event ends a run of the app."""
+        self._is_last_word = is_last_word
+        self._connection = connection
+        self._sessions = sessions
+        self._request = request
+        self._agents = list(agents)
+        self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
+        self._reading: asyncio.Timeout | None = None
+        self._is_cancelled = False
+        self._ends = 0.0
+        self._seen: set[str] = set()
+        """Ids of the whole events that were received."""
+        self._stored_before = 0
+        """Events that the session had before the run."""
+        self._last: Received | None = None
+        self._failure: RunEnded | None = None
+
+    @property
+    def correlation(self) -> str:
+        """Of the last exception text that was kept from the log; empty if there was none."""
+        return self._serialiser.correlation
+
+    def cancel(self) -> None:
+        """Close the connection to the remote, which stops the run."""
+        self._is_cancelled = True
+        if self._reading is not None:
+            self._reading.reschedule(asyncio.get_running_loop().time())
+
+    async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
+        """Run the remote agent; yield `RunStarted`, then one `AgentEvent` per event.
+
+        Before the first record, raise `NotFound`, `Unprocessable`, `NotSupported` or `RemoteFailed` for a
+        request that cannot run; afterwards `RemoteFailed` for a remote that does not keep to the protocol.
+        """
+        del emit  # No node is observed; they are derived from the events.
+        messages = self._messages()
+        started = await self._started()
+        self._ends = asyncio.get_running_loop().time() + self._connection.remote.total
+        for number, message in enumerate(messages):
+            events = self._run(message, is_first=number == 0)
+            try:
+                async with aclosing(events):
+                    async for event in events:
+                        if number == 0 and event is None:
+                            yield started
+                        elif event is not None:
+                            yield event
+            except _Lost:
+                async for record in self._recover(started):
+                    yield record
+                return
+            if self._failure is not None:
+                yield self._failure
+                return
+
+    # ------------------------------------------------------------------ the request
+
+    def _messages(self) -> list[types.Content | None]:
+        """Return what is sent, one request each.
+
+        ADK hides a message that answers an approval from the model, results of tools and all: they go first.
+        """
+        request = self._request
+        responses = request.responses()
+        if responses:
+            hidden = [each for each in responses if each.name in _HIDING]
+            shown = [each for each in responses if each.name not in _HIDING]
+            return [_answers(group) for group in (shown, hidden) if group]
+        if request.message is None:
+            raise Unprocessable("A run of a remote app needs a message or answers.")
+        return [checked_message(request.message, may_be_empty=request.may_be_empty)]
+
+    def _body(self, message: types.Content | None, *, is_first: bool) -> dict[str, Any]:
+        request, dialect = self._request, self._connection.dialect
+        body: dict[str, Any] = {
+            "appName": self._connection.app,
+            "userId": request.origin.user,
+            "sessionId": request.origin.session,
+            "streaming": request.streaming,
+        }
+        if message is not None:
+            body["newMessage"] = message.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if request.state_delta and is_first:
+            body["stateDelta"] = dict(request.state_delta)
+        if request.custom_metadata and dialect.has_metadata:
+            body["customMetadata"] = dict(request.custom_metadata)
+        return body
+
+    async def _started(self) -> RunStarted:
+        request, origin = self._request, self._request.origin
+        state, self._stored_before = await self._sessions.before_run(origin)
+        said = request.typed if request.responses() else request.message
+        return RunStarted(
+            run=request.run,
+            origin=origin,
+            message=content_json(said) if said is not None else NOTHING,
+            message_id=request.message_id,
+            extras=values_json({k: msgspec.json.decode(v) for k, v in request.extras.items()}),
+            warnings=list(request.warnings),
+            streaming=request.streaming,
+            agents=self._agents,
+            state=state_json(state),
+            custom_metadata=values_json(request.custom_metadata),
+            continues=redacted_continues(request.continues),
+            responses=dict(request.answered),
+            version=VERSION,
+        )
+
+    # ------------------------------------------------------------------ the stream
+
+    async def _run(
+        self, message: types.Content | None, *, is_first: bool
+    ) -> AsyncGenerator[AgentEvent | None, None]:
+        """Yield None when the remote has accepted the request, then its events. Raise `_Lost`."""
+        connection = self._connection
+        body = self._body(message, is_first=is_first)
+        path = connection.dialect.prefix + "/run_sse"
+        opening = connection.client.stream(path, body)
+        response = await self._within(opening.__aenter__(), "accept the run")
+        try:
+            yield None
+            async for frame in self._frames(response):
+                event = self._take(frame)
+                if event is not None:
+                    yield event
+                if self._failure is not None:
+                    return
+        finally:
+            await opening.__aexit__(None, None, None)
+        if self._last is not None and self._last.event.partial:
+            raise _Lost  # ADK sends the whole after its pieces: the run did not end here.
+
+    async def _frames(self, response: httpx.Response) -> AsyncIterator[SseEvent]:
+        decoder = SseDecoder(self._connection.remote.event_bytes)
+        chunks = response.aiter_raw()
+        since = asyncio.get_running_loop().time()
+        while True:
+            try:
+                chunk = await self._within(anext(chunks), "send an event", since)
+            except StopAsyncIteration:
+                return
+            except httpx.HTTPError as error:
+                self._connection.client.broken(error)
+                raise _Lost from error
+            try:
+                frames = decoder.feed(chunk)
+            except SourceError as error:
+                raise self._connection.client.failed("one of its events is too large") from error
+            if frames or chunk.startswith(b":"):
+                since = asyncio.get_running_loop().time()
+            for frame in frames:
+                yield frame
+
+    async def _within(self, step: Any, what: str, since: float | None = None) -> Any:
+        """Do one step of the connection, unless it takes too long or the run is stopped."""
+        remote, now = self._connection.remote, asyncio.get_running_loop().time()
+        until = min((now if since is None else since) + remote.idle, self._ends)
+        try:
+            async with asyncio.timeout_at(now if self._is_cancelled else until) as reading:
+                self._reading = reading
+                return await step
+        except TimeoutError:
+            if self._is_cancelled:
+                raise SourceError("The run was stopped.") from None
+            if until == self._ends:
+                why = f"its run took longer than {remote.total:g} seconds"
+            else:
+                why = f"it did not {what} within {remote.idle:g} seconds"
+            raise self._connection.client.failed(why) from None
+        finally:
+            self._reading = None
+
+    def _take(self, frame: SseEvent) -> AgentEvent | None:
+        """Return the event of a frame; None for the end of a run that failed."""
+        try:
+            received = read_frame(frame)
+        except SourceError:
+            raise self._connection.client.failed(
+                "it sent something that is not an ADK event"
+            ) from None
+        event = received.event
+        if received.is_failure:
+            self._failure = self._failed(received)
+            return None
+        self._last = received
+        if not event.partial and event.id:
+            self._seen.add(event.id)
+        return AgentEvent(self._serialiser.received(received.data))
+
+    def _failed(self, received: Received) -> RunEnded:
+        """Return the end that a frame means which is no agent's event: the Runner raised."""
+        event, last = received.event, self._last
+        if last is not None and last.event.error_code and not last.event.partial:
+            code = safe_code(last.event.error_code)  # The event before has it, and was reported.
+        else:
+            code = self._serialiser.withheld(event.error_code or "", event.error_message or "")
+        return RunEnded(outcome="failed", code=code, correlation=self.correlation)
+
+    # ------------------------------------------------------------------ after a break
+
+    async def _recover(self, started: RunStarted) -> AsyncIterator[Record]:
+        """Yield what the remote stored and was not seen, and how the run ended."""
+        stored = await self._stored()
+        for event in stored:
+            if event.id not in self._seen and event.author != "user":
+                yield AgentEvent(self._serialiser.event(event))
+        yield self._ended(started, stored)
+
+    async def _stored(self) -> list[Event]:
+        """Return what the remote's session has of this run; nothing if its server does not come back."""
+        origin = self._request.origin
+        try:
+            session = await until_back(
+                lambda: self._sessions.get_session(
+                    app_name=origin.app, user_id=origin.user, session_id=origin.session
+                ),
+                is_wanted=lambda: not self._is_cancelled,
+            )
+        except SourceError:
+            return []
+        return session.events[self._stored_before :] if session is not None else []
+
+    def _ended(self, started: RunStarted, stored: Sequence[Event]) -> RunEnded:
+        if self._is_cancelled:
+            return RunEnded(outcome="cancelled")
+        ending = CaptureEnding()
+        ending.feed(Entry(1, 0.0, started))
+        for cursor, event in enumerate(stored, 2):
+            if event.author != "user":
+                ending.feed(Entry(cursor, 0.0, AgentEvent(self._serialiser.event(event))))
+        ended = ending.ended()
+        is_over = bool(stored) and self._is_last_word(stored[-1])
+        if ended.outcome == "waiting" or (ended.outcome == "finished" and is_over):
+            return ended
+        return RunEnded(outcome="failed", code=OWNER_LOST)
+
+
+def _answers(responses: Sequence[types.FunctionResponse]) -> types.Content:
+    parts = [types.Part(function_response=each) for each in responses]
+    return types.Content(role="user", parts=parts)

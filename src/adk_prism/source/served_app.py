@@ -1,0 +1,204 @@
+"""What the server needs of an app, wherever the app runs.
+
+`LocalApp` is an app whose code runs in this process, `remote.app.RemoteApp` one that another ADK server runs.
+Sessions, artifacts and memories are ADK's own services, which both have. Whatever needs the code itself takes
+`runner`, with the feature that it is for: an app without it refuses, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.utils.agent_info import get_agents_dict
+from google.adk.workflow import BaseNode
+
+from adk_prism.diagnostics import Report
+from adk_prism.errors import UsageError
+from adk_prism.runlog.entry import Agent
+from adk_prism.source.adk.live_support import supports_live
+from adk_prism.source.agents import list_agents
+from adk_prism.source.client_state import declared_keys
+from adk_prism.source.client_tools import declared_tools
+from adk_prism.source.contract import EventSource
+from adk_prism.source.graph import Graph, read_graph
+from adk_prism.source.request import RunRequest
+from adk_prism.source.runner import RunnerSource
+from adk_prism.source.session_changes import StateUpdateSource
+from adk_prism.source.unconfirmed_calls import InDoubt
+
+Feature = Literal[
+    "live",
+    "rewind",
+    "fork",
+    "graph",
+    "state",
+    "client tools",
+    "stored results",
+    "resume",
+    "memory",
+]
+"""What an app may lack."""
+
+
+class ServedApp(Protocol):
+    """An app that can be used."""
+
+    @property
+    def root_name(self) -> str:
+        """Name of the root agent."""
+
+    @property
+    def description(self) -> str:
+        """What the root agent says of itself."""
+
+    @property
+    def root(self) -> BaseNode | None:
+        """The root agent itself, if its code is here."""
+
+    @property
+    def lacks(self) -> Mapping[Feature, str]:
+        """What the app cannot do, and why."""
+
+    @property
+    def client_keys(self) -> frozenset[str] | None:
+        """State keys that clients may write; None if the app does not say."""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether an invocation can be resumed in another process."""
+
+    def agents(self) -> list[Agent]:
+        """Return the agents, root first."""
+
+    def graph(self) -> Graph:
+        """Return the agents, tools and workflow nodes. Raise `NotSupported`."""
+
+    async def details(self) -> dict[str, Any]:
+        """Return the agents in ADK's words, by name. Raise `UsageError`."""
+
+    def runner(self, feature: Feature) -> Runner:
+        """Return the app's Runner, for a feature that needs it. Raise `NotSupported`."""
+
+    def source(
+        self,
+        request: RunRequest,
+        report: Report,
+        *,
+        attempt: int = 0,
+        doubts: Mapping[str, InDoubt] | None = None,
+    ) -> EventSource:
+        """Return a run of the app; `attempt` and `doubts` where another process began it."""
+
+    def is_last_word(self, event: Event) -> bool:
+        """Return whether a run of which this event was stored last was over, though nobody saw its end."""
+
+    def state_update(self, request: RunRequest, report: Report) -> EventSource:
+        """Return a change of state without a model call. Raise `NotSupported`."""
+
+
+class LocalApp:
+    """An app whose Runner is in this process."""
+
+    def __init__(
+        self, runner: Runner, tool_threads: int = 0, max_llm_calls: int | None = None
+    ) -> None:
+        self._runner = runner
+        self._tool_threads = tool_threads
+        self._max_llm_calls = max_llm_calls
+        self._agents: list[Agent] | None = None
+        self._graph: Graph | None = None
+
+    @property
+    def root(self) -> BaseNode:
+        """The root agent."""
+        return self._runner.agent
+
+    @property
+    def root_name(self) -> str:
+        """Its name."""
+        return self.root.name
+
+    @property
+    def description(self) -> str:
+        """What it says of itself."""
+        return self.root.description
+
+    @property
+    def lacks(self) -> Mapping[Feature, str]:
+        """What the app's own code does not declare."""
+        missing: dict[Feature, str] = {}
+        if not supports_live(self.root):
+            missing["live"] = "The app's model has no live mode."
+        if declared_tools(self._runner) is None:
+            missing["client tools"] = 'The app does not have the plugin client_tools("request").'
+        if not self.is_resumable:
+            missing["resume"] = "The app has no ResumabilityConfig."
+        return missing
+
+    @property
+    def client_keys(self) -> frozenset[str] | None:
+        """As the app declares."""
+        return declared_keys(self._runner)
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the app asked for ADK's resumability."""
+        config = self._runner.resumability_config
+        return config is not None and config.is_resumable
+
+    def agents(self) -> list[Agent]:
+        """Return the agents, in the order in which they are declared."""
+        if self._agents is None:
+            self._agents = list_agents(self.root)
+        return self._agents
+
+    def graph(self) -> Graph:
+        """Return the graph."""
+        if self._graph is None:
+            self._graph = read_graph(self.root)
+        return self._graph
+
+    async def details(self) -> dict[str, Any]:
+        """Return the agents with their instructions and tools; ADK describes only an `LlmAgent`."""
+        if not isinstance(self.root, LlmAgent):
+            raise UsageError("Root agent is not an LlmAgent")
+        return await get_agents_dict(self.root)
+
+    def runner(self, feature: Feature) -> Runner:
+        """Return the Runner: every feature can use it."""
+        del feature
+        return self._runner
+
+    def source(
+        self,
+        request: RunRequest,
+        report: Report,
+        *,
+        attempt: int = 0,
+        doubts: Mapping[str, InDoubt] | None = None,
+    ) -> EventSource:
+        """Return a run of the Runner."""
+        return RunnerSource(
+            self._runner,
+            request,
+            agents=self.agents(),
+            report=report,
+            nodes=True,
+            attempt=attempt,
+            doubts=doubts,
+            tool_threads=self._tool_threads,
+            max_llm_calls=self._max_llm_calls,
+        )
+
+    def is_last_word(self, event: Event) -> bool:
+        """Return False: a run that nobody saw end is resumed, or lost."""
+        del event
+        return False
+
+    def state_update(self, request: RunRequest, report: Report) -> EventSource:
+        """Return the change, as one event of the user."""
+        return StateUpdateSource(self._runner, request, agents=self.agents(), report=report)
