@@ -13,7 +13,7 @@ Where the protocol leaves a choice:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from msgspec import UNSET, Raw, structs
 
@@ -67,6 +67,14 @@ Show = Callable[[Any, Any, list[Frame]], None]
 _ANSWERS = (fact.CallAnswered, fact.CallFailed, fact.CallDenied, fact.CallAbandoned)
 
 
+class _OpenMessage(NamedTuple):
+    """A message that is being written."""
+
+    kind: Literal["text", "reasoning"]
+    tag: Tag
+    """Whose it is."""
+
+
 class AgUiProjection:
     """One run as AG-UI events."""
 
@@ -90,8 +98,7 @@ class AgUiProjection:
         self._usage = Usage()
         self._sources = Sources()
         self._cursor = 0
-        self._open: dict[str, str] = {}
-        """Messages that are open → `text` or `reasoning`."""
+        self._open: dict[str, _OpenMessage] = {}
         self._within = ""
         """The tool inside which all this happens, while a nested fact is shown."""
         self._unseen: set[str] = set()
@@ -188,11 +195,11 @@ class AgUiProjection:
         out.extend(self._heard.answer())
         name, tag, told = self._id(item.block), self._tag(item.speaker), spoken_by(item.speaker)
         if item.kind == "reasoning":
-            self._open[name] = "reasoning"
+            self._open[name] = _OpenMessage("reasoning", tag)
             out.append(ReasoningStart(name, subagent_run_id=tag))
             out.append(ReasoningMessageStart(name, "reasoning", subagent_run_id=tag, metadata=told))
         else:
-            self._open[name] = "text"
+            self._open[name] = _OpenMessage("text", tag)
             author = item.speaker.author
             out.append(
                 TextMessageStart(name, "assistant", author, subagent_run_id=tag, metadata=told)
@@ -212,15 +219,20 @@ class AgUiProjection:
         told: Json = {"prism": {"trimmed": item.trimmed}} if item.trimmed else {}
         if self._rests_on and item.kind != "reasoning":
             told |= {key: value for key, value in self._rests_on.items() if key != "grounding"}
+        # A node may have begun since then: the message stays its opener's.
+        opened = self._open.get(name)
         self._end_message(name, told, out)
-        self._sign(name, item.signature, self._tag(item.speaker), out)
+        tag = opened.tag if opened is not None else self._tag(item.speaker)
+        self._sign(name, item.signature, tag, out)
 
     def _end_message(self, name: str, about: Json, out: list[Frame]) -> None:
-        kind, told = self._open.pop(name, ""), about or UNSET
-        if kind == "reasoning":
+        message, told = self._open.pop(name, None), about or UNSET
+        if message is None:
+            return
+        if message.kind == "reasoning":
             out.append(ReasoningMessageEnd(name, metadata=told))
             out.append(ReasoningEnd(name))
-        elif kind == "text":
+        else:
             out.append(TextMessageEnd(name, metadata=told))
 
     def _sign(self, name: str, signature: str, tag: Tag, out: list[Frame]) -> None:
