@@ -196,10 +196,14 @@ class EventReader:
                 yield AgentText(call.speaker, text, True)
         yield from self._transcripts.cut_off_texts()
 
-    def close_lanes(self, out: list[Fact]) -> None:
-        """Close everything that is open when the run ends."""
+    def end_blocks(self, out: list[Fact]) -> None:
+        """End the texts that are being written; whoever goes on begins another one."""
         for call in self._lanes.values():
             call.end_block(out)
+
+    def close_lanes(self, out: list[Fact]) -> None:
+        """Close everything that is open when the run ends."""
+        self.end_blocks(out)
         self._lanes.clear()
         self._transcripts.close(out)
 

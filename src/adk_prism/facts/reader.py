@@ -126,6 +126,11 @@ class Reader:
         if self._turns is None:
             return facts
         told = self._turns.feed(facts, sign)
+        if told and type(told[-1]) is MessageEnded:
+            # Another agent may be in the middle of a text: what it says next is of another message.
+            cut_off: list[Fact] = []
+            self._events.end_blocks(cut_off)
+            told[-1:-1] = cut_off
         if any(type(item) is MessageBegan for item in told):
             self._events.transcripts.answer()
         return told

@@ -109,6 +109,8 @@ class AgUiProjection:
         self._running: dict[tuple[str, fact.Speaker], str] = {}
         """The code whose result is not there yet."""
         self._heard = Utterances(self._run)
+        self._user_messages: set[str] = set()
+        """Ids of what the user typed: a client would add a second text of one id to the first."""
         self._awaits = False
         """The message that ended last waits for somebody."""
 
@@ -246,7 +248,11 @@ class AgUiProjection:
             out.append(notices.activity(name, notices.REPLACED, {"kind": block.partition("-")[0]}))
 
     def _user_spoke(self, item: fact.UserSpoke, out: list[Frame]) -> None:
-        out.extend(user_text(item.message or self._id("user", str(self._cursor)), item.text))
+        name = item.message
+        if not name or name in self._user_messages:
+            name = self._id("user", str(self._cursor))
+        self._user_messages.add(name)
+        out.extend(user_text(name, item.text))
 
     def _input_transcribed(self, item: fact.InputTranscribed, out: list[Frame]) -> None:
         out.extend(self._heard.hear(item))
