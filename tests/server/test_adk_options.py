@@ -124,6 +124,11 @@ def test_adks_spellings_mean_our_settings(tmp_path: Path, monkeypatch: pytest.Mo
     assert _read("-v").log_level == "debug"
     assert _read("-v", "--log_level", "error").log_level == "error"
     assert _read("--use_local_storage").local_storage
+    assert [_read(word).reload for word in ("--reload", "--reload_agents", "--no-reload")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("name", REFUSED)

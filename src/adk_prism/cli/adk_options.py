@@ -26,8 +26,6 @@ REFUSED = {
     "--otel_to_cloud": _TRACING,
     "--eval_storage_uri": "evaluations are not built: run them with `adk eval`",
     "--a2a": "A2A is not built: serve it with `adk api_server --a2a`",
-    "--reload": "an app that was loaded is not reloaded: restart the server after a change",
-    "--reload_agents": "an app that was loaded is not reloaded: restart the server after a change",
     "--no_use_local_storage": "use --sessions memory:// and --artifacts memory://",
     "--trigger_sources": _TRIGGERS,
     "--trigger_oidc_audience": _TRIGGERS,
@@ -65,6 +63,5 @@ def add_adk_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with_ui", action="store_true", help="as for `adk api_server`; the page is always served"
     )
-    parser.add_argument("--no-reload", action="store_true", help=argparse.SUPPRESS)
     for name in REFUSED:
         parser.add_argument(name, nargs="?", action=_Refuse, help=argparse.SUPPRESS)

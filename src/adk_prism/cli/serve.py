@@ -166,6 +166,8 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
     names = [flag_name(name), option.adk] if option.adk else [flag_name(name)]
     if option.positional:
         parser.add_argument(name, nargs="?", metavar=name.upper(), help=text)
+    elif kind.negatable:
+        parser.add_argument(*names, action=argparse.BooleanOptionalAction, help=text)
     elif kind.flag:
         parser.add_argument(*names, action="store_true", default=None, help=text)
     elif kind.many:

@@ -173,7 +173,7 @@ def build_app(
     services = open_services(
         uris, data_dir=data, agents_dir=folder, is_local=settings.local_storage
     )
-    apps = _apps(folder, services, settings, observability.report)
+    apps = _apps(folder, services, settings, observability)
     lifecycle = Lifecycle(observability.report)
 
     @asynccontextmanager
@@ -192,8 +192,11 @@ def build_app(
     )
 
 
-def _apps(folder: Path | None, services: Services, settings: Settings, report: Report) -> Apps:
+def _apps(
+    folder: Path | None, services: Services, settings: Settings, observability: Observability
+) -> Apps:
     """Return the apps of a folder and the remote ones; the bundled ones only where neither is named."""
+    report = observability.report
     remotes = remote_apps(settings, report)
     if folder is None and remotes:
         return Apps.of_runners({}, report=report, remotes=remotes)
@@ -205,6 +208,7 @@ def _apps(folder: Path | None, services: Services, settings: Settings, report: R
         max_llm_calls=settings.max_llm_calls,
         extra=load_plugins(settings.extra_plugins, folder),
         remotes=remotes,
+        reloads=settings.reloads(listens=observability.listens),
     )
 
 

@@ -7,7 +7,7 @@ root_agent.yaml or an __init__.py, or the folder itself is one app. Differences:
 - a subfolder that looks like an app and has a name that no app can have is listed with the reason;
 - ADK's built-in agents are not there.
 
-Also detects whether the files of an app have changed, so that an app that failed is imported again.
+Also detects whether the files of an app have changed, so that an app is imported again.
 """
 
 from __future__ import annotations
@@ -195,6 +195,11 @@ def _is_agent_name(target: ast.expr, value: ast.expr | None) -> bool:
 # ------------------------------------------------------------------------------ changes
 
 
+def code_of(stamp: Stamp) -> Stamp:
+    """Return the part of a stamp that is code: an app may write other files while it runs."""
+    return {path: known for path, known in stamp.items() if path.endswith(_CODE)}
+
+
 def stamp_of_import(before: Stamp, after: Stamp) -> Stamp:
     """Return the stamp of the files that an import has seen.
 
@@ -202,7 +207,7 @@ def stamp_of_import(before: Stamp, after: Stamp) -> Stamp:
     files, such as a log, may have been written by the import itself.
     """
     written = {path: known for path, known in after.items() if not path.endswith(_CODE)}
-    return written | {path: known for path, known in before.items() if path.endswith(_CODE)}
+    return {**written, **code_of(before)}
 
 
 def _stamps(path: Path, home: Path) -> Iterator[tuple[str, tuple[int, int]]]:

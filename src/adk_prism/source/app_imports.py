@@ -4,7 +4,12 @@ An app's module runs whatever its author wrote: it may sleep, use the network or
 imported in its own thread, and streams continue meanwhile. Imports of one process run one after the other:
 they share `sys.modules` and the environment.
 
-An app that failed is tried again when its files have changed. A module that needs the running event loop
+An app that failed is tried again when its files have changed. With `reloads` so is one that was imported:
+when it is used next, and its code has changed, it is imported again. Runs in progress keep the Runner that
+they began with. If the new code cannot be imported, the app fails until its files change again. Only the
+app's own modules are imported again, not those that it shares with other apps.
+
+A module that needs the running event loop
 (`asyncio.create_task`, or a client that asks for the loop when it is made) fails in a thread; it is then
 imported on the loop, as google-adk 2.13 does with every app.
 """
@@ -13,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import NamedTuple, Protocol
@@ -20,7 +26,7 @@ from typing import NamedTuple, Protocol
 from google.adk.runners import Runner
 
 from adk_prism.errors import AppFailed
-from adk_prism.source.app_folder import Stamp, stamp_of_import
+from adk_prism.source.app_folder import Stamp, code_of, stamp_of_import
 
 _ONE_AT_A_TIME = threading.Lock()
 """One for the process, as `sys.modules` and `os.environ` are."""
@@ -30,6 +36,13 @@ _NEEDS_LOOP = ("no running event loop", "no current event loop")
 
 LOOP_CHECK = 1.0
 """Seconds between two checks whether the loop that runs an import is still open."""
+
+CHECK_EVERY = 1.0
+"""Seconds between two looks at the files of an app: a person saves no faster, and a look costs a
+millisecond or more."""
+
+Replaced = Callable[[str, Runner], None]
+"""Takes the Runner that a new one of the same app has replaced."""
 
 ReportFailure = Callable[[str, BaseException], AppFailed]
 """Reports to the operator why an app failed; returns what a client may know."""
@@ -56,10 +69,21 @@ class _Failure(NamedTuple):
 class Imports:
     """The apps that were imported, those that failed, and those that are being imported."""
 
-    def __init__(self, apps: Importable, report_failure: ReportFailure) -> None:
+    def __init__(
+        self,
+        apps: Importable,
+        report_failure: ReportFailure,
+        replaced: Replaced | None = None,
+    ) -> None:
+        """With `replaced`, apps are imported again when their code changes."""
         self._apps = apps
         self._report_failure = report_failure
+        self._replaced = replaced
         self._loaded: dict[str, Runner] = {}
+        self._code: dict[str, Stamp] = {}
+        """The code of each app that was imported."""
+        self._checked: dict[str, float] = {}
+        """When the files of each app were looked at last."""
         self._failed: dict[str, _Failure] = {}
         self._underway: dict[str, Future[Runner]] = {}
         self._turn = threading.Lock()
@@ -72,12 +96,29 @@ class Imports:
     async def load(self, name: str) -> Runner:
         """Return an app's Runner; import the app the first time. Raise `AppFailed`."""
         runner = self._loaded.get(name)
-        if runner is not None:
+        if runner is not None and not await self._has_changed(name):
             return runner
         try:
             return await asyncio.wrap_future(self._begun(name, asyncio.get_running_loop()))
         except AppFailed as error:
             raise _again(error) from None
+
+    async def _has_changed(self, name: str) -> bool:
+        """Return whether an app that was imported has other code now, as far as was looked."""
+        if self._replaced is None:
+            return False
+        now = time.monotonic()
+        if now - self._checked.get(name, 0.0) < CHECK_EVERY:
+            return name in self._failed
+        self._checked[name] = now
+        return not await asyncio.to_thread(self._is_current, name)
+
+    def _current(self, name: str) -> Runner | None:
+        runner = self._loaded.get(name)
+        return runner if runner is not None and self._is_current(name) else None
+
+    def _is_current(self, name: str) -> bool:
+        return self._replaced is None or code_of(self._apps.stamp(name)) == self._code[name]
 
     def failure(self, name: str) -> AppFailed | None:
         """Return why an app failed, unless its files have changed since. Reads the app's folder."""
@@ -104,7 +145,7 @@ class Imports:
     def _run(self, name: str, future: Future[Runner], loop: asyncio.AbstractEventLoop) -> None:
         try:
             with _ONE_AT_A_TIME:
-                runner = self._loaded.get(name) or self._import(name, loop)
+                runner = self._current(name) or self._import(name, loop)
         except BaseException as error:  # Every waiting caller must get it.
             self._end(name)
             future.set_exception(error)
@@ -121,7 +162,8 @@ class Imports:
         if known is not None:
             raise _again(known)
         before = self._apps.stamp(name)
-        if self._failed.pop(name, None) is not None:
+        old = self._loaded.get(name)
+        if self._failed.pop(name, None) is not None or old is not None:
             self._apps.forget(name)
         try:
             runner = self._built(name, loop)
@@ -131,6 +173,9 @@ class Imports:
             self._failed[name] = _Failure(failure, seen)
             raise _again(failure) from None
         self._loaded[name] = runner
+        self._code[name] = code_of(before)
+        if old is not None and self._replaced is not None:
+            self._replaced(name, old)
         return runner
 
     def _built(self, name: str, loop: asyncio.AbstractEventLoop) -> Runner:

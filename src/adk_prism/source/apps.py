@@ -15,6 +15,7 @@ and the cause for the operator.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from pathlib import Path
@@ -43,6 +44,10 @@ from adk_prism.source.session_cache import SessionCache, cached_sessions
 from adk_prism.source.sessions import Sessions
 from adk_prism.source.tool_threads import declared_threads
 
+MOST_RETIRED = 16
+"""Runners that are kept after they were replaced. A run that began so many changes ago may lose its
+toolsets; without a bound, each change would keep connections open until the server stops."""
+
 StateAllowances = Mapping[str, frozenset[str]]
 
 
@@ -59,21 +64,28 @@ class Apps:
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
         remotes: Iterable[RemoteApp] = (),
+        reloads: bool = False,
     ) -> None:
         """Prefer `of_folder` and `of_runners`.
 
         `remotes` are served beside the others; one with the name of a local app hides it. `tool_threads`:
         threads for the synchronous tools of an app that does not say how many; 0: none, they run on the
-        event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's.
+        event loop. `max_llm_calls`: most model calls of a run; 0 or less: no limit; None: ADK's. `reloads`:
+        apps of a folder are imported again when their code changes.
         """
         self._folder = folder
         self._given = runners
-        self._imports = Imports(folder, self._report_failure) if folder is not None else None
+        replaced = self._retire if reloads else None
+        self._imports = (
+            Imports(folder, self._report_failure, replaced) if folder is not None else None
+        )
         self._report = report
         self._allowed_state = allowed_state or {}
         self._local: dict[str, tuple[Runner, LocalApp]] = {}
         """By name, with the Runner that it was made of."""
         self._remotes = {remote.name: remote for remote in remotes}
+        self._retired: deque[tuple[str, Runner]] = deque()
+        """Runners that were replaced, oldest first: runs may still use them."""
         self._closed: set[str] = set()
         self._tool_threads = tool_threads
         self._max_llm_calls = max_llm_calls
@@ -90,6 +102,7 @@ class Apps:
         max_llm_calls: int | None = None,
         extra: ExtraPlugins | None = None,
         remotes: Iterable[RemoteApp] = (),
+        reloads: bool = False,
     ) -> Apps:
         """Serve every app of a folder; None: the bundled ones. Raise `UsageError` without a folder."""
         if agents_dir is not None and not agents_dir.is_dir():
@@ -108,6 +121,7 @@ class Apps:
             tool_threads=tool_threads,
             max_llm_calls=max_llm_calls,
             remotes=remotes,
+            reloads=reloads,
         )
 
     @classmethod
@@ -234,6 +248,7 @@ class Apps:
         self.check(name)
         if self._imports is None:
             return self._given[name]
+        await self._close_retired(MOST_RETIRED)
         return await self._imports.load(name)
 
     def failure(self, name: str) -> AppFailed | None:
@@ -276,6 +291,11 @@ class Apps:
             f"Reference: {correlation}.",
             correlation=correlation,
         )
+
+    def _retire(self, name: str, old: Runner) -> None:
+        """Keep a Runner that was replaced, for the runs that began with it."""
+        self._retired.append((name, old))
+        self._report(Diagnostic(kind="app reloaded", detail="Its files have changed.", app=name))
 
     # ------------------------------------------------------------------ services
 
@@ -356,14 +376,22 @@ class Apps:
             await remote.close()
         if self._imports is None:
             return
+        await self._close_retired(0)
         for name, runner in list(self._imports.loaded.items()):
-            if name in self._closed:
-                continue
-            self._closed.add(name)
-            try:
-                await runner.close()
-            except RuntimeError as error:  # What ADK raises for a plugin that does not close.
-                self._report(Diagnostic(kind="app not closed", app=name, cause=cause_of(error)))
+            if name not in self._closed:
+                self._closed.add(name)
+                await self._close(name, runner)
+
+    async def _close_retired(self, most: int) -> None:
+        """Close the Runners that were replaced first, but for so many."""
+        while len(self._retired) > most:
+            await self._close(*self._retired.popleft())
+
+    async def _close(self, name: str, runner: Runner) -> None:
+        try:
+            await runner.close()
+        except RuntimeError as error:  # What ADK raises for a plugin that does not close.
+            self._report(Diagnostic(kind="app not closed", app=name, cause=cause_of(error)))
 
 
 def _served(runner: Runner, name: str, sessions: BaseSessionService) -> Runner:

@@ -39,6 +39,7 @@ from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.source.app_folder import Found
 from adk_prism.source.apps import Apps
 from adk_prism.source.bundled_apps import is_bundled
+from adk_prism.source.served_app import ServedApp
 
 MOST_APPS = 64
 """Apps whose sessions are listed together, one query each; with more, name one."""
@@ -76,8 +77,8 @@ class _Catalogue:
         self._log = log
         self._chats = chats
         self._errors = errors
-        self._loaded: dict[str, dict[str, Any]] = {}
-        """What is known of the apps that were loaded: their code does not change any more."""
+        self._loaded: dict[str, tuple[ServedApp, dict[str, Any]]] = {}
+        """What is known of the apps that were loaded, until they are loaded again."""
 
     async def apps(self, request: Request) -> list[dict[str, Any]]:
         """Return every app, without importing any: what is known of it, or why it cannot be used.
@@ -111,29 +112,23 @@ class _Catalogue:
         name, apps = found.name, self._apps
         if found.problem:
             return {"name": name, "problem": found.problem}
-        if name not in self._loaded and apps.is_loaded(name):
-            self._loaded[name] = self._described(name)
-        loaded = self._loaded.get(name)
-        if loaded is None and (failure := apps.failure(name)) is not None:
+        loaded = self._described(name) if apps.is_loaded(name) else None
+        is_ours = apps.keeps_sessions(name)  # another server that failed once may be back
+        if (loaded is None or is_ours) and (failure := apps.failure(name)) is not None:
             return {"name": name, "error": failure.detail}
         folder = found.path or (folder_of(apps.app(name).root) if loaded is not None else None)
         about = _about(folder) if folder is not None else {"prompts": []}
         bundled = folder is not None and is_bundled(folder)
-        remote = not apps.keeps_sessions(name)
-        known = {"bundled": bundled, "remote": remote, **about, **(loaded or {})}
+        known = {"bundled": bundled, "remote": not is_ours, **about, **(loaded or {})}
         return {"name": name, **_UNKNOWN, **known}
 
     def _described(self, name: str) -> dict[str, Any]:
         """Return what is known of an app that was loaded."""
-        app, agents = self._apps.app(name), self._apps.agents(name)
-        return {
-            "description": app.description,
-            "agents": [agent.name for agent in agents],
-            "models": sorted({agent.model for agent in agents if agent.model}),
-            "offline": app.root is not None and _is_offline(app.root),
-            "live": "live" not in app.lacks,
-            "lacks": dict(app.lacks),
-        }
+        app = self._apps.app(name)
+        known = self._loaded.get(name)
+        if known is None or known[0] is not app:
+            known = self._loaded[name] = app, _read(app)
+        return known[1]
 
     async def conversations(
         self,
@@ -209,6 +204,19 @@ class _Catalogue:
 
     async def _spoken(self, run: RunId) -> str:
         return _short(await first_user_text(self._chats, run))
+
+
+def _read(app: ServedApp) -> dict[str, Any]:
+    """Return what the code of an app says about it."""
+    agents = app.agents()
+    return {
+        "description": app.description,
+        "agents": [agent.name for agent in agents],
+        "models": sorted({agent.model for agent in agents if agent.model}),
+        "offline": app.root is not None and _is_offline(app.root),
+        "live": "live" not in app.lacks,
+        "lacks": dict(app.lacks),
+    }
 
 
 def _title(heads: Iterable[RunStarted]) -> str:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from adk_prism.server.settings.option_kinds import FLAG, TEXT, WHOLE_NUMBER, Option, several
+from adk_prism.server.settings.option_kinds import FLAG, SWITCH, TEXT, WHOLE_NUMBER, Option, several
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdkSettings:
     """How ADK runs apps: its storage, plugins, limits, default model and features."""
 
+    reload: Annotated[
+        bool | None,
+        Option(
+            SWITCH,
+            "import an app again when its files have changed; runs in progress keep the old code;"
+            " without: on, if the server listens on a loopback address without a public URL",
+            adk="--reload_agents",
+        ),
+    ] = None
     local_storage: Annotated[
         bool,
         Option(

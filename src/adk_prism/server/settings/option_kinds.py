@@ -33,6 +33,8 @@ class Kind:
     """The option may be repeated, its TOML value is an array, its variable is split at commas."""
     flag: bool = False
     """The option is a switch without a value on the command line."""
+    negatable: bool = False
+    """The switch also has an opposite: `--no-…`."""
     show: Callable[[Any], str] = str
     """How a value of this kind is written, in the largest unit that is exact."""
 
@@ -173,6 +175,7 @@ SPAN = Kind(
 )
 WHOLE_NUMBER = Kind("N", "a whole number", _read_whole_number)
 FLAG = Kind("", "true or false", _read_flag, flag=True)
+SWITCH = Kind("", "true or false", _read_flag, flag=True, negatable=True)
 
 
 def count(lowest: int, highest: int) -> Kind:

@@ -102,6 +102,12 @@ class Settings(
         given = {name: getattr(self, f"limit_{name}") for name in usual._fields}
         return usual._replace(**{name: value for name, value in given.items() if value})
 
+    def reloads(self, *, listens: bool) -> bool:
+        """Return whether apps are imported again when they change; `listens`: our own server serves them."""
+        if self.reload is not None:
+            return self.reload
+        return listens and self.is_loopback and not self.public_url
+
     @property
     def has_shared_log(self) -> bool:
         """Whether other processes may write to the run log."""
