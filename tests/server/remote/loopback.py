@@ -83,8 +83,14 @@ class Wire:
 class Loopback:
     """An ADK server with one app, `far`."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, version: Json | None = VERSION, prefix: str = "", missing: int = 404
+    ) -> None:
+        """Without a `version` it has no such route; `missing`: its answer for a session that is not there."""
         self.port = 0
+        self.version = version
+        self.prefix = prefix
+        self.missing = missing
         self.requests: list[Request] = []
         self.session: Json = {
             "id": "",
@@ -116,7 +122,7 @@ class Loopback:
             given = self.replies.get(request.path)
             if given is not None:
                 writer.write((given if isinstance(given, Reply) else given(request)).encode())
-            elif request.path == "/run_sse":
+            elif request.path == self.prefix + "/run_sse":
                 await self._stream(reader, writer)
             else:
                 writer.write(self._usual(request).encode())
@@ -133,11 +139,11 @@ class Loopback:
 
     def _usual(self, request: Request) -> Reply:
         path = request.path
-        if path == "/version":
-            return _json(VERSION)
-        if path == "/list-apps":
+        if path == "/version" and self.version is not None:
+            return _json(self.version)
+        if path == self.prefix + "/list-apps":
             return _json(["far"])
-        if path.endswith("/app-info"):
+        if path.endswith("/app-info") and self.version is VERSION:
             agent = {
                 "name": "root",
                 "description": "",
@@ -147,19 +153,21 @@ class Loopback:
             }
             about = {"rootAgentName": "root", "description": "Far away.", "agents": {"root": agent}}
             return _json({"name": "far", "language": "python", **about})
-        if path.endswith("/sessions") and request.method == "POST":
+        if request.method == "POST" and "/sessions" in path:
             self.has_session = True
-            self.session["id"] = (request.body or {}).get("sessionId") or "drawn"
+            named = path.rpartition("/sessions")[2].strip("/")
+            self.session["id"] = named or (request.body or {}).get("sessionId") or "drawn"
             return _json(self.session)
         if path.endswith("/sessions"):
             return _json([self.session] if self.has_session else [])
         if self.has_session and f"/sessions/{self.session['id']}" in path:
             return _json(self.session)
-        return Reply(b'{"detail":"Not Found"}', 404)
+        status = self.missing if "/sessions/" in path else 404
+        return Reply(b'{"detail":"Not Found"}', status)
 
     def ran(self) -> list[Request]:
         """Return the requests that ran the agent."""
-        return [each for each in self.requests if each.path == "/run_sse"]
+        return [each for each in self.requests if each.path == self.prefix + "/run_sse"]
 
 
 def _json(value: Any) -> Reply:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any, Literal
@@ -19,8 +19,9 @@ import httpx
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report
-from adk_prism.errors import Conflict, NotFound, PrismError, RemoteFailed, Unprocessable
+from adk_prism.errors import Conflict, NotFound, RemoteFailed, Unprocessable
 from adk_prism.source.remote.credentials import Credentials
+from adk_prism.source.remote.dialect import Refusals
 from adk_prism.source.remote.remote import Remote
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
@@ -33,7 +34,8 @@ _MEANINGS = {
     403: "it does not allow our credentials this (403)",
     429: "it has too many requests (429); try again later",
 }
-_REFUSALS: Mapping[int, type[PrismError]] = {404: NotFound, 409: Conflict, 422: Unprocessable}
+NONE: Refusals = {}
+_REFUSALS: Refusals = {404: NotFound, 409: Conflict, 422: Unprocessable}
 """What the remote may say of a request, and the caller handles."""
 
 
@@ -57,13 +59,17 @@ class RemoteClient:
             await self._http.aclose()
             self._http = None
 
-    async def ask(self, method: Method, path: str, body: Any = None) -> bytes:
+    async def ask(
+        self, method: Method, path: str, body: Any = None, refusals: Refusals = NONE
+    ) -> bytes:
         """Return the JSON that the remote answers.
 
-        Raise `NotFound`, `Conflict` or `Unprocessable` where it says so, else `RemoteFailed`.
+        Raise `NotFound`, `Conflict` or `Unprocessable` where it says so, or as `refusals` mean it; else
+        `RemoteFailed`.
         """
+        opening = self._open(method, path, body, refusals=refusals)
         try:
-            async with asyncio.timeout(self._remote.answer), self._open(method, path, body) as got:
+            async with asyncio.timeout(self._remote.answer), opening as got:
                 return await self._body(got)
         except TimeoutError:
             raise self.failed(f"it did not answer within {self._remote.answer:g} seconds") from None
@@ -82,11 +88,16 @@ class RemoteClient:
 
     @asynccontextmanager
     async def _open(
-        self, method: Method, path: str, body: Any, accept: str = "application/json"
+        self,
+        method: Method,
+        path: str,
+        body: Any,
+        accept: str = "application/json",
+        refusals: Refusals = NONE,
     ) -> AsyncIterator[httpx.Response]:
         response = await self._send(method, path, body, accept)
         try:
-            self._check(response)
+            self._check(response, {**_REFUSALS, **refusals})
             yield response
         finally:
             await response.aclose()
@@ -119,12 +130,12 @@ class RemoteClient:
             self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         return self._http
 
-    def _check(self, response: httpx.Response) -> None:
+    def _check(self, response: httpx.Response, refusals: Refusals) -> None:
         status = response.status_code
         if response.is_success:
             return
-        if status in _REFUSALS:
-            raise _REFUSALS[status](
+        if status in refusals:
+            raise refusals[status](
                 f"The remote app {self._remote.name!r} refuses this request ({status})."
             )
         if response.is_redirect:

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from adk_prism.errors import NotFound, PrismError
-from adk_prism.source.remote.client import Method, RemoteClient, path_of
-from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect
+from adk_prism.source.remote.client import NONE, Method, RemoteClient, path_of
+from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect, Refusals
 from adk_prism.source.remote.remote import Remote
 
 
@@ -82,10 +82,12 @@ class Connection:
             self.info = await self._read_info(dialect)
             self._dialect = dialect
 
-    async def ask(self, method: Method, path: str, body: Any = None) -> bytes:
+    async def ask(
+        self, method: Method, path: str, body: Any = None, refusals: Refusals = NONE
+    ) -> bytes:
         """Return what the remote answers to a request of its own routes; raise as `RemoteClient.ask`."""
         await self.open()
-        return await self.client.ask(method, self.dialect.prefix + path, body)
+        return await self.client.ask(method, self.dialect.prefix + path, body, refusals)
 
     async def close(self) -> None:
         """Close it."""
@@ -97,15 +99,32 @@ class Connection:
         try:
             said = _read_version(await self.client.ask("GET", "/version"))
         except NotFound:
-            return DIALECTS["python-1"]  # Older servers have no such route.
+            return await self._probe()
         except msgspec.MsgspecError:
             raise self.client.failed("its /version is not that of an ADK server") from None
-        major = said.version.partition(".")[0]
-        if said.language not in ("", "python"):
+        if said.language == "python":
+            return DIALECTS["python-1" if said.version.startswith(("0.", "1.")) else "python"]
+        name = (
+            said.language.lower() or "typescript"
+        )  # The only one that does not name its language.
+        if name not in DIALECTS:
             raise self.client.failed(
-                f"it is an ADK server in {said.language[:20]!r}, which this version does not speak"
+                f"it is an ADK server in {name[:20]!r}, which this version does not speak"
             )
-        return DIALECTS["python-1" if major in ("0", "1") else "python"]
+        return DIALECTS[name]
+
+    async def _probe(self) -> Dialect:
+        """Tell servers apart that have no `/version`: by where their apps are, and by FastAPI's document."""
+        if await self._has("/api/list-apps"):
+            return DIALECTS["go"]
+        return DIALECTS["python-1" if await self._has("/openapi.json") else "java"]
+
+    async def _has(self, path: str) -> bool:
+        try:
+            await self.client.ask("GET", path)
+        except NotFound:
+            return False
+        return True
 
     async def _check_app(self, dialect: Dialect) -> None:
         try:
@@ -123,6 +142,6 @@ class Connection:
             return AppInfo()
         path = dialect.prefix + path_of("apps", self.app, "app-info")
         try:
-            return _read_info(await self.client.ask("GET", path))
+            return _read_info(await self.client.ask("GET", path, refusals={400: NotFound}))
         except (PrismError, msgspec.MsgspecError):
             return AppInfo()

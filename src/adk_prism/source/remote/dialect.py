@@ -1,10 +1,21 @@
-"""The ADK servers that can be spoken to, as a table: how each differs from Python's 2.x."""
+"""The ADK servers that can be spoken to, as a table: how each differs from Python's 2.x.
+
+Python 1.39 and 2.13 and TypeScript 2.0 were run; Java 1.8, Go 2.2 and Kotlin 0.8 are written from their
+sources.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
+from adk_prism.errors import Conflict, NotFound, PrismError
+
 AUTO = "auto"
+
+Refusals = Mapping[int, type[PrismError]]
+"""What a status means beyond what it means to everybody."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -20,7 +31,15 @@ class Dialect(Struct, frozen=True, kw_only=True):
     has_metadata: bool = False
     """A run takes `customMetadata`."""
     has_versions: bool = False
-    """Artifacts have versions with metadata."""
+    """Artifacts have versions with metadata, and can be saved."""
+    creates_by_path: bool = False
+    """A session with an id is created by `POST …/sessions/{s}`, not by an id in the body."""
+    no_session: Refusals = {}
+    """Answers to reading a session that is not there."""
+    session_exists: Refusals = {}
+    """Answers to creating a session that is there."""
+    fails_silently: bool = False
+    """A run that failed is a stream that ends."""
 
 
 DIALECTS = {
@@ -33,7 +52,15 @@ DIALECTS = {
             has_metadata=True,
             has_versions=True,
         ),
-        Dialect(name="python-1", patches_state=True),
+        Dialect(name="python-1", patches_state=True, has_app_info=True),
+        Dialect(name="typescript", creates_by_path=True, session_exists={400: Conflict}),
+        Dialect(
+            name="java", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
+        ),
+        Dialect(name="go", prefix="/api", creates_by_path=True, no_session={500: NotFound}),
+        Dialect(
+            name="kotlin", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
+        ),
     )
 }
 """By name, in the order in which they are listed."""

@@ -43,7 +43,8 @@ class _List(Struct):
 
 
 _read_stored = msgspec.json.Decoder(_Stored).decode
-_read_list = msgspec.json.Decoder(list[_Stored] | _List).decode
+_read_list = msgspec.json.Decoder(list[_Stored] | _List | None).decode
+"""Go writes an empty list as null."""
 
 
 class RemoteSessions(BaseSessionService):
@@ -61,10 +62,15 @@ class RemoteSessions(BaseSessionService):
         session_id: str | None = None,
     ) -> Session:
         """Create a session. Raise `AlreadyExistsError`, or `RemoteFailed`."""
-        body = {"sessionId": session_id, "state": state}
-        sent = {key: value for key, value in body.items() if value is not None}
+        await self._connection.open()
+        dialect = self._connection.dialect
+        body: dict[str, Any] = {} if state is None else {"state": state}
+        named = [session_id] if session_id else []
+        if named and not dialect.creates_by_path:
+            body["sessionId"] = named.pop()
+        path = self._path(user_id, *named)
         try:
-            data = await self._connection.ask("POST", self._path(user_id), sent)
+            data = await self._connection.ask("POST", path, body, dialect.session_exists)
         except Conflict:
             raise AlreadyExistsError(f"Session {session_id} exists.") from None
         return self._session(app_name, user_id, _read(data), events=False)
@@ -79,7 +85,7 @@ class RemoteSessions(BaseSessionService):
     ) -> Session | None:
         """Return a session; with a `config`, without its events. Raise `RemoteFailed`."""
         try:
-            data = await self._connection.ask("GET", self._path(user_id, session_id))
+            data = await self._read(user_id, session_id)
         except NotFound:
             return None
         return self._session(app_name, user_id, _read(data), events=config is None)
@@ -87,7 +93,7 @@ class RemoteSessions(BaseSessionService):
     async def before_run(self, origin: Origin) -> tuple[dict[str, Any], int]:
         """Return a session's state, and how many events it has. Raise `NotFound` or `RemoteFailed`."""
         try:
-            data = await self._connection.ask("GET", self._path(origin.user, origin.session))
+            data = await self._read(origin.user, origin.session)
         except NotFound:
             raise NotFound(
                 f"There is no session {origin.session[:60]!r}; create it first."
@@ -106,7 +112,7 @@ class RemoteSessions(BaseSessionService):
             found = _read_list(data)
         except msgspec.MsgspecError as error:
             raise SourceError(f"The remote's list of sessions cannot be read: {error}.") from None
-        stored = found.sessions if isinstance(found, _List) else found
+        stored = found.sessions if isinstance(found, _List) else found or []
         sessions = [self._session(app_name, user_id, each, events=False) for each in stored]
         sessions.sort(key=lambda session: session.last_update_time)
         return ListSessionsResponse(sessions=sessions)
@@ -137,6 +143,11 @@ class RemoteSessions(BaseSessionService):
         session.state.update(changed.state or {})
         stored = [stored_event(bytes(each)) for each in (changed.events or [])[-1:]]
         return stored[0] if stored and stored[0].actions.state_delta == delta else event
+
+    async def _read(self, user: str, session: str) -> bytes:
+        await self._connection.open()
+        refusals = self._connection.dialect.no_session
+        return await self._connection.ask("GET", self._path(user, session), None, refusals)
 
     def _path(self, user: str, *session: str) -> str:
         return path_of("apps", self._connection.app, "users", user, "sessions", *session)

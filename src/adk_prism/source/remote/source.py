@@ -199,12 +199,10 @@ class RemoteSource:
                 event = self._take(frame)
                 if event is not None:
                     yield event
-                if self._failure is not None:
-                    return
         finally:
             await opening.__aexit__(None, None, None)
-        if self._last is not None and self._last.event.partial:
-            raise _Lost  # ADK sends the whole after its pieces: the run did not end here.
+        if self._failure is None and self._is_unfinished():
+            raise _Lost
 
     async def _frames(self, response: httpx.Response) -> AsyncIterator[SseEvent]:
         decoder = SseDecoder(self._connection.remote.event_bytes)
@@ -258,10 +256,23 @@ class RemoteSource:
         if received.is_failure:
             self._failure = self._failed(received)
             return None
+        self._failure = None  # Go's server goes on after some errors.
         self._last = received
         if not event.partial and event.id:
             self._seen.add(event.id)
         return AgentEvent(self._serialiser.received(received.data))
+
+    def _is_unfinished(self) -> bool:
+        """Return whether a stream that ended as it should did not show the end of its run."""
+        if self._last is None:
+            return self._connection.dialect.fails_silently
+        event = self._last.event
+        if event.partial:
+            return True  # ADK sends the whole after its pieces.
+        parts = (event.content.parts if event.content else None) or []
+        is_answer = any(part.function_response is not None for part in parts)
+        is_meant = event.actions is not None and event.actions.skip_summarization
+        return self._connection.dialect.fails_silently and is_answer and not is_meant
 
     def _failed(self, received: Received) -> RunEnded:
         """Return the end that a frame means which is no agent's event: the Runner raised."""
