@@ -75,7 +75,11 @@ class Reader:
         """Return what an entry means. Entries come in order, from the first."""
         record = entry.record
         if type(record) is AgentEvent:  # by far the most frequent
-            return self._read(entry.cursor, record.event)
+            grown = text_delta(self._lanes, record.event)
+            if grown is None:
+                return self._read(entry.cursor, record.event)
+            self._events.ending.is_partial = True
+            return [grown] if self._turns is None else self._in_turn([grown])
         return self._take(entry)
 
     def _take(self, entry: Entry) -> list[Fact]:
@@ -105,10 +109,6 @@ class Reader:
                 assert_never(record)
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
-        grown = text_delta(self._lanes, event)
-        if grown is not None:
-            self._events.ending.is_partial = True
-            return [grown] if self._turns is None else self._in_turn([grown])
         facts = self._retries.feed(self._events.read(cursor, event))
         added: list[Fact] = []
         if self._annotators:

@@ -27,7 +27,8 @@ class _Piece(Struct, rename="camel", gc=False):
 
 
 class _Content(Struct, gc=False):
-    parts: list[_Piece] | None = None
+    parts: tuple[_Piece]
+    """One piece; anything else is refused by the decoder."""
 
 
 class _Node(Struct, gc=False):
@@ -61,9 +62,6 @@ def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
     content = event.content
     if not event.partial or content is None or event.interrupted:
         return None
-    parts = content.parts
-    if parts is None or len(parts) != 1:
-        return None
     if event.input_transcription is not NOTHING or event.output_transcription is not NOTHING:
         return None
     node = event.node_info
@@ -71,7 +69,7 @@ def text_delta(lanes: Mapping[Lane, ModelCall], raw: bytes) -> BlockGrew | None:
     call = lanes.get((path or event.author, event.branch or ""))
     if call is None or call.speaker.author != event.author or call.speaker.path != path:
         return None
-    piece = parts[0]
+    piece = content.parts[0]
     if not piece.text or piece.thought_signature:
         return None
     return call.grow("reasoning" if piece.thought else "text", piece.text)

@@ -11,7 +11,7 @@ whose `id` is its position. What would break a frame apart cannot get into one:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -44,7 +44,7 @@ class SsePayload(Protocol):
     def event(self) -> str: ...
 
 
-def encode(run: str, cursor: int, payloads: Iterable[SsePayload], first: int = 1) -> bytes:
+def encode(run: str, cursor: int, payloads: Sequence[SsePayload], first: int = 1) -> bytes:
     """Return the events of one entry's payloads, with the ids `run:cursor.first` and on.
 
     An empty `run` gives ids without a prefix. A stream that continues inside an entry passes the rest
@@ -52,6 +52,11 @@ def encode(run: str, cursor: int, payloads: Iterable[SsePayload], first: int = 1
     name that cannot be in a frame.
     """
     prefix = _prefix(run) if run else b""
+    if first == 1 and len(payloads) == 1:  # most often
+        [payload] = payloads
+        data = payload.data
+        if not payload.event and data.isascii() and _LF not in data and _CR not in data:
+            return b"id: %b%d.1\ndata: %b\n\n" % (prefix, cursor, data)
     frames = []
     part = first
     for payload in payloads:

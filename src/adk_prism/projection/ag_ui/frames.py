@@ -89,9 +89,12 @@ class TextMessageStart(_Owned, tag="TEXT_MESSAGE_START"):
     name: str | UnsetType = UNSET
 
 
-class TextMessageContent(_Owned, tag="TEXT_MESSAGE_CONTENT"):
+class TextMessageContent(_Frame, tag="TEXT_MESSAGE_CONTENT"):
+    """Nearly every event is one: it has its time from the start, and nothing that could be left out."""
+
     message_id: str
     delta: str
+    timestamp: int | UnsetType = UNSET
 
 
 class TextMessageEnd(_Owned, tag="TEXT_MESSAGE_END"):

@@ -117,10 +117,14 @@ class AgUiProjection:
     def feed(self, entry: Entry) -> list[Frame]:
         """Return the frames that an entry causes."""
         self._cursor = entry.cursor
-        out: list[Frame] = []
         facts = self._reader.feed(entry)
-        if len(facts) > 1 or (facts and type(facts[0]) is not BlockGrew):
+        now = round(entry.time * 1000) or UNSET  # a capture may have no time
+        if len(facts) == 1 and type(item := facts[0]) is BlockGrew and not self._raw:
+            if item.kind == "text" and len(item.text) <= PIECE:  # most entries are this
+                return [TextMessageContent(f"{self._run}-{item.block}", item.text, now)]
+        elif facts:
             self._look_ahead(facts)
+        out: list[Frame] = []
         for item in facts:
             if type(item) is BlockGrew:  # most facts are this one
                 self._block_grew(item, out)
@@ -129,10 +133,8 @@ class AgUiProjection:
         if self._raw and type(entry.record) is AgentEvent:
             # Last, so that positions are the same without it.
             out.append(RawEvent(notices.upstream(entry.record.event), SOURCE))
-        if entry.time:  # a capture may have none
-            now = round(entry.time * 1000)
-            for frame in out:
-                frame.timestamp = now
+        for frame in out:
+            frame.timestamp = now
         return out
 
     def _look_ahead(self, facts: list[fact.Fact]) -> None:
