@@ -117,6 +117,7 @@ ROUTES: dict[str, Row] = {
     "GET /version": Common("/version"),
     "GET /list-apps": Common("/list-apps"),
     "GET /apps/{app_name}/app-info": Common(f"/apps/{APP}/app-info"),
+    "GET /dev/apps/{app_name}/build_graph": Common(f"/dev/apps/{APP}/build_graph"),
     "GET /api/apps": Common("/api/apps"),
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),

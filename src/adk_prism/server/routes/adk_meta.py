@@ -14,6 +14,7 @@ from google.adk import version as adk_version
 
 from adk_prism.errors import SourceError
 from adk_prism.server.adk.adk_models import AppInfo, AppList, Health, Version
+from adk_prism.server.adk.app_graph import describe_graph
 from adk_prism.server.adk.app_info import describe_app
 from adk_prism.server.guards.name_rules import AppName
 from adk_prism.server.guards.strict_body import StrictRoute
@@ -67,5 +68,13 @@ def routes(apps: Apps, lifecycle: Lifecycle) -> APIRouter:
         agents = await app.details()
         described = describe_app(app_name, app)
         return described.model_copy(update={"agents": agents, "language": "python"})
+
+    @router.get("/dev/apps/{app_name}/build_graph")
+    async def build_graph(app_name: AppName) -> Response:
+        """Return an app's agents, nodes and tools, as ADK's page draws them."""
+        app, found = await apps.open(app_name), apps.find(app_name)
+        runner, folder = app.runner("graph"), found.path if found is not None else None
+        described = await asyncio.to_thread(describe_graph, runner, folder)
+        return Response(described, media_type="application/json")
 
     return router
