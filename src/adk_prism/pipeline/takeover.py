@@ -230,6 +230,11 @@ class Takeovers:
             )
         )
 
+    def stops_when_left(self, head: RunStarted) -> bool:
+        """Return whether the run was aborted because its process died, and nobody asked for it."""
+        app = head.origin.app
+        return self._apps.is_loaded(app) and self._apps.app(app).stops_when_left
+
     def had_last_word(self, head: RunStarted, stored: Stored) -> bool:
         """Return whether the session shows that a run was over, whoever may have missed its end."""
         app, last = head.origin.app, stored.last
@@ -279,6 +284,7 @@ class _Rest:
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record | Entry, None]:
         """Yield what is left. Raise what ended it badly."""
         stored = Stored(False, [])
+        was_stopped = self._past.reader.outcome()[0] == "cancelled"
         if self._past.head.kind == "turn":
             # Of a session that is gone, or whose server is, nothing is known.
             with suppress(NotFound, RemoteFailed):
@@ -287,18 +293,20 @@ class _Rest:
             yield event
         for end in node_ends(self._entries):
             yield end
-        ended = await self._end(stored)
+        ended = await self._end(stored, was_stopped)
         if ended is not None:
             yield ended
             return
         async for record in self._go_on(emit, stored):
             yield record
 
-    async def _end(self, stored: Stored) -> RunEnded | None:
+    async def _end(self, stored: Stored, was_stopped: bool) -> RunEnded | None:
         """Return the end of a run that cannot or need not be continued."""
         head, reader = self._past.head, self._past.reader
         outcome, code = reader.outcome()
-        if self._cancelled or outcome == "cancelled":
+        if self._cancelled or was_stopped:
+            return RunEnded(outcome="cancelled")
+        if outcome == "cancelled" and not self._takeovers.stops_when_left(head):
             return RunEnded(outcome="cancelled")
         if reader.is_paused or (head.continues is not None and head.continues.held):
             return RunEnded(outcome=outcome, code=code)

@@ -71,6 +71,10 @@ class ServedApp(Protocol):
     def is_resumable(self) -> bool:
         """Whether an invocation can be resumed in another process."""
 
+    @property
+    def stops_when_left(self) -> bool:
+        """Whether a run is aborted when the process that asked for it is gone."""
+
     def agents(self) -> list[Agent]:
         """Return the agents, root first."""
 
@@ -102,6 +106,8 @@ class ServedApp(Protocol):
 
 class LocalApp:
     """An app whose Runner is in this process."""
+
+    stops_when_left = False
 
     def __init__(
         self, runner: Runner, tool_threads: int = 0, max_llm_calls: int | None = None

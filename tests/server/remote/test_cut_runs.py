@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.server.remote.conftest import Fronted
-from tests.server.remote.loopback import Loopback, Wire, event
+from tests.server.remote.loopback import Loopback, Wire, event, listening
 
 CALL = {"functionCall": {"id": "call-1", "name": "look", "args": {}}}
 ANSWER = {"functionResponse": {"id": "call-1", "name": "look", "response": {"seen": "all"}}}
@@ -116,3 +118,27 @@ async def test_nothing_is_followed_elsewhere(far: Loopback, fronted: Fronted) ->
         sent = far.ran()[0].body
         assert sent["newMessage"] == {"parts": [{"text": "hi"}], "role": "user"}
         assert set(sent) == {"appName", "userId", "sessionId", "streaming", "newMessage"}
+
+
+async def test_a_remote_that_restarts(fronted: Fronted) -> None:
+    """It is asked until it is back; what it stored meanwhile is in the run, and viewers wait for it."""
+    far = Loopback()
+    cut = asyncio.Event()
+
+    async def die(wire: Wire) -> None:
+        await wire.event(event("All is", partial=True, id="e3"))
+        wire.cut()
+        cut.set()
+
+    far.run = die
+    async with AsyncExitStack() as first:
+        await first.enter_async_context(listening(far))
+        async with fronted(far.url) as chat:
+            asked = asyncio.create_task(chat.say())
+            await cut.wait()
+            await first.aclose()
+            far.session["events"] = [USER, DONE]
+            async with listening(far, far.port):
+                answer = await asked
+            assert await chat.outcome() == ("finished", "")
+            assert "well." in answer.text

@@ -46,6 +46,7 @@ class RemoteApp:
     root = None
     client_keys = None
     is_resumable = False
+    stops_when_left = True
 
     def __init__(self, remote: Remote, report: Report) -> None:
         self.name = remote.name
