@@ -127,3 +127,47 @@ def test_events_leave_in_adks_own_form(case: Case) -> None:
             event = json.loads(entry.record.event)
             assert event.get("timestamp", 0) < 1e11
             assert not {"invocation_id", "error", "message"} & event.keys()
+
+
+SAID = '{"author":"a","content":{"parts":[{"text":"x"}]},"timestamp":%s}'
+ODD: dict[str, tuple[str, RunEnded, float]] = {
+    "times of every kind": (
+        "\n".join(
+            SAID % time
+            for time in ("NaN", -5, "1e999", '"x"', 1794888000000, 1794888000.5, "null", 10**26)
+        ),
+        RunEnded(outcome="finished"),
+        0.5,
+    ),
+    "spellings in one file": (
+        SAID % 1794888000
+        + '\n{"author":"a","error_code":"X","error_message":"y","timestamp":1794888000900}',
+        RunEnded(outcome="failed", code="X"),
+        0.9,
+    ),
+    "an error as text": (
+        "event: error\ndata: upstream died\n\n",
+        RunEnded(outcome="failed", code="ERROR"),
+        0.0,
+    ),
+    "an error that is almost JSON": (
+        f"data: {SAID % 1}\n\nevent: error\ndata: {{oops\n\n",
+        RunEnded(outcome="failed", code="ERROR"),
+        0.0,
+    ),
+    "an error with a status": (
+        'data: {"error":{"code":429,"message":"slow down","status":"RESOURCE_EXHAUSTED"}}\n\n',
+        RunEnded(outcome="failed", code="RESOURCE_EXHAUSTED"),
+        0.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_captures_are_read_all_the_same(name: str) -> None:
+    """Bad times count as absent, errors in any form are errors, and the laws hold."""
+    data, ended, seconds = ODD[name]
+    entries = list(read_run(data.encode(), end=CaptureEnding()))
+    assert entries[-1].record == ended
+    assert fold(entries).at(panel="timeline")["timeline"]["now"] == seconds
+    assert check_laws(entries, formats()) == []

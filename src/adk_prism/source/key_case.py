@@ -34,6 +34,9 @@ LATEST = 1e11
 """Seconds since 1970: three thousand years. A larger number counts milliseconds, as it does in the
 TypeScript, Java and Kotlin ADK: in milliseconds this is a day of 1973."""
 
+_LONGEST_TEXT = 10_000
+"""Characters of an error that is no JSON: a page of HTML says no more."""
+
 _NULL = b"null"
 _ODD = re.compile(
     rb'"[a-z]+(?:_[a-z0-9]+)+"\s*:'
@@ -67,13 +70,11 @@ def is_event(fields: Mapping[str, Any]) -> bool:
 
 
 def error_event(value: bytes) -> bytes:
-    """Return what a server says about its own failure, text or JSON, as an event with an error.
-
-    Raise `msgspec.MsgspecError` if it begins like an object and is not JSON.
-    """
-    if not value.lstrip().startswith(b"{"):
-        return respell(_encode({"error": value.decode()}))
-    fields = _read_fields(value)
+    """Return what a server says about its own failure, text or JSON, as an event with an error."""
+    try:
+        fields = _read_fields(value)
+    except (msgspec.MsgspecError, RecursionError):
+        return respell(_encode({"error": value.decode()[:_LONGEST_TEXT]}))
     return respell(value if is_event(fields) else _encode({"error": fields}))
 
 
