@@ -165,7 +165,6 @@ def test_a_mistake_is_one_line(mistake: Mistake, said: Said) -> None:
 
 
 BROKEN = {
-    "cut off": (b'{"author":"agent","content":{"par', "line 3"),
     "no JSON": (b"oops\n", "line 3 is not an ADK event"),
     "no event": (b'{"hello":"world"}\n', "line 3 is not an ADK event"),
     "not UTF-8": (b'{"author":"\xff\xfe"}\n', "line 3 is not an ADK event"),
@@ -189,6 +188,16 @@ def test_what_can_be_read_comes_first(broken: str, said: Said, tmp_path: Path) -
     assert b"[DONE]" not in out
     assert says.lower() in err.lower()
     assert err.count("\n") == 1
+
+
+def test_a_file_that_is_cut_off_is_incomplete(said: Said, tmp_path: Path) -> None:
+    """Whoever saved it lost the connection: what came is replayed, and the end says so."""
+    file = tmp_path / "cut.jsonl"
+    file.write_text("\n".join(LINES[:2]) + '\n{"author":"agent","content":{"par')
+    code, out, err = said(file, "--as", "ai-sdk")
+    assert (code, err) == (0, "")
+    assert b'"text-delta"' in out
+    assert b"The recording ends before the run did." in out
 
 
 def test_nothing_heavy_is_loaded() -> None:

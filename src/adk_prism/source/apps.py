@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import partial
 from pathlib import Path
 
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
@@ -236,7 +237,8 @@ class Apps:
         runner = self._runner(name)
         known = self._local.get(name)
         if known is None or known[0] is not runner:
-            threads = self._threads_of(name, runner)
+            # Asked for each run: it depends on the variables of apps that are loaded later, too.
+            threads = partial(self.threads_of, name)
             known = self._local[name] = (runner, LocalApp(runner, threads, self._max_llm_calls))
         return known[1]
 
@@ -350,9 +352,9 @@ class Apps:
         """Return the state keys that the app lets clients write; None if it does not say."""
         return self.app(name).client_keys
 
-    def _threads_of(self, name: str, runner: Runner) -> int:
+    def threads_of(self, name: str) -> int:
         """Return how many threads the synchronous tools of a local app share; 0: the event loop's."""
-        declared = declared_threads(runner)
+        declared = declared_threads(self._runner(name))
         if declared is not None:
             return declared
         is_safe = self._folder is None or self._folder.allows_threads(name)

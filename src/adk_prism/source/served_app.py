@@ -7,7 +7,7 @@ Sessions, artifacts and memories are ADK's own services, which both have. Whatev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol
 
 from google.adk.agents.llm_agent import LlmAgent
@@ -110,7 +110,10 @@ class LocalApp:
     stops_when_left = False
 
     def __init__(
-        self, runner: Runner, tool_threads: int = 0, max_llm_calls: int | None = None
+        self,
+        runner: Runner,
+        tool_threads: Callable[[], int] = lambda: 0,
+        max_llm_calls: int | None = None,
     ) -> None:
         self._runner = runner
         self._tool_threads = tool_threads
@@ -196,7 +199,7 @@ class LocalApp:
             nodes=True,
             attempt=attempt,
             doubts=doubts,
-            tool_threads=self._tool_threads,
+            tool_threads=self._tool_threads(),
             max_llm_calls=self._max_llm_calls,
         )
 
