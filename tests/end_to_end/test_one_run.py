@@ -60,7 +60,7 @@ STARTS: dict[str, tuple[str, Any]] = {
 
 @asynccontextmanager
 async def begun(http: httpx.AsyncClient, protocol: str, text: str) -> AsyncIterator[str]:
-    """Begin a run in a protocol, and leave at once; yield the run."""
+    """Begin a run in a protocol; yield its id, with the connection open."""
     path, body = STARTS[protocol]
     session = new_id()
     await http.post(f"/apps/diary/users/user/sessions/{session}")

@@ -144,7 +144,7 @@ STATE: dict[str, Chunk] = {
         (fact.StateChanged, *_NODES), "delta", subagentRunId=_SHARED, metadata=_NOBODY
     ),
     "MESSAGES_SNAPSHOT": declined(
-        "a run is told by its events; `connect` sends one, of the thread's past"
+        "a run consists of its events; `connect` sends one, of the thread's past"
     ),
     "ACTIVITY_SNAPSHOT": _event(
         _SHOWN,

@@ -13,7 +13,7 @@ UNIQUE = 16
 
 
 def tool_call_id(call: str, message: str) -> str:
-    """Return the id under which a client is told of a call of a message."""
+    """Return the id under which a client knows a call of a message."""
     return call if len(call) >= UNIQUE and _MARK not in call else f"{call}{_MARK}{message}"
 
 

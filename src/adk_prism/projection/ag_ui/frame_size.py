@@ -1,6 +1,6 @@
 """How large a frame may be: a client's SSE reader gives up at 10 MB.
 
-Text and arguments go in several deltas. Anything else that is too large is told by its size; the log has
+Text and arguments go in several deltas. Anything else that is too large is replaced by its size; the log has
 it all.
 """
 

@@ -7,7 +7,7 @@ from the log, so that a stream that is read again builds the same messages.
 Where the protocol leaves a choice:
 - a block of text is a message, and so are all calls of one model call together;
 - text that ADK did not store is taken back: its message becomes an activity, which no chat shows as said;
-- what an agent inside a tool says and calls is told too, as its sub-agent's own.
+- what an agent inside a tool says and calls is shown too, as its sub-agent's own.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class AgUiProjection:
         return out
 
     def _look_ahead(self, facts: list[fact.Fact]) -> None:
-        """Note what of an entry has to be known before it is told."""
+        """Note what of an entry has to be known before any of it is shown."""
         told = [item.fact if isinstance(item, fact.Nested) else item for item in facts]
         asked = {item.call for item in told if isinstance(item, fact.CallRequested)}
         answered = (item.call for item in told if isinstance(item, _ANSWERS))
@@ -382,7 +382,7 @@ class AgUiProjection:
         self._tell_sources(out)
 
     def _citations_given(self, item: fact.CitationsGiven, out: list[Frame]) -> None:
-        if "sources" not in self._rests_on:  # else they are told together
+        if "sources" not in self._rests_on:  # else they are shown together
             self._tell_sources(out)
 
     def _tell_sources(self, out: list[Frame]) -> None:
@@ -390,7 +390,7 @@ class AgUiProjection:
         out.append(notices.activity(name, notices.SOURCES, self._rests_on))
 
     def _nothing(self, item: fact.Fact, out: list[Frame]) -> None:
-        """A source, which is told with the grounding that it is read from."""
+        """A source, which is shown with the grounding that it is read from."""
 
     def _proof_given(self, item: fact.ProofGiven, out: list[Frame]) -> None:
         if item.proof.origin != "absent":  # the proof of the whole says who gave none

@@ -1,7 +1,7 @@
 """Session state for a client: a snapshot at the beginning, then JSON patches (RFC 6902).
 
 Patches only `add`, which also replaces, and `remove` what is there: a client drops a whole patch of
-which one operation fails. A value too large for a frame is told by its size.
+which one operation fails. A value too large for a frame is replaced by its size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the user is heard saying: custom events while it grows, a message when it is over.
 
 A transcript may be corrected, also after it was called final, and a message can only grow at its end. So it
-is told when the agent begins to answer, when the user says something else, or with the run's end. What
+is sent when the agent begins to answer, when the user says something else, or with the run's end. What
 comes later still, of the same utterance, is a message of its own.
 """
 
@@ -41,7 +41,7 @@ class Utterances:
         """What was told of each, message by message."""
 
     def hear(self, item: InputTranscribed) -> list[Frame]:
-        """Take what is heard; return what is told of it, and the utterances before it."""
+        """Take what is heard; return the frames for it, and for the utterances before it."""
         others = [name for name in self._open if name != item.utterance]
         told = [frame for name in others for frame in self._tell(name)]
         self._open[item.utterance] = item
