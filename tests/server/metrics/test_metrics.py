@@ -126,16 +126,19 @@ async def settled(client: httpx.AsyncClient) -> Numbers:
 
 async def test_refusals_are_counted_by_limit(tmp_path: Path) -> None:
     """So that an operator sees which one is too low, or who is too greedy."""
-    async with serving(tmp_path, asyncio.Event(), limit_rate=3, limit_runs=1) as (_, client):
+    async with serving(tmp_path, asyncio.Event(), limit_rate=1, limit_runs=1) as (_, client):
         asking = client.stream("POST", "/api/chat/app", json=chat("one"), headers=headers(ANN))
         async with asking:
             second = await client.post("/api/chat/app", json=chat("two"), headers=headers(ANN))
             assert second.status_code == 429
-        for _ in range(20):
-            await client.get("/list-apps", headers=headers(BOB))
+        asked = await asyncio.gather(
+            *(client.get("/list-apps", headers=headers(BOB)) for _ in range(20))
+        )
+        refused = sum(answer.status_code == 429 for answer in asked)
         found = await numbers(client)
     assert found["adk_prism_refusals_total", "runs"] == 1
-    assert found["adk_prism_refusals_total", "rate"] >= 10
+    # How many are refused depends on how fast they arrive: what is counted is what was answered.
+    assert found["adk_prism_refusals_total", "rate"] == refused > 0
 
 
 async def test_nobody_is_named(tmp_path: Path) -> None:
