@@ -19,7 +19,6 @@ from msgspec import Raw, Struct
 from adk_prism.commands import ToolAnswer
 from adk_prism.errors import Conflict
 from adk_prism.facts.adk_event import request_name
-from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.facts.calls.pending import Pending, PendingApproval, PendingCall
 from adk_prism.facts.json_value import same_json
 from adk_prism.facts.outcome import UNANSWERED
@@ -112,6 +111,9 @@ def _take_decision(
 def checked(asked: PendingApproval, decision: Decision) -> Decision:
     """Return a decision that has the payload it needs. Raise `Unprocessable` for one that has not."""
     if decision.approved:
+        # Imports jsonschema, a tenth of a second that a server's start need not take.
+        from adk_prism.facts.calls.answer_schema import check_payload
+
         check_payload(asked.payload, decision.payload)
     return decision
 
@@ -186,7 +188,11 @@ def _answerable(pending: Pending) -> dict[str, PendingCall]:
 def fit_request(pending: Pending, request: str, response: Raw) -> Raw:
     """Return the answer to a question as it was asked for. Raise `Unprocessable` for a wrong one."""
     asked = pending.requests[request]
-    return fit_response(asked.request, response) if asked.kind == "input" else response
+    if asked.kind != "input":
+        return response
+    from adk_prism.facts.calls.answer_schema import fit_response
+
+    return fit_response(asked.request, response)
 
 
 def match_responses(

@@ -313,7 +313,7 @@ class Conversations:
             message = questions.new_message(turns, given)
             if message is not None:
                 return await self._place(start, message)
-            repeated = questions.find_repeated(turns, given)
+            repeated = await questions.find_repeated(self._chats, turns, given)
             if repeated is not None:
                 return repeated
             asked = await questions.last_asked(self._chats, turns)

@@ -13,11 +13,14 @@ from msgspec import Raw, structs
 
 from adk_prism.commands import AnswerQuestions, QuestionAnswer, Submit, ToolAnswer
 from adk_prism.errors import Expired, QuestionsOpen, Unprocessable
+from adk_prism.facts.adk_event import request_name
+from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.json_value import same_json
 from adk_prism.pipeline import answer_matching as matching
 from adk_prism.pipeline.answered_message import AnsweredMessage
 from adk_prism.pipeline.chats import Chats, Turn
-from adk_prism.runlog.entry import Decision, RunId, is_absent
+from adk_prism.runlog.entry import Continues, Decision, RunId, is_absent
+from adk_prism.source.redaction import answer_json
 
 SHOWN = 5
 """Ids in a refusal."""
@@ -48,21 +51,41 @@ def new_message(turns: Sequence[Turn], given: AnswerQuestions) -> Submit | None:
     return structs.replace(message, leaves_questions=True)
 
 
-def find_repeated(turns: Sequence[Turn], given: AnswerQuestions) -> RunId | None:
+async def find_repeated(
+    chats: Chats, turns: Sequence[Turn], given: AnswerQuestions
+) -> RunId | None:
     """Return the run that the same answers started before: a client that lost its answer asks again."""
     last = turns[-1].last if turns else None
     continues = last.head.continues if last is not None else None
     if last is None or continues is None or continues.held:
         return None
-    decided = {d.approval: d.approved for d in continues.decisions.values()}
     ids = {answer.question for answer in given.answers}
-    if not ids or not ids <= decided.keys() | continues.answers.keys():
+    decided = {d.approval for d in continues.decisions.values()}
+    if not ids or not ids <= decided | continues.answers.keys():
         return None
-    for answer in given.answers:
-        before = decided.get(answer.question)
-        if before is not None and (answer.decision is None or answer.decision.approved != before):
-            return None
-    return RunId(last.summary.run)
+    before = structs.replace(turns[-1], runs=turns[-1].runs[:-1])
+    asked = await chats.pending(before)
+    is_same = all(_is_same(asked, continues, answer) for answer in given.answers)
+    return RunId(last.summary.run) if is_same else None
+
+
+def _is_same(asked: Pending, continues: Continues, answer: QuestionAnswer) -> bool:
+    """Tell whether an answer is the one that a run continued with."""
+    for decision in continues.decisions.values():
+        if decision.approval == answer.question:
+            return answer.decision is not None and answer.decision.approved == decision.approved
+    request = asked.requests.get(answer.question)
+    if request is None or request.kind != "input":
+        return True  # a credential is not in the log, so there is nothing to compare
+    if answer.is_cancelled:
+        return False
+    try:
+        fitted = matching.fit_request(asked, answer.question, answer.response)
+    except Unprocessable:
+        return False
+    # What is in the log is redacted, what the client sends is not.
+    known = continues.answers[answer.question]
+    return same_json(known, answer_json(request_name(request.kind), fitted))
 
 
 def expired(given: AnswerQuestions) -> Expired:

@@ -225,6 +225,19 @@ async def test_a_request_for_input_takes_what_its_schema_says() -> None:
         assert told["value"]["output"]["answer"]["guests"] == 4
 
 
+async def test_an_answer_typed_again_is_the_same_run_and_another_one_comes_too_late() -> None:
+    async with staging(booking(Guests)) as stage:
+        thread, _ = await asked(stage, "book")
+        first = await thread.post(run="answer", resume=[resolved("q-1", {"guests": 4})])
+        same = ({"guests": 4}, {"guests": "4"}, "4")
+        for number, given in enumerate(same):
+            again = await thread.post(run=f"again-{number}", resume=[resolved("q-1", given)])
+            assert again.headers["x-prism-run"] == first.headers["x-prism-run"]
+        for answer in (resolved("q-1", {"guests": 5}), resolved("q-1", "many"), cancelled("q-1")):
+            code, _ = await thread.refused(resume=[answer])
+            assert code == "INTERRUPT_EXPIRED"
+
+
 async def test_a_request_that_is_cancelled_ends_what_asked_for_it() -> None:
     async with staging(booking(Guests)) as stage:
         thread, _ = await asked(stage, "book")

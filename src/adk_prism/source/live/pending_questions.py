@@ -15,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from msgspec import Raw, Struct, json
 
 from adk_prism.errors import Conflict, NotFound
-from adk_prism.facts.calls.answer_schema import check_payload, fit_response
 from adk_prism.runlog.entry import NOTHING, ApprovalAsked, ApprovalGiven, Record
 from adk_prism.source.live.options import LiveOptions
 from adk_prism.source.plain_json import storable
@@ -232,6 +231,9 @@ class PendingQuestions:
         """Answer an approval; the first answer counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for a
         payload that does not fit, which leaves the question open."""
         if decision.approved:
+            # Imports jsonschema, a tenth of a second that a server's start need not take.
+            from adk_prism.facts.calls.answer_schema import check_payload
+
             check_payload(self._payloads.get(approval, NOTHING), decision.payload)
         self._approvals.answer(approval, decision)
 
@@ -239,6 +241,8 @@ class PendingQuestions:
         """Take a client's result; the first one counts. Raise `Conflict`, `NotFound`, or `Unprocessable` for
         an answer that does not fit its question, which stays open."""
         if call in self._inputs and not result.error:
+            from adk_prism.facts.calls.answer_schema import fit_response
+
             result = ClientToolResult(fit_response(self._inputs[call], result.value))
         self._results.answer(call, result)
 
