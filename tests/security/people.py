@@ -47,6 +47,8 @@ class Belongings:
     """Cursor of an event that holds a file."""
     link: str
     invocation: str
+    event: str
+    """Id of the last event, which a model wrote."""
 
 
 @dataclass
@@ -93,6 +95,7 @@ async def _move_in(stage: Stage) -> Belongings:
         file=await _cursor_of_file(stage, run),
         link=link.json()["id"],
         invocation=events[0]["invocationId"],
+        event=events[-1]["id"],
     )
 
 

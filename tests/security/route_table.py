@@ -83,6 +83,7 @@ _ADK = f"/apps/{APP}/users/{{user}}/sessions"
 _ONE = f"{_ADK}/{{session}}"
 _ART = f"{_ONE}/artifacts"
 _RUN = "/api/runs/{run}"
+_TRACE = f"/dev/apps/{APP}/debug/trace"
 _KIT = "/api/copilotkit"
 _KIT_AGENT = f"{_KIT}/agent/{APP}"
 _KIT_THREAD = f"{_KIT}/threads/{{session}}"
@@ -130,8 +131,12 @@ ROUTES: dict[str, Row] = {
     "GET /api/audit": Operated("/api/audit", status=404),  # 404: this server keeps none
     "GET /api/conversations": Listed("/api/conversations"),
     "GET /api/runs": Listed("/api/runs"),
+    "GET /dev/apps/{app_name}/debug/trace/session/{session_id}": Listed(
+        f"{_TRACE}/session/{{session}}"
+    ),
     "GET /api/copilotkit/threads": Listed("/api/copilotkit/threads"),
     "POST /api/recordings": Taken("/api/recordings"),
+    "GET /dev/apps/{app_name}/debug/trace/{event_id}": Owned(f"{_TRACE}/{{event}}"),
     # sessions
     "GET /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK),
     "POST /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK, lambda _: {}),
@@ -265,7 +270,7 @@ def _names(route: Any) -> Iterator[str]:
 def path_of(row: Row, bobs: Belongings) -> str:
     """Return a row's path, naming Bob's things."""
     names = {"user": bobs.user, "session": bobs.session, "run": bobs.run}
-    return row.path.format(**names, file=bobs.file, link=bobs.link)
+    return row.path.format(**names, file=bobs.file, link=bobs.link, event=bobs.event)
 
 
 __all__ = ["GUESTS", "ROUTES", "SECRET", "of_app", "path_of"]

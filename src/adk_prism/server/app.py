@@ -48,6 +48,7 @@ from adk_prism.server.routes import (
     adk_live,
     adk_meta,
     adk_sessions,
+    adk_trace,
     ag_ui,
     audit,
     catalogue,
@@ -96,6 +97,7 @@ def routers(context: Context) -> list[APIRouter]:
         web_page.routes(),
         catalogue.routes(apps, log, chats, errors),
         adk_meta.routes(apps, lifecycle),
+        adk_trace.routes(log, chats),
         ready.routes(log, apps, lifecycle),
         adk_sessions.routes(
             apps, context.locks, log, context.rewinds, client_state, audit_log, lifecycle
