@@ -26,7 +26,8 @@ from adk_prism.runlog.entry import AgentEvent, NodeEnded, NodeStarted, Origin, R
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.adk.debug_lines import LEVEL
 from adk_prism.source.adk.log_listener import LOGGER
-from adk_prism.source.plugin import NAME, SIGNALS
+from adk_prism.source.nodes.callbacks import SIGNALS
+from adk_prism.source.plugin import NAME
 from adk_prism.source.request import RunRequest
 from adk_prism.source.runner import RunnerSource
 from adk_prism.source.sessions import Sessions

@@ -1,32 +1,25 @@
-"""The ADK plugin that observes agents, tools, and runs inside tools.
+"""The ADK plugin of runs that this process records: it observes their nodes, and keeps what is stored sound.
 
-google-adk calls plugins for agents and tools, and not for other nodes: their starts, and the ends of all
-nodes of the newer runtime, come from the log of its node runner (`adk.log_listener`). `nodes.tracker`
-decides what they mean; this module only dispatches. Observing never makes a run fail.
-
-The plugin must be the first: after one plugin has answered for an agent or a tool, ADK calls no other.
+`nodes.callbacks` observes. Beyond that the plugin acts: only the owner of a run stores its events, and a tool
+is not called whose start could not be recorded, whose call is in doubt, or that a person refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from google.adk.agents.base_agent import BaseAgent
-from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
-from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
 from adk_prism.runlog.leases import still_owned
-from adk_prism.source.adk.log_listener import AdkLogListener
 from adk_prism.source.nodes import tracker
+from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plain_json import make_storable
-from adk_prism.source.run_observer import SCOPE, RunObserver
+from adk_prism.source.run_observer import SCOPE
 from adk_prism.source.tool_work import WORK
 from adk_prism.source.unconfirmed_calls import answer_denied, answer_in_doubt
 
@@ -42,8 +35,8 @@ def watch_nodes(runner: Runner) -> None:
     SIGNALS.attach()
 
 
-class NodePlugin(BasePlugin):
-    """Notifies the observer of the current run; without one, it does nothing."""
+class NodePlugin(NodeCallbacks):
+    """Observes and guards the current run; without one, it does nothing."""
 
     def __init__(self, root: BaseNode) -> None:
         """`root` is that of the Runner: ADK's callbacks do not give it if it is not an agent."""
@@ -51,7 +44,7 @@ class NodePlugin(BasePlugin):
         self._root = root
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        await _see(tracker.run_started, invocation_context, self._root)
+        await see(tracker.run_started, invocation_context, self._root)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
@@ -62,29 +55,14 @@ class NodePlugin(BasePlugin):
         # The run's own events are yielded. Of those that a tool hides none is partial.
         scope = SCOPE.get()
         if scope is not None and scope.run is not None and scope.run.owner is not None:
-            await _see(tracker.event_received, invocation_context, event)
-
-    async def before_agent_callback(
-        self, *, agent: BaseAgent, callback_context: CallbackContext
-    ) -> None:
-        await _see(tracker.agent_started, agent, callback_context)
-
-    async def after_agent_callback(
-        self, *, agent: BaseAgent, callback_context: CallbackContext
-    ) -> None:
-        await _see(tracker.agent_ended, agent, callback_context)
-
-    async def on_agent_error_callback(
-        self, *, agent: BaseAgent, callback_context: CallbackContext, error: Exception
-    ) -> None:
-        del callback_context
-        await _see(tracker.agent_failed, agent, error)
+            await see(tracker.event_received, invocation_context, event)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        del tool_args
-        await _see(tracker.tool_started, tool, tool_context)
+        await super().before_tool_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context
+        )
         answer = _instead(tool, tool_context)
         work = WORK.get()
         if answer is None and work is not None:
@@ -94,9 +72,10 @@ class NodePlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> None:
-        del tool_args
         _end_work(tool_context)
-        await _see(tracker.tool_ended, tool, tool_context, result)
+        await super().after_tool_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
+        )
 
     async def on_tool_error_callback(
         self,
@@ -106,9 +85,10 @@ class NodePlugin(BasePlugin):
         tool_context: ToolContext,
         error: BaseException,
     ) -> None:
-        del tool, tool_args
         _end_work(tool_context)
-        await _see(tracker.tool_failed, tool_context, error)
+        await super().on_tool_error_callback(
+            tool=tool, tool_args=tool_args, tool_context=tool_context, error=error
+        )
 
 
 def _end_work(context: ToolContext) -> None:
@@ -128,42 +108,3 @@ def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
     if policy is None:
         return answer_denied(context)
     return answer_in_doubt(policy, tool, context)
-
-
-async def _see(look: Callable[..., None], *what: object) -> None:
-    """Call an observer function, and write its records."""
-    observer = _look(look, *what)
-    if observer is None:
-        return
-    if tracker.is_cancelling():
-        observer.poke()  # a second cancellation while it waits would lose the records
-    else:
-        await observer.flush()
-
-
-def _look(look: Callable[..., None], *what: object) -> RunObserver | None:
-    scope = SCOPE.get()
-    if scope is None or scope.observer.is_inactive:
-        return None
-    try:
-        look(scope, *what)
-    except Exception as error:  # Observing must not fail a run; the operator gets a report.
-        scope.observer.report(error)
-    return scope.observer
-
-
-def _signal(look: Callable[..., None]) -> Callable[[str], None]:
-    def signal(path: str) -> None:
-        observer = _look(look, path)
-        if observer is not None:
-            observer.poke()
-
-    return signal
-
-
-SIGNALS = AdkLogListener(
-    _signal(tracker.node_started),
-    _signal(tracker.node_ended),
-    _signal(tracker.node_cancelled),
-)
-"""One for the process, like ADK's logger; attached at the first run."""

@@ -1,0 +1,106 @@
+"""The ADK callbacks by which nodes are observed: of agents, tools, and runs inside tools.
+
+google-adk calls plugins for agents and tools, and not for other nodes: their starts, and the ends of all
+nodes of the newer runtime, come from the log of its node runner (`adk.log_listener`). `nodes.tracker`
+decides what they mean; this module only dispatches. Observing never makes a run fail, and answers nothing.
+
+The plugin must be the first: after one plugin has answered for an agent or a tool, ADK calls no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+
+from adk_prism.source.adk.log_listener import AdkLogListener
+from adk_prism.source.nodes import tracker
+from adk_prism.source.run_observer import SCOPE, RunObserver
+
+
+class NodeCallbacks(BasePlugin):
+    """Notifies the observer of the current run; without one, it does nothing."""
+
+    async def before_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        await see(tracker.agent_started, agent, callback_context)
+
+    async def after_agent_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext
+    ) -> None:
+        await see(tracker.agent_ended, agent, callback_context)
+
+    async def on_agent_error_callback(
+        self, *, agent: BaseAgent, callback_context: CallbackContext, error: Exception
+    ) -> None:
+        del callback_context
+        await see(tracker.agent_failed, agent, error)
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        del tool_args
+        await see(tracker.tool_started, tool, tool_context)
+        return None
+
+    async def after_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
+    ) -> None:
+        del tool_args
+        await see(tracker.tool_ended, tool, tool_context, result)
+
+    async def on_tool_error_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        error: BaseException,
+    ) -> None:
+        del tool, tool_args
+        await see(tracker.tool_failed, tool_context, error)
+
+
+async def see(look: Callable[..., None], *what: object) -> None:
+    """Call an observer function, and write its records."""
+    observer = _look(look, *what)
+    if observer is None:
+        return
+    if tracker.is_cancelling():
+        observer.poke()  # a second cancellation while it waits would lose the records
+    else:
+        await observer.flush()
+
+
+def _look(look: Callable[..., None], *what: object) -> RunObserver | None:
+    scope = SCOPE.get()
+    if scope is None or scope.observer.is_inactive:
+        return None
+    try:
+        look(scope, *what)
+    except Exception as error:  # Observing must not fail a run; the operator gets a report.
+        scope.observer.report(error)
+    return scope.observer
+
+
+def _signal(look: Callable[..., None]) -> Callable[[str], None]:
+    def signal(path: str) -> None:
+        observer = _look(look, path)
+        if observer is not None:
+            observer.poke()
+
+    return signal
+
+
+SIGNALS = AdkLogListener(
+    _signal(tracker.node_started),
+    _signal(tracker.node_ended),
+    _signal(tracker.node_cancelled),
+)
+"""One for the process, like ADK's logger; attached at the first run."""
