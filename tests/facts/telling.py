@@ -96,6 +96,7 @@ _WORDS: dict[type[Any], Callable[[Any], str]] = {
     fact.SourcesLinked: lambda f: "sources linked",
     fact.CitationsGiven: lambda f: "citations given",
     fact.ModelCallEnded: lambda f: f"model {f.model_call}{_flags(finish=f.finish)}",
+    fact.ModelCalled: lambda f: f"called {f.model} by {f.agent}",
     fact.MetadataGiven: lambda f: f"custom {_json(f.custom)}",
     fact.StateChanged: lambda f: f"state {','.join(f.delta)}",
     fact.ArtifactSaved: lambda f: f"artifact {f.filename} {f.version}",

@@ -27,10 +27,12 @@ from tests.laws.events import (
 from adk_prism.runlog.entry import (
     ApprovalAsked,
     ApprovalGiven,
+    CallPieces,
     ChildEvent,
     Continues,
     Decision,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     Outcome,
@@ -415,6 +417,8 @@ _RECORDS = (
     ChildEvent(call="c1", event=Raw(b"[]")),
     ApprovalAsked(approval="a9", call="c1", name="search"),
     ApprovalGiven(approval="a9", approved=False),
+    ModelCalled(agent="root", node="n1", model="m", started=1.0, duration=2, finish="STOP"),
+    ModelCalled(error="cancelled", pieces=CallPieces(contents=3)),
     RunTakenOver(epoch=2, in_doubt=["c1"]),
 )
 """Records besides events, in no order that a source would give them."""

@@ -267,6 +267,7 @@ NOT_SHOWN = frozenset(
         fact.SourcesLinked,
         fact.CitationsGiven,
         fact.ModelCallEnded,
+        fact.ModelCalled,
         fact.MetadataGiven,
         fact.NodeBegan,
         fact.NodeFinished,

@@ -339,6 +339,25 @@ class ModelCallEnded(_Fact):
     """The model's own words on why it stopped."""
 
 
+class ModelCalled(_Fact):
+    """A request to a model was answered, failed, or was cancelled, as its source measured it.
+
+    `ModelCallEnded` is what events say of the same; only some sources see the request.
+    """
+
+    agent: str
+    node: str
+    model: str
+    started: float
+    first_token: int | None
+    duration: int
+    usage: Raw
+    finish: str
+    error: str
+    kept: bool
+    """Request and response can be looked up beside the log."""
+
+
 class MetadataGiven(_Fact):
     """The app's own metadata on an event."""
 
@@ -452,6 +471,7 @@ Fact = (
     | CitationsGiven
     | ProofGiven
     | ModelCallEnded
+    | ModelCalled
     | MetadataGiven
     | StateChanged
     | ArtifactSaved

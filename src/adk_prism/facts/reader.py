@@ -12,6 +12,7 @@ from typing import assert_never
 
 from msgspec import structs
 
+from adk_prism.facts import model as fact
 from adk_prism.facts.agent_text import AgentText
 from adk_prism.facts.annotator import Annotator
 from adk_prism.facts.calls.open_calls import OpenCall
@@ -41,6 +42,7 @@ from adk_prism.runlog.entry import (
     ApprovalGiven,
     ChildEvent,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     Outcome,
@@ -103,9 +105,10 @@ class Reader:
                 return self._in_turn(self._nodes.feed(self._question(record)))
             case SpeakerInterrupted():
                 return self._interrupt()
-            case AgentEvent():
-                raise AssertionError("handled in feed")
+            case ModelCalled():
+                return [_model_called(record)]
             case _:
+                assert not isinstance(record, AgentEvent), "handled in feed"
                 assert_never(record)
 
     def _read(self, cursor: int, event: bytes) -> list[Fact]:
@@ -270,3 +273,18 @@ def _resumed(record: RunStarted) -> list[str]:
         return []
     root = record.agents[0].name if record.agents else record.origin.app
     return list(dict.fromkeys(continues.askers.values())) or [root]
+
+
+def _model_called(record: ModelCalled) -> fact.ModelCalled:
+    return fact.ModelCalled(
+        agent=record.agent,
+        node=record.node,
+        model=record.model,
+        started=record.started,
+        first_token=record.first_token,
+        duration=record.duration,
+        usage=record.usage,
+        finish=record.finish,
+        error=record.error,
+        kept=record.pieces is not None,
+    )

@@ -12,7 +12,7 @@ is not known yet, the session's newest one is taken for it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from adk_prism.diagnostics import Report
@@ -47,6 +47,7 @@ class SessionLog:
         self.attach, self.open, self.close, self.probe = log.attach, log.open, log.close, log.probe
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
         self.trim, self.census, self.delete_session = log.trim, log.census, log.delete_session
+        self.put_pieces = log.put_pieces
         self._learned = LearnedInvocations(log)
         self._apps = apps
         self._redact = redact
@@ -92,6 +93,12 @@ class SessionLog:
         if name is None:
             return await self._learned.complete(await self._log.summary(run))
         return _summary(name, await self._read(name))
+
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        """Return pieces of a run's session; a session's run refers to none."""
+        if SessionRunId.decode(run) is not None:
+            return {}
+        return await self._log.get_pieces(run, numbers)
 
     def read(
         self, run: RunId, after: int = 0, *, follow: bool = False

@@ -20,6 +20,7 @@ from adk_prism.runlog.entry import (
     AgentEvent,
     ChildEvent,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     Record,
@@ -219,7 +220,7 @@ def _of_the_past(record: Record) -> Record:
     match record:
         case NodeStarted():
             return structs.replace(record, node=_past(record.node), parent=_past(record.parent))
-        case NodeEnded() | ChildEvent():
+        case NodeEnded() | ChildEvent() | ModelCalled():
             return structs.replace(record, node=_past(record.node))
         case _:
             return record  # names no node

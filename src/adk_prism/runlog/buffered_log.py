@@ -11,7 +11,7 @@ all runs without an end. A run that another process writes is followed through t
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Literal
 
@@ -21,6 +21,7 @@ from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.group_commit import GroupCommit
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStore, StoredRun
+from adk_prism.runlog.pieces import digest, pack_piece, unpack_piece
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import runs_to_trim
 from adk_prism.runlog.run_state import (
@@ -236,6 +237,25 @@ class BufferedLog(HookedLog):
             raise failed(live.run, live.failure)
         if self._status == "open":
             self._usable()
+
+    # ----------------------------------------------------------------------- pieces
+
+    async def put_pieces(self, run: RunId, pieces: Sequence[bytes]) -> Sequence[int]:
+        await self.commit(run)  # The store refuses pieces of a run that it does not have.
+        live = self._active.get(run) or await self._find(run)
+        clean = self._clean_pieces(pieces)
+        texts = {digest(text): text for text in clean}
+        known = await self.store.find_pieces(live, list(texts))
+        new = {name: pack_piece(text) for name, text in texts.items() if name not in known}
+        if new:
+            known |= await self.store.put_pieces(live, new)
+            live.taken_bytes += sum(len(new[name]) for name in new if known.get(name))
+        return [known.get(digest(text), 0) for text in clean]
+
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        live = self._active.get(run) or await self._find(run)
+        found = await self.store.get_pieces(live, list(numbers))
+        return {number: unpack_piece(stored) for number, stored in found.items()}
 
     # ----------------------------------------------------------------------- reading
 

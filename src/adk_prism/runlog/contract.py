@@ -8,6 +8,8 @@ Promises
 - **No empty answers.** An unknown run is `NotFound`, a trimmed one `Gone`, a cursor past the end
   `BadPosition`.
 - **The end is a record.** After `RunEnded` nothing can be appended, and every iteration ends.
+- **Pieces.** Texts that many records of a session refer to are kept beside the log, once per session, and
+  removed with the session's last run.
 - **Fencing.** An append names the owner's epoch; a log that has seen a higher one refuses it.
 
 `adk_prism.testing.runlog_contract` is the suite that each backend passes.
@@ -15,7 +17,7 @@ Promises
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -134,6 +136,20 @@ class RunLog(Protocol):
         With `follow`, wait for more until `RunEnded` has been given or the log closes. The first
         step raises `NotFound`, `Gone` or `BadPosition`; a later one `Gone` if the run is removed
         meanwhile, `LogError` if the store fails. A run can be followed as soon as it was appended to.
+        """
+
+    async def put_pieces(self, run: RunId, pieces: Sequence[bytes]) -> Sequence[int]:
+        """Keep JSON texts beside the log, redacted; return a number for each, 0 if it was not kept.
+
+        Equal texts of a session are kept once and have one number; numbers are never used again. A text is
+        not kept if its session has too many (`pieces.SESSION_BYTES`). New ones count as bytes of the run.
+        They are committed when this returns. Raise `NotFound`, `Gone` or `LogError`.
+        """
+
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        """Return pieces of a run's session by number, without those that it does not have.
+
+        Raise `NotFound`, `Gone` or `LogError`.
         """
 
     async def summary(self, run: RunId) -> RunSummary:

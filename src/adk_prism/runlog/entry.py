@@ -247,6 +247,51 @@ class SpeakerInterrupted(_Record):
     reason: str = ""
 
 
+class CallPieces(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request to a model was made of: numbers of pieces beside the log (`RunLog.put_pieces`).
+
+    0: there is none, or it was not kept.
+    """
+
+    instruction: int = 0
+    """The system instruction."""
+    config: int = 0
+    """The rest of the config, without tools."""
+    tools: int = 0
+    contents: int = 0
+    """A list: the JSON array `[base, keep, piece, …]`, the first `keep` of another such list, and more."""
+    answer: int = 0
+    """The content of the response, as the next request repeats it."""
+    response: int = 0
+    """The rest of the response, without its usage."""
+
+
+class ModelCalled(_Record):
+    """A request to a model was answered, failed, or was cancelled. It contains no text of either."""
+
+    agent: str = ""
+    node: str = ""
+    """The agent's node."""
+    model: str = ""
+    started: float = 0.0
+    """When the request was made, in seconds since 1970."""
+    first_token: int | None = None
+    """Milliseconds until the first response, whole or partial."""
+    duration: int = 0
+    """Milliseconds until the last."""
+    usage: Raw = NOTHING
+    """ADK's `usageMetadata`."""
+    finish: str = ""
+    error: str = ""
+    """Code of the error, or `cancelled`."""
+    responses: int = 0
+    """How many whole responses came."""
+    cut: list[str] = []
+    """Parts of the request and the response that were too large to be kept whole, such as `contents/3`."""
+    pieces: CallPieces | None = None
+    """None: only this summary was kept."""
+
+
 class RunTakenOver(_Record):
     """Another replica continues the run."""
 
@@ -272,6 +317,7 @@ _Framed = (
     | ApprovalAsked
     | ApprovalGiven
     | SpeakerInterrupted
+    | ModelCalled
     | RunTakenOver
     | RunEnded
 )

@@ -13,6 +13,9 @@ from adk_prism.runlog.contract import LogObserver, Redact
 from adk_prism.runlog.entry import Record, RunId, unpack
 from adk_prism.runlog.run_state import Packed, pack_all
 
+PIECE = "Piece"
+"""The kind of pieces, as the redaction is told."""
+
 
 class HookedLog:
     """Base class of run logs: holds the hooks, and applies the redaction."""
@@ -34,6 +37,11 @@ class HookedLog:
         if all(new[1] is old[1] for new, old in zip(clean, packed, strict=True)):
             return records, packed
         return [unpack(*each) for each in clean], clean
+
+    def _clean_pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
+        """Return pieces as they may be stored."""
+        redact = self._redact
+        return list(pieces) if redact is None else [redact(PIECE, piece) for piece in pieces]
 
     @contextmanager
     def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:

@@ -6,7 +6,7 @@ methods raise `LogError` if it cannot be used, and are called on the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -95,7 +95,22 @@ class LogStore(Protocol):
         """Store a group; return what became of each batch. One group at a time."""
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
-        """Remove a run and remember its name; return whether it was removed. Runs even if cancelled."""
+        """Remove a run and remember its name, and if it was its session's last, the pieces of the session.
+
+        Return whether it was removed. Runs even if cancelled.
+        """
+
+    async def find_pieces(self, live: BufferedRun, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the numbers of those pieces that the run's session has."""
+
+    async def put_pieces(self, live: BufferedRun, new: Mapping[bytes, bytes]) -> dict[bytes, int]:
+        """Store pieces by digest; return their numbers, without those beyond the limit of a session.
+
+        Raise `Gone` if the run was removed.
+        """
+
+    async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return pieces of the run's session as they are stored."""
 
     async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
         """Return a run. Raise `NotFound` or `Gone`. With `patient`, wait for a store that is away."""

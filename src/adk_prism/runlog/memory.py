@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 
 from msgspec import structs
 
@@ -16,6 +16,7 @@ from adk_prism.errors import LogError
 from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
+from adk_prism.runlog.pieces import SESSION_BYTES, digest, pack_piece, unpack_piece
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
 from adk_prism.runlog.run_state import (
     READ_BATCH,
@@ -41,6 +42,16 @@ class _Run(RunState):
     entries: list[Entry]
 
 
+class _Pieces:
+    """The pieces of one session."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[bytes, int] = {}
+        """By digest."""
+        self.stored: dict[int, bytes] = {}
+        self.bytes = 0
+
+
 class MemoryLog(HookedLog):
     """Keeps runs in this process."""
 
@@ -56,6 +67,8 @@ class MemoryLog(HookedLog):
         self._tombstones: dict[RunId, None] = {}
         """In the order in which they were removed."""
         self._bytes = 0
+        self._pieces: dict[Origin, _Pieces] = {}
+        self._last_piece = 0
 
     async def open(self) -> None:
         self._open = True
@@ -137,6 +150,34 @@ class MemoryLog(HookedLog):
                 else:
                     await head.changed.wait()
 
+    async def put_pieces(self, run: RunId, pieces: Sequence[bytes]) -> Sequence[int]:
+        self._check_open()
+        head = self._find(run)
+        kept = self._pieces.setdefault(head.origin, _Pieces())
+        before = kept.bytes
+        numbers = [self._put_piece(kept, text) for text in self._clean_pieces(pieces)]
+        head.taken_bytes += kept.bytes - before
+        return numbers
+
+    def _put_piece(self, kept: _Pieces, text: bytes) -> int:
+        name = digest(text)
+        known = kept.numbers.get(name)
+        if known is not None:
+            return known
+        stored = pack_piece(text)
+        if kept.bytes + len(stored) > SESSION_BYTES:
+            return 0
+        self._last_piece += 1
+        kept.numbers[name] = self._last_piece
+        kept.stored[self._last_piece] = stored
+        kept.bytes += len(stored)
+        return self._last_piece
+
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        self._check_open()
+        kept = self._pieces.get(self._find(run).origin, _Pieces()).stored
+        return {number: unpack_piece(kept[number]) for number in numbers if number in kept}
+
     async def summary(self, run: RunId) -> RunSummary:
         self._check_open()
         return self._find(run).summary()
@@ -196,6 +237,12 @@ class MemoryLog(HookedLog):
             head.removed = True
             head.changed.notify()
             self._bytes -= head.bytes
+            self._drop_pieces(head.origin)
             self._tombstones[run] = None
             if len(self._tombstones) > MAX_TOMBSTONES:
                 del self._tombstones[next(iter(self._tombstones))]
+
+    def _drop_pieces(self, origin: Origin) -> None:
+        """Remove the pieces of a session without runs."""
+        if origin in self._pieces and all(h.origin != origin for h in self._runs.values()):
+            del self._pieces[origin]

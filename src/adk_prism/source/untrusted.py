@@ -30,6 +30,7 @@ from adk_prism.runlog.entry import (
     ApprovalAsked,
     ApprovalGiven,
     ChildEvent,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     Record,
@@ -92,7 +93,7 @@ def clean_record(record: Record, refused: RefusedKeys) -> Record | None:
             return structs.replace(record, state=_allowed(record.state, refused))
         case RunStarted():
             return clean_head(record, refused)
-        case ApprovalAsked() | ApprovalGiven():
+        case ApprovalAsked() | ApprovalGiven() | ModelCalled():
             return None
         case SpeakerInterrupted() | RunTakenOver() | RunEnded():
             return record  # say nothing of state or calls that could be answered

@@ -33,9 +33,11 @@ from adk_prism.runlog.entry import (
     AgentEvent,
     ApprovalAsked,
     ApprovalGiven,
+    CallPieces,
     ChildEvent,
     Continues,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     Origin,
@@ -107,6 +109,7 @@ RECORDS: Sequence[Record] = (
     ApprovalAsked(approval="a", call="c", name="tool"),
     SpeakerInterrupted(reason="user_abort"),
     ApprovalGiven(approval="a", approved=True),
+    ModelCalled(agent=AWKWARD, model="m", first_token=1, pieces=CallPieces(contents=7)),
     RunTakenOver(epoch=1, in_doubt=["c"]),
     RunEnded(outcome="failed", code="X", correlation="c"),
 )
@@ -138,6 +141,7 @@ async def nothing_is_stored_before_it_is_redacted(store: Store) -> None:
         ApprovalAsked(approval="a", call="c", name="tool", hint="the-secret"),
         ApprovalGiven(approval="a", approved=False, reason="the-secret"),
         SpeakerInterrupted(reason="the-secret"),
+        ModelCalled(agent="a", error="the-secret"),
         RunTakenOver(epoch=0, in_doubt=["the-secret"]),
         RunEnded(outcome="failed", code="the-secret"),
     ]
@@ -311,6 +315,69 @@ async def unknown_runs_are_not_found(store: Store) -> None:
         await refused(NotFound, collect(log))
         await refused(NotFound, collect(log, follow=True))
         assert await log.list() == []
+
+
+# --------------------------------------------------------------------------- pieces
+
+
+async def pieces_are_kept_once_per_session(store: Store) -> None:
+    """Equal texts of a session have one number, whichever of its runs puts them; numbers are found again."""
+    elsewhere = structs.replace(ORIGIN, session="another")
+    long = b'"' + b"long " * 500 + b'"'
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        await log.append(OTHER, [start(OTHER)])
+        await log.append(RunId("run-3"), [start(RunId("run-3"), elsewhere)])
+        one, two, again = await log.put_pieces(RUN, [b'"one"', long, b'"one"'])
+        assert one == again != two
+        assert 0 not in (one, two)
+        assert await log.put_pieces(OTHER, [long, b'"three"', b'"one"']) != [0, 0, 0]
+        assert (await log.put_pieces(OTHER, [long, b'"one"'])) == [two, one]
+        assert await log.get_pieces(OTHER, [one, two, 10**12]) == {one: b'"one"', two: long}
+        assert await log.get_pieces(RunId("run-3"), [one, two]) == {}
+        (apart,) = await log.put_pieces(RunId("run-3"), [b'"one"'])
+        assert apart not in (one, two)
+        assert await log.put_pieces(RUN, []) == []
+        await refused(NotFound, log.put_pieces(RunId("none"), [b"1"]))
+        await refused(NotFound, log.get_pieces(RunId("none"), [one]))
+        for run in (RUN, OTHER, RunId("run-3")):
+            await log.append(run, [END])
+            await log.commit(run)
+    if store.durable:
+        async with opened(store) as log:
+            assert await log.get_pieces(RUN, [one, two]) == {one: b'"one"', two: long}
+
+
+async def pieces_are_redacted(store: Store) -> None:
+    """The attached redaction is given every piece before it is kept."""
+    async with opened(store) as log:
+        log.attach(redact=lambda _, payload: payload.replace(b"the-secret", b"[redacted]"))
+        await log.append(RUN, [start()])
+        (number,) = await log.put_pieces(RUN, [b'"the-secret"'])
+        assert await log.get_pieces(RUN, [number]) == {number: b'"[redacted]"'}
+
+
+async def pieces_go_with_the_last_run_of_their_session(store: Store) -> None:
+    """Trimming or deleting the last run of a session removes its pieces, and no number is used again."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        await log.append(OTHER, [start(OTHER)])
+        (number,) = await log.put_pieces(RUN, [b'"one"'])
+        await log.append(RUN, [END])
+        await log.commit(RUN)
+        assert (await log.summary(RUN)).bytes > sum(
+            len(payload) for _, payload in packed(await collect(log))
+        )
+        assert await log.trim(EVERYTHING, LATER) == [RUN]
+        await refused(Gone, log.put_pieces(RUN, [b'"one"']))
+        assert await log.get_pieces(OTHER, [number]) == {number: b'"one"'}
+        await log.delete_session(ORIGIN)
+        await refused(Gone, log.get_pieces(OTHER, [number]))
+        last = RunId("run-3")
+        await log.append(last, [start(last)])
+        assert await log.get_pieces(last, [number]) == {}
+        (new,) = await log.put_pieces(last, [b'"one"'])
+        assert new > number
 
 
 # --------------------------------------------------------------------------- what may be appended
@@ -575,6 +642,9 @@ CHECKS: Sequence[Check] = (
     an_observer_hears_of_appends_commits_and_followers,
     a_burst_is_kept_whole,
     what_happened_elsewhere_keeps_its_times,
+    pieces_are_kept_once_per_session,
+    pieces_are_redacted,
+    pieces_go_with_the_last_run_of_their_session,
     reading_goes_on_after_any_cursor,
     a_follower_sees_no_seam,
     a_follower_is_given_entries_as_they_come,

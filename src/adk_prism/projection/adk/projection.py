@@ -19,6 +19,7 @@ from adk_prism.runlog.entry import (
     ApprovalGiven,
     ChildEvent,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeStarted,
     RunEnded,
@@ -50,7 +51,7 @@ class AdkProjection:
                 return []
             case RunEnded():
                 return self._end(entry, record)
-            case ChildEvent() | NodeStarted() | NodeEnded() | RunTakenOver():
+            case ChildEvent() | NodeStarted() | NodeEnded() | RunTakenOver() | ModelCalled():
                 return []  # ADK's protocol has no word for them
             case ApprovalAsked() | ApprovalGiven() | SpeakerInterrupted():
                 return []

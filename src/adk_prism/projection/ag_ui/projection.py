@@ -499,6 +499,7 @@ _P.SHOW = {
     fact.CitationsGiven: _P._citations_given,
     fact.ProofGiven: _P._proof_given,
     fact.ModelCallEnded: _P._model_call_ended,
+    fact.ModelCalled: _P._nothing,
     fact.MetadataGiven: _P._notice,
     fact.StateChanged: _P._state_changed,
     fact.ArtifactSaved: _P._artifact_saved,

@@ -610,6 +610,7 @@ _P.SHOW = {
     fact.ErrorRaised: _P._error_raised,
     fact.Unrecognised: _P._unrecognised,
     fact.UserSpoke: _P._nothing,
+    fact.ModelCalled: _P._nothing,
     fact.NodeBegan: _P._nothing,
     fact.NodeFinished: _P._nothing,
     fact.Nested: _P._nothing,

@@ -432,6 +432,7 @@ _SHOW: dict[type[Any], _Show] = {
     fact.CitationsGiven: _P._nothing,
     fact.ProofGiven: _P._nothing,
     fact.MetadataGiven: _P._nothing,
+    fact.ModelCalled: _P._nothing,
     fact.ModelCallEnded: _P._model_call_ended,
     fact.StateChanged: _P._state_changed,
     fact.ArtifactSaved: _P._artifact_saved,

@@ -35,6 +35,8 @@ class Keys:
         """Version of the schema."""
         self.number = f"{prefix}:number"
         """Counter from which runs get their numbers."""
+        self.piece = f"{prefix}:piece"
+        """Counter from which pieces get their numbers."""
         self.runs = f"{prefix}:runs"
         """All runs by number."""
         self.unended = f"{prefix}:unended"
@@ -53,6 +55,11 @@ class Keys:
     def session(self, origin: Origin) -> str:
         """Runs of a session, by number. Names may contain anything, so they are hashed."""
         return f"{self.prefix}:session:{_digest(origin.app, origin.user, origin.session)}"
+
+    def pieces(self, origin: Origin) -> tuple[str, str]:
+        """The pieces of a session: numbers by digest, with their size in all; stored forms by number."""
+        name = f"{self.prefix}:pieces:{{{_digest(origin.app, origin.user, origin.session)}}}"
+        return f"{name}:numbers", name
 
     def run(self, run: RunId) -> RunKeys:
         """Return the keys of a run."""

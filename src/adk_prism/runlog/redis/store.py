@@ -8,7 +8,7 @@ another process writes are followed through pub/sub (`subscriptions.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from adk_prism.runlog.buffered_log import BufferedLog
@@ -18,6 +18,7 @@ from adk_prism.runlog.log_store import AppendResult, FollowedRun, Group, StoredR
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.redis.client import asking, is_cluster, listening
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis.pieces import RedisPieces
 from adk_prism.runlog.redis.reader import RedisReader
 from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
 from adk_prism.runlog.redis.server_check import check_server
@@ -41,6 +42,7 @@ class RedisStore:
         self.redis, self._listening = asking(url), listening(url)
         self.keys = Keys(prefix)
         self._append, self._remove = Script(APPEND), Script(REMOVE)
+        self._pieces = RedisPieces(self.redis, self.keys)
 
     async def open(self) -> Sequence[StoredRun]:
         self._reader = RedisReader(self.redis, self.keys)
@@ -52,6 +54,7 @@ class RedisStore:
                 await check_server(self.redis, self.keys, self._warn, is_cluster=self._is_cluster)
                 await self._append.ready(self.redis)
                 await self._remove.ready(self.redis)
+                await self._pieces.ready()
                 await self._subscriptions.open()
             undo.pop_all()
         return ()
@@ -98,7 +101,18 @@ class RedisStore:
                 for index in self._indexes(origin) if origin is not None else ():
                     pipeline.zrem(index, run)
                 await pipeline.execute()
+            if done and origin is not None:
+                await self._pieces.drop(origin)
         return done
+
+    async def find_pieces(self, live: BufferedRun, digests: Sequence[bytes]) -> dict[bytes, int]:
+        return await self._pieces.find(live.origin, digests)
+
+    async def put_pieces(self, live: BufferedRun, new: Mapping[bytes, bytes]) -> dict[bytes, int]:
+        return await self._pieces.put(live, new)
+
+    async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
+        return await self._pieces.get(live.origin, numbers)
 
     async def probe(self) -> None:
         with log_errors("The run log cannot be written"):

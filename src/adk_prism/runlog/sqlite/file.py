@@ -59,15 +59,36 @@ CREATE TABLE tombstones (
 );
 """
 
-
-def _create(connection: sqlite3.Connection) -> None:
-    for statement in _SCHEMA_1.split(";"):
-        connection.execute(statement)
-
+_PIECES = """
+CREATE TABLE piece_sessions (
+    number  INTEGER PRIMARY KEY,
+    app     TEXT NOT NULL,
+    user    TEXT NOT NULL,
+    session TEXT NOT NULL,
+    bytes   INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (app, user, session)
+);
+CREATE TABLE pieces (
+    number  INTEGER PRIMARY KEY AUTOINCREMENT,
+    session INTEGER NOT NULL,
+    digest  BLOB NOT NULL,
+    payload BLOB NOT NULL
+);
+CREATE UNIQUE INDEX pieces_by_digest ON pieces (session, digest);
+"""
 
 Step = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: Sequence[Step] = (_create,)
+
+def _script(schema: str) -> Step:
+    def step(connection: sqlite3.Connection) -> None:
+        for statement in schema.split(";"):
+            connection.execute(statement)
+
+    return step
+
+
+MIGRATIONS: Sequence[Step] = (_script(_SCHEMA_1), _script(_PIECES))
 """Step n takes a file from version n to n + 1. Steps are only ever added, so every old file can be
 opened. The version is `PRAGMA user_version`."""
 

@@ -112,6 +112,14 @@ def remove_runs(connection: sqlite3.Connection, runs: Sequence[RunId]) -> None:
 
 # --------------------------------------------------------------------------- reading
 
+
+def origin_of(connection: sqlite3.Connection, run: RunId) -> Origin | None:
+    """Return where a run belongs, None if it is not stored."""
+    found = connection.execute("SELECT app, user, session FROM runs WHERE run = ?", (run,))
+    names = found.fetchone()
+    return Origin(app=names[0], user=names[1], session=names[2]) if names else None
+
+
 _RUN_COLUMNS = (
     "number, run, app, user, session, invocation, message, started, ended, outcome, epoch,"
     # Only the end writes these two; until then they are what the entries say.

@@ -16,9 +16,10 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,7 +33,7 @@ from adk_prism.runlog.log_store import OK, AppendResult, FollowedRun, Group, Sto
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_state import not_open, trimmed
-from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite import pieces, queries
 from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, SqliteWriter, reason_of
@@ -180,6 +181,26 @@ class SqliteStore:
         if self._journal > CHECKPOINT_BYTES and opened is not None:
             self._journal = 0
             self._checkpoints.submit(_checkpoint, opened.checkpointing)
+
+    # ----------------------------------------------------------------------- pieces
+
+    async def find_pieces(self, live: BufferedRun, digests: Sequence[bytes]) -> dict[bytes, int]:
+        return await self._reader.ask(pieces.find_pieces, live.origin, digests)
+
+    async def put_pieces(self, live: BufferedRun, new: Mapping[bytes, bytes]) -> dict[bytes, int]:
+        put = partial(self._writer.put_pieces, live.number, live.origin, new)
+        try:
+            numbers = await self._in_thread(put)
+        except STORE_ERRORS as error:
+            self._failed_at = time.monotonic()
+            raise LogError(f"Pieces could not be stored: {reason_of(error)}.") from error
+        self._grow_journal(sum(map(len, new.values()), _GROUP_BYTES))
+        if numbers is None:
+            raise trimmed(live.run)
+        return numbers
+
+    async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
+        return await self._reader.ask(pieces.get_pieces, live.origin, numbers)
 
     # ----------------------------------------------------------------------- reading
 

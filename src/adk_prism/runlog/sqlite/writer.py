@@ -8,13 +8,13 @@ entry too large for SQLite) does not touch the others.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from adk_prism.runlog.entry import Entry, RunEnded, RunId, RunStarted
+from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.log_store import OK, AppendBatch, AppendResult, Group
 from adk_prism.runlog.recent_entries import BufferedRun
-from adk_prism.runlog.sqlite import queries
+from adk_prism.runlog.sqlite import pieces, queries
 from adk_prism.runlog.sqlite.file import DatabaseFile
 
 VACUUM_PAGES = 4096
@@ -58,10 +58,30 @@ class SqliteWriter:
     def remove(self, run: RunId) -> None:
         """Remove a run; raise one of `STORE_ERRORS`."""
         with self._patient():
-            self._transact(lambda: queries.remove_runs(self._connection, [run]))
+            self._transact(lambda: self._remove(run))
             with suppress(*STORE_ERRORS):  # The pages are reused anyway.
                 # A script runs to its end; `execute` would free one page.
                 self._connection.executescript(f"PRAGMA incremental_vacuum({VACUUM_PAGES})")
+
+    def _remove(self, run: RunId) -> None:
+        origin = queries.origin_of(self._connection, run)
+        queries.remove_runs(self._connection, [run])
+        if origin is not None:
+            pieces.drop_pieces(self._connection, origin)
+
+    def put_pieces(
+        self, run: int, origin: Origin, new: Mapping[bytes, bytes]
+    ) -> dict[bytes, int] | None:
+        """Store pieces; return their numbers, None if the run is gone. Raise one of `STORE_ERRORS`."""
+        numbers: dict[bytes, int] | None = None
+
+        def put() -> None:
+            nonlocal numbers
+            numbers = pieces.put_pieces(self._connection, run, origin, new)
+
+        with self._patient():
+            self._transact(put)
+        return numbers
 
     def probe(self) -> None:
         """Write a page without changing anything; raise one of `STORE_ERRORS`."""
