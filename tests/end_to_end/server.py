@@ -64,13 +64,24 @@ class Server:
 
 @contextmanager
 def serving(
-    folder: Path, *words: str, agents: Path | None = AGENTS, umask: int = -1
+    folder: Path,
+    *words: str,
+    agents: Path | None = AGENTS,
+    umask: int = -1,
+    packages: Path | None = None,
 ) -> Iterator[Server]:
-    """Serve `agents` (None: the bundled apps) with further command-line words."""
+    """Serve `agents` (None: the bundled apps) with further command-line words.
+
+    `packages` is a folder of packages that come before those of this environment.
+    """
     apps = [] if agents is None else [str(agents)]
     command = [sys.executable, "-m", "adk_prism.cli", "serve", *apps, "--port", "0", *words]
+    environ = _environment()
+    if packages is not None:
+        path = filter(None, [str(packages), environ.get("PYTHONPATH", "")])
+        environ["PYTHONPATH"] = os.pathsep.join(path)
     process = subprocess.Popen(
-        command, cwd=folder, env=_environment(), stderr=subprocess.PIPE, text=True, umask=umask
+        command, cwd=folder, env=environ, stderr=subprocess.PIPE, text=True, umask=umask
     )
     assert process.stderr is not None
     reader = None

@@ -137,6 +137,11 @@ ROUTES: dict[str, Row] = {
     "GET /api/copilotkit/threads": Listed("/api/copilotkit/threads"),
     "POST /api/recordings": Taken("/api/recordings"),
     "GET /dev/apps/{app_name}/debug/trace/{event_id}": Owned(f"{_TRACE}/{{event}}"),
+    # 404: this server does not speak A2A. Isolation of one that does is in `tests/a2a`.
+    "GET /a2a/{app_name}/.well-known/agent-card.json": Owned(
+        f"/a2a/{APP}/.well-known/agent-card.json", status=(404,)
+    ),
+    "POST /a2a/{app_name}": Owned(f"/a2a/{APP}", lambda _: {}, status=(404,)),
     # sessions
     "GET /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK),
     "POST /apps/{app_name}/users/{user_id}/sessions": Owned(_ADK, lambda _: {}),

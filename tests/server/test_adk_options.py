@@ -14,7 +14,7 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.cli.cli_tools_click import cli_api_server, cli_web
 from google.adk.cli.fast_api import get_fast_api_app
-from tests.server.conftest import OPEN, talking
+from tests.server.conftest import AGENTS, OPEN, talking
 from tests.source.app_folders import restored, write_app
 
 from adk_prism.cli import main
@@ -268,3 +268,10 @@ def test_local_storage_excludes_uris_and_needs_apps(settings: Settings) -> None:
         replace(settings, local_storage=True)
     with pytest.raises(UsageError, match="needs a folder of apps"):
         create_app(None, replace(settings, sessions="", artifacts="", local_storage=True))
+
+
+def test_a2a_without_its_sdk_is_refused(settings: Settings) -> None:
+    """In one line that says what to install. (`tests/a2a` has the SDK.)"""
+    with pytest.raises(UsageError, match=r"pip install 'google-adk\[a2a\]'") as refused:
+        create_app(AGENTS, replace(settings, a2a=True))
+    assert "\n" not in refused.value.detail

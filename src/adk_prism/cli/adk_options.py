@@ -25,7 +25,6 @@ REFUSED = {
     "--trace_to_cloud": _TRACING,
     "--otel_to_cloud": _TRACING,
     "--eval_storage_uri": "evaluations are not built: run them with `adk eval`",
-    "--a2a": "A2A is not built: serve it with `adk api_server --a2a`",
     "--no_use_local_storage": "use --sessions memory:// and --artifacts memory://",
     "--trigger_sources": _TRIGGERS,
     "--trigger_oidc_audience": _TRIGGERS,

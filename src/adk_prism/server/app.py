@@ -44,6 +44,7 @@ from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_url import ResumeAddress
 from adk_prism.server.routes import (
+    a2a,
     adk_artifacts,
     adk_live,
     adk_meta,
@@ -73,6 +74,7 @@ from adk_prism.server.routes import (
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
+from adk_prism.source.adk.a2a import require_a2a
 from adk_prism.source.adk_process import set_default_model, set_features
 from adk_prism.source.apps import Apps
 from adk_prism.source.extra_plugins import load_plugins
@@ -118,6 +120,7 @@ def routers(context: Context) -> list[APIRouter]:
         studio.routes(apps, log, starter, streams),
         ag_ui.routes(context),
         copilotkit.routes(context),
+        a2a.routes(context),
         protocols.routes(starter, streams),
         tickets.routes(context.tickets),
         me.routes(),
@@ -169,6 +172,8 @@ def build_app(
     uris = ServiceUris(
         sessions=settings.sessions, artifacts=settings.artifacts, memory=settings.memory
     )
+    if settings.a2a:
+        require_a2a()
     data = open_data_folder(settings, observability.report)
     set_default_model(settings.default_llm_model)
     set_features(enabled=settings.enable_features, disabled=settings.disable_features)

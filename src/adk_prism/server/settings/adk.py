@@ -37,6 +37,14 @@ class AdkSettings:
             adk="--auto_create_session",
         ),
     ] = False
+    a2a: Annotated[
+        bool,
+        Option(
+            FLAG,
+            "serve the apps that have an agent card (`agent.json`) over A2A, at /a2a/APP;"
+            " needs google-adk[a2a]",
+        ),
+    ] = False
     extra_plugins: Annotated[
         tuple[str, ...],
         Option(
