@@ -115,6 +115,7 @@ async def test_an_app_that_was_used_is_known(client: httpx.AsyncClient, folder: 
         },
         "bundled": False,
         "remote": False,
+        "reloads": 0,
         "prompts": [],
     }
     known = (await client.get("/api/apps/prism_test_000")).json()

@@ -91,7 +91,8 @@ async def test_the_next_message_is_answered_by_the_new_code(
     assert "another one" in (await ask(client)).text
     assert "another one" in (await ask(client)).text
     assert reloaded(reports) == 1
-    assert (await client.get(f"/api/apps/{APP}")).json()["description"] == "another one"
+    shown = (await client.get(f"/api/apps/{APP}")).json()
+    assert (shown["description"], shown["reloads"]) == ("another one", 1)
     assert "the first" in (await client.get(f"/apps/{APP}/users/u/sessions/s")).text
 
 

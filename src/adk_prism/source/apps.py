@@ -15,7 +15,7 @@ and the cause for the operator.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import partial
@@ -87,6 +87,8 @@ class Apps:
         self._remotes = {remote.name: remote for remote in remotes}
         self._retired: deque[tuple[str, Runner]] = deque()
         """Runners that were replaced, oldest first: runs may still use them."""
+        self._reloads: Counter[str] = Counter()
+        """How often each app was imported again."""
         self._closed: set[str] = set()
         self._tool_threads = tool_threads
         self._max_llm_calls = max_llm_calls
@@ -253,6 +255,10 @@ class Apps:
         await self._close_retired(MOST_RETIRED)
         return await self._imports.load(name)
 
+    def reloads(self, name: str) -> int:
+        """Return how often an app was imported again because its code had changed."""
+        return self._reloads[name]
+
     def failure(self, name: str) -> AppFailed | None:
         """Return why the app failed to load, unless its files have changed since."""
         if name in self._remotes:
@@ -297,6 +303,7 @@ class Apps:
     def _retire(self, name: str, old: Runner) -> None:
         """Keep a Runner that was replaced, for the runs that began with it."""
         self._retired.append((name, old))
+        self._reloads[name] += 1
         self._report(Diagnostic(kind="app reloaded", detail="Its files have changed.", app=name))
 
     # ------------------------------------------------------------------ services

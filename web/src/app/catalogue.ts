@@ -18,6 +18,8 @@ export type UsableApp = {
   /** It can be talked to. */
   live: boolean | null;
   bundled: boolean;
+  /** How often the server imported it again, because its code had changed. */
+  reloads: number;
   prompts: Prompt[];
 };
 
@@ -111,6 +113,15 @@ export function useLoaded(app: UsableApp | null): void {
   useEffect(() => {
     if (app?.models === null) load(app.name);
   }, [app, load]);
+  const name = app?.name;
+  useEffect(() => {
+    // Whoever comes back from an editor sees at once that the app is new, or that it no longer loads.
+    const onVisible = () => {
+      if (name !== undefined && document.visibilityState === 'visible') load(name);
+    };
+    addEventListener('visibilitychange', onVisible);
+    return () => removeEventListener('visibilitychange', onVisible);
+  }, [name, load]);
 }
 
 /** Say which model an app asks; empty while that is not known. */

@@ -1,4 +1,5 @@
 /** Which app, which conversation, which model: the line above a run. */
+import { useState } from 'react';
 import { isUsable, modelWords, useCatalogue } from '../app/catalogue';
 import { Id } from '../ui/Id';
 import { KindChip } from '../ui/Kind';
@@ -23,6 +24,12 @@ export function Heading({ app, title, run, isDerived = false }: Props) {
           {modelWords(entry)}
         </KindChip>
       )}
+      {isUsable(entry) && <Reloaded key={app} reloads={entry.reloads} />}
+      {entry?.error !== undefined && (
+        <KindChip kind="error" icon="error" title={entry.error}>
+          App does not load
+        </KindChip>
+      )}
       {isDerived && (
         <KindChip kind="neutral" icon="clock" title="Read from the ADK session: streaming and timing details are not available.">
           Not recorded
@@ -30,5 +37,21 @@ export function Heading({ app, title, run, isDerived = false }: Props) {
       )}
       {run && <Id id={run} />}
     </>
+  );
+}
+
+/** Say that the app's code has changed since this page was opened. */
+function Reloaded({ reloads }: { reloads: number }) {
+  const [first] = useState(reloads);
+  // A list that was asked for earlier may arrive later: what was seen once stays.
+  const [highest, setHighest] = useState(reloads);
+  if (reloads > highest) setHighest(reloads);
+  if (highest === first) return null;
+  return (
+    <span role="status">
+      <KindChip kind="state" icon="retry" title="The files of the app have changed. New messages are answered by the new code.">
+        App reloaded
+      </KindChip>
+    </span>
   );
 }

@@ -85,7 +85,8 @@ class _Catalogue:
 
         `agents`, `models`, `offline`, `live` and `lacks` are null for an app that was not used yet. `error`:
         it could not be loaded. `problem`: it cannot be an app. `live`: it can be talked to, over
-        `WS /api/live/{app}`. `remote`: another server runs it. `lacks`: what it cannot do, and why.
+        `WS /api/live/{app}`. `remote`: another server runs it. `reloads`: how often it was imported
+        again because its code had changed. `lacks`: what it cannot do, and why.
         """
         return [self._told(request, entry) for entry in await asyncio.to_thread(self._entries)]
 
@@ -119,7 +120,8 @@ class _Catalogue:
         folder = found.path or (folder_of(apps.app(name).root) if loaded is not None else None)
         about = _about(folder) if folder is not None else {"prompts": []}
         bundled = folder is not None and is_bundled(folder)
-        known = {"bundled": bundled, "remote": not is_ours, **about, **(loaded or {})}
+        state = {"bundled": bundled, "remote": not is_ours, "reloads": apps.reloads(name)}
+        known = {**state, **about, **(loaded or {})}
         return {"name": name, **_UNKNOWN, **known}
 
     def _described(self, name: str) -> dict[str, Any]:
