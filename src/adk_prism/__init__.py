@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from adk_prism.source.client_tool import client_tool as client_tool
     from adk_prism.source.client_tools import client_tools as client_tools
     from adk_prism.source.prefix.plugin import cached_prefix as cached_prefix
+    from adk_prism.source.recorder.plugin import Recorder as Recorder
     from adk_prism.source.tool_threads import tool_threads as tool_threads
     from adk_prism.source.unconfirmed_calls import idempotency_key as idempotency_key
     from adk_prism.source.unconfirmed_calls import idempotent as idempotent
@@ -46,6 +47,7 @@ _HOMES = {
     "Authenticate": "adk_prism.server.identity.callback",
     "Principal": "adk_prism.server.identity.caller",
     "Prism": "adk_prism.server.prism",
+    "Recorder": "adk_prism.source.recorder.plugin",
     "ScriptedModel": "adk_prism.models",
     "Settings": "adk_prism.server.settings",
     "WritingModel": "adk_prism.models",
@@ -82,6 +84,7 @@ __all__ = [
     "Prism",
     "PrismError",
     "ProjectedFrame",
+    "Recorder",
     "Report",
     "RunLog",
     "ScriptedModel",

@@ -12,10 +12,12 @@ from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import Conflict
 from adk_prism.pipeline.runs import REMOTE_CANCEL, Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import Origin, RunId
+from adk_prism.runlog.recorded_id import is_recorded
 
 AT_ONCE = 1.0
 """Seconds after which a request to stop is answered: many times what ADK's own abort takes."""
@@ -55,10 +57,12 @@ class Canceller:
         return CancelResult(True, work.tools if work else None)
 
     async def cancel(self, run: RunId) -> tuple[RunSummary, CancelResult]:
-        """Stop a run, in any process. Raise `NotFound`, `Gone` or `LogError`."""
+        """Stop a run, in any process. Raise `NotFound`, `Gone`, `Conflict` or `LogError`."""
         before = await self._log.summary(run)
         if before.outcome is not None:
             return before, CancelResult(False, [])
+        if is_recorded(run):
+            raise Conflict("The run is recorded from another process, which alone can stop it.")
         work = self._runs.work(before.origin, run)
         await self._begin(self._runs.cancel(run))
         summary = await self._log.summary(run)

@@ -43,6 +43,7 @@ from adk_prism.runlog.entry import (
 )
 from adk_prism.runlog.leases import Lease, Leases
 from adk_prism.runlog.notifier import Notifier
+from adk_prism.runlog.recorded_id import is_recorded
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.rebuilding import answers_of, responses_of
@@ -139,7 +140,9 @@ class Takeovers:
     async def look(self, most: int | None = AT_ONCE) -> list[RunId]:
         """Take over runs without an owner; return which. Raise `LogError`."""
         taken: list[RunId] = []
-        found = list(await self._leases.ownerless(self._log))
+        # A recorder in another process is not gone because it has nothing to send.
+        ownerless = await self._leases.ownerless(self._log)
+        found = [run for run in ownerless if not is_recorded(run)]
         self._unreadable.intersection_update(found)
         if self._leases.is_shared:
             random.shuffle(found)

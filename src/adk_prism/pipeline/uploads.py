@@ -109,10 +109,11 @@ def read_upload(file: BinaryIO) -> Iterator[Entry]:
     """
     file.seek(0)
     for entry in read_run(file, end=CaptureEnding()):
-        yield _cleaned(entry)
+        yield cleaned(entry)
 
 
-def _cleaned(entry: Entry) -> Entry:
+def cleaned(entry: Entry) -> Entry:
+    """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be told."""
     kind, payload = pack(entry.record)
     try:
         clean = foreign_json(payload)

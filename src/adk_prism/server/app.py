@@ -63,6 +63,7 @@ from adk_prism.server.routes import (
     metrics,
     protocols,
     ready,
+    record,
     recordings,
     run,
     runs,
@@ -117,6 +118,7 @@ def routers(context: Context) -> list[APIRouter]:
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
         ),
         recordings.routes(context.uploads, lifecycle),
+        record.routes(context.recorded, lifecycle),
         studio.routes(apps, log, starter, streams),
         ag_ui.routes(context),
         copilotkit.routes(context),
@@ -264,7 +266,9 @@ def assemble(context: Context) -> FastAPI:
 def _path_limits(settings: Settings) -> list[PathLimit]:
     history = max(settings.history_limit, settings.body_limit)
     return [
-        PathLimit(re.compile(re.escape(recordings.PATH)), "--upload-limit", settings.upload_limit),
+        PathLimit(
+            re.compile(f"{recordings.PATH}|{record.PATH}"), "--upload-limit", settings.upload_limit
+        ),
         PathLimit(CHAT_PATH, "--history-limit", history),
         PathLimit(AGENT_PATH, "--history-limit", history),
     ]

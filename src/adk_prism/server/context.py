@@ -17,6 +17,7 @@ from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
+from adk_prism.pipeline.recorded_runs import RecordedRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
@@ -64,6 +65,7 @@ class Context:
     films: Films
     entry_details: EntryDetails
     uploads: Uploads
+    recorded: RecordedRuns
     idempotency: Idempotency
     starter: RunStarter
     files: RunFiles

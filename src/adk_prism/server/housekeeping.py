@@ -31,31 +31,37 @@ Job = Callable[[], Awaitable[None]]
 
 @asynccontextmanager
 async def housekeeping(
-    jobs: Sequence[Job], leases: Leases, report: Report, interval: float = INTERVAL
+    jobs: Sequence[Job],
+    leases: Leases,
+    report: Report,
+    interval: float = INTERVAL,
+    name: str = "housekeeping",
 ) -> AsyncIterator[None]:
-    """Do some jobs now and then, while the block runs."""
-    task = asyncio.create_task(_keep_house(jobs, leases, report, interval))
+    """Do some jobs now and then, while the block runs, in the one process that has the lease of this name."""
+    task = asyncio.create_task(_keep_house(jobs, leases, report, interval, name))
     try:
         yield
     finally:
         await cancel_task(task)
 
 
-async def _keep_house(jobs: Sequence[Job], leases: Leases, report: Report, interval: float) -> None:
+async def _keep_house(
+    jobs: Sequence[Job], leases: Leases, report: Report, interval: float, name: str
+) -> None:
     lease: Lease | None = None
     while True:
         if lease is None or not lease.is_sure:
-            lease = await _claim(leases, report)
+            lease = await _claim(leases, report, name)
         if lease is not None:
             for job in jobs:
                 await _attempt(job, report)
         await asyncio.sleep(interval)
 
 
-async def _claim(leases: Leases, report: Report) -> Lease | None:
+async def _claim(leases: Leases, report: Report, name: str) -> Lease | None:
     """Return the lease to do it; None while another process has it, or if that is unknown."""
     try:
-        return await leases.hold("housekeeping")
+        return await leases.hold(name)
     except PrismError as error:
         report(Diagnostic(kind="housekeeping failed", cause=cause_of(error)))
         return None

@@ -23,6 +23,7 @@ from adk_prism.pipeline.fork_history import ForkHistories
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.quota import Quota, RunLimits
+from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
@@ -123,6 +124,7 @@ def make_context(
         films=Films(recording.readable),
         entry_details=EntryDetails(recording.readable),
         uploads=Uploads(recording.log, recording.leases),
+        recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=starter,
         files=files,
@@ -217,6 +219,23 @@ def _hold(context: Context, leases: Leases) -> None:
     viewers = (context.broadcaster, context.films, context.sockets)
     lifecycle.on_drain(Drain(leases, context.runs, context.live, *viewers))
     add_gauges(metrics, context.runs, context.broadcaster, context.observability.calls, lifecycle)
+
+
+def _recorded_runs(
+    settings: Settings, recording: _Recording, lifecycle: Lifecycle, report: Report
+) -> RecordedRuns:
+    """Return what takes the runs of recorders, and ends those whose recorder is gone."""
+    marks = open_expiring_store(settings.log)
+    if marks is not None:
+        lifecycle.hold(lambda: _opened(marks))
+    locks = SessionLocks(recording.leases, "record")
+    recorded = RecordedRuns(
+        recording.log, locks, report, most_bytes=settings.upload_limit, marks=marks
+    )
+    lifecycle.hold(
+        lambda: housekeeping([recorded.settle], recording.leases, report, LOST / 6, "recorders")
+    )
+    return recorded
 
 
 def _tickets(settings: Settings, lifecycle: Lifecycle) -> TicketOffice:

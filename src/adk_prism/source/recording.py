@@ -183,6 +183,30 @@ def read_run(
     yield from reader.finish()
 
 
+def read_part(data: bytes) -> Iterator[Entry]:
+    """Yield the entries of a piece of a recording: some lines that follow each other, from any cursor.
+
+    Raise `SourceError` at the first line that cannot be read, naming it.
+    """
+    cursor = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        item = Item(f"line {number}", line)
+        cursor = cursor + 1 if cursor else max(1, _first_cursor(item))
+        entry = _entry(item, cursor)
+        if isinstance(entry.record, RunStarted):
+            _check_version(entry.record.version)
+        yield entry
+
+
+def _first_cursor(item: Item) -> int:
+    try:
+        return _read_line(item.data).cursor
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(item, error, "an entry of a recording") from None
+
+
 def write_run(entries: Iterable[Entry]) -> Iterator[bytes]:
     """Yield a recording, one line per entry."""
     for entry in entries:

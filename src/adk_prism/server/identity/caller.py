@@ -36,6 +36,8 @@ class Principal(Struct, frozen=True):
     """An administrator: may do what any user may."""
     expires: float | None = None
     """Seconds since 1970: open streams and sockets are closed then."""
+    recorder: bool = False
+    """May send recorded runs of any user (the scope `record`)."""
 
 
 class Guest(Struct, frozen=True):
@@ -80,6 +82,13 @@ def spoken_user(caller: Caller, named: str) -> str:
     if isinstance(caller, Principal) and named == DEFAULT_USER:
         return caller.user
     return acting_user(caller, named)
+
+
+def recorded_user(caller: Caller, named: str) -> str:
+    """Return the user of a run that a recorder sends: whom it names, if it may, else the caller."""
+    if isinstance(caller, Principal) and not (caller.admin or caller.recorder):
+        return caller.user
+    return named
 
 
 def listed_user(caller: Caller, wanted: str) -> str:

@@ -25,7 +25,7 @@ from adk_prism.server.identity.credentials import LONGEST, bearer, digest
 LOOK_EVERY = 1.0
 """Seconds between two checks of the file's time."""
 
-SCOPES = frozenset({"admin"})
+SCOPES = frozenset({"admin", "record"})
 
 _Stamp = tuple[int, int, int]
 
@@ -101,10 +101,10 @@ def _principal(owner: Any, place: int) -> Principal:
         raise UsageError(f"Token {place} of the tokens file has no user; expected USER or {_FORM}.")
     if not isinstance(scopes, list) or not SCOPES.issuperset(map(str, scopes)):
         raise UsageError(
-            f"Token {place} of the tokens file has an unknown scope; only admin is supported."
+            f"Token {place} of the tokens file has an unknown scope; expected admin or record."
         )
     try:
-        return Principal(check_user(user), admin="admin" in scopes)
+        return Principal(check_user(user), admin="admin" in scopes, recorder="record" in scopes)
     except PrismError as error:
         raise UsageError(f"Token {place} of the tokens file: {error.detail}") from None
 

@@ -25,7 +25,7 @@ from adk_prism.server.identity.key_set import ProviderKeys
 LEEWAY = 60
 """Seconds by which the provider's clock and ours may differ."""
 
-ADMIN_SCOPE = "prism:admin"
+ADMIN_SCOPE, RECORD_SCOPE = "prism:admin", "prism:record"
 _SCOPE_CLAIMS = ("scope", "scp", "scopes", "roles")
 
 
@@ -59,7 +59,12 @@ class WebTokens:
             return None
         claims = await self._verified(token)
         expires = float(claims["exp"]) + LEEWAY
-        return Principal(self._user(claims), admin=_is_admin(claims), expires=expires)
+        return Principal(
+            self._user(claims),
+            admin=_has_scope(claims, ADMIN_SCOPE),
+            expires=expires,
+            recorder=_has_scope(claims, RECORD_SCOPE),
+        )
 
     async def _verified(self, token: str) -> Mapping[str, Any]:
         try:
@@ -90,10 +95,10 @@ class WebTokens:
             ) from None
 
 
-def _is_admin(claims: Mapping[str, Any]) -> bool:
+def _has_scope(claims: Mapping[str, Any], scope: str) -> bool:
     for name in _SCOPE_CLAIMS:
         given = claims.get(name, ())
         words = given.split() if isinstance(given, str) else given
-        if isinstance(words, list) and ADMIN_SCOPE in words:
+        if isinstance(words, list) and scope in words:
             return True
     return False

@@ -8,7 +8,7 @@ of its own; only then it is read. A body of a type that a foreign web page could
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from tempfile import TemporaryFile
 from typing import Any
 
@@ -43,7 +43,7 @@ def routes(uploads: Uploads, lifecycle: Lifecycle) -> APIRouter:
     async def upload(request: Request, response: Response) -> dict[str, Any]:
         """Take a recording or capture into the log; answer the run that it is now."""
         lifecycle.check_open()
-        _check_type(request)
+        check_type(request, TYPES)
         with TemporaryFile() as file:
             async for chunk in request.stream():
                 file.write(chunk)
@@ -63,10 +63,11 @@ def routes(uploads: Uploads, lifecycle: Lifecycle) -> APIRouter:
     return router
 
 
-def _check_type(request: Request) -> None:
+def check_type(request: Request, types: Sequence[str]) -> None:
+    """Refuse a body of another type, such as a foreign web page could send without asking."""
     given = request.headers.get("content-type", "")
-    if given.partition(";")[0].strip().lower() not in TYPES:
-        known = ", ".join(TYPES)
+    if given.partition(";")[0].strip().lower() not in types:
+        known = ", ".join(types)
         raise HTTPException(
             415, f"The body is {ascii(given)[:60]}; expected Content-Type: one of {known}."
         )
@@ -75,11 +76,11 @@ def _check_type(request: Request) -> None:
 def _naming(caller: Caller) -> Callable[[Origin], Origin]:
     """Return how an upload is named: whoever is known owns what it sends, whatever the file says."""
     if not isinstance(caller, Principal):
-        return _named
-    return lambda origin: replace(_named(origin), user=caller.user)
+        return safe_names
+    return lambda origin: replace(safe_names(origin), user=caller.user)
 
 
-def _named(origin: Origin) -> Origin:
+def safe_names(origin: Origin) -> Origin:
     """Return the origin's app and user, or those of a capture that says nothing, if they are no names."""
     try:
         app = check_app(origin.app)

@@ -26,34 +26,41 @@ from adk_prism.source.run_observer import SCOPE, RunObserver
 class NodeCallbacks(BasePlugin):
     """Notifies the observer of the current run; without one, it does nothing."""
 
+    async def observe(self, invocation: str, look: Callable[..., None], *what: object) -> None:
+        """Let the observer of an invocation see something. Never raises for what it sees."""
+        del invocation  # The current scope says which run it is.
+        await see(look, *what)
+
     async def before_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        await see(tracker.agent_started, agent, callback_context)
+        at = callback_context.invocation_id
+        await self.observe(at, tracker.agent_started, agent, callback_context)
 
     async def after_agent_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext
     ) -> None:
-        await see(tracker.agent_ended, agent, callback_context)
+        at = callback_context.invocation_id
+        await self.observe(at, tracker.agent_ended, agent, callback_context)
 
     async def on_agent_error_callback(
         self, *, agent: BaseAgent, callback_context: CallbackContext, error: Exception
     ) -> None:
-        del callback_context
-        await see(tracker.agent_failed, agent, error)
+        await self.observe(callback_context.invocation_id, tracker.agent_failed, agent, error)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         del tool_args
-        await see(tracker.tool_started, tool, tool_context)
+        await self.observe(tool_context.invocation_id, tracker.tool_started, tool, tool_context)
         return None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> None:
         del tool_args
-        await see(tracker.tool_ended, tool, tool_context, result)
+        at = tool_context.invocation_id
+        await self.observe(at, tracker.tool_ended, tool, tool_context, result)
 
     async def on_tool_error_callback(
         self,
@@ -64,7 +71,8 @@ class NodeCallbacks(BasePlugin):
         error: BaseException,
     ) -> None:
         del tool, tool_args
-        await see(tracker.tool_failed, tool_context, error)
+        at = tool_context.invocation_id
+        await self.observe(at, tracker.tool_failed, tool_context, error)
 
 
 async def see(look: Callable[..., None], *what: object) -> None:

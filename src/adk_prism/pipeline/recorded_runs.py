@@ -1,0 +1,209 @@
+"""Runs that recorders in other processes send, piece by piece, while they happen.
+
+What a recorder says is untrusted input, held to the rules for uploads: the run is marked as foreign, its
+session is only a name that no chat can have, and nothing in it is resumed or answered. A piece that was sent
+before is accepted and not stored again, so a recorder repeats whatever was not acknowledged.
+
+No process owns such a run: pieces may come to any replica, one at a time. A recorder that has nothing to send
+says that it is still there. A run of which nothing was heard for too long fails with `owner_lost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+from msgspec import structs
+
+from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.errors import Conflict, NotFound, SourceError, TooLarge, TooMany, Unprocessable
+from adk_prism.pipeline.record import OWNER_LOST
+from adk_prism.pipeline.session_locks import SessionLocks
+from adk_prism.pipeline.truncated_run import node_ends
+from adk_prism.pipeline.uploads import as_upload, cleaned
+from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, RunStarted
+from adk_prism.runlog.expiring_store import ExpiringStore
+from adk_prism.runlog.recorded_id import is_recorded
+from adk_prism.source.recording import read_part
+
+LOST = 90.0
+"""Seconds of silence after which a recorder is lost: several times its pause between two signs of life, and
+longer than a server takes to restart."""
+
+MOST_OPEN = 2000
+"""Recorded runs that are open at a time: each costs a few kilobytes until it ends."""
+
+AGAIN = 30.0
+"""Seconds for `Retry-After` where too many are open."""
+
+Named = Callable[[Origin], Origin]
+"""Returns an origin with the names that the sender may use here."""
+
+
+class _Heard(NamedTuple):
+    """When a run was last heard of, and how long it was then."""
+
+    cursor: int
+    time: float
+
+
+class RecordedRuns:
+    """Takes the runs of recorders."""
+
+    def __init__(
+        self,
+        log: RunLog,
+        locks: SessionLocks,
+        report: Report,
+        *,
+        most_bytes: int,
+        marks: ExpiringStore | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`locks` keeps pieces of one run apart; `marks` tells other processes who was heard of."""
+        self._log = log
+        self._locks = locks
+        self._report = report
+        self._most_bytes = most_bytes
+        self._marks = marks
+        self._clock = clock
+        self._heard: dict[RunId, _Heard] = {}
+
+    async def append(self, run: RunId, body: bytes, named: Named) -> int:
+        """Take a piece of a run: lines of a recording, or nothing. Return the last cursor that is stored.
+
+        Raise `Unprocessable` for what cannot be read, `Conflict` for a piece that does not continue the run,
+        `NotFound` for another user's run, `TooLarge`, `TooMany`, `Gone`, `LogError`. Nothing of it is stored
+        then.
+        """
+        try:
+            entries = await asyncio.to_thread(_read, body)
+        except SourceError as error:
+            raise Unprocessable(f"{error.detail} Nothing was stored.") from None
+        async with self._locks.held(_lock(run)):
+            summary = await self._summary(run)
+            if summary is None:
+                return await self._begin(run, entries, len(body), named)
+            if named(summary.origin).user != summary.origin.user:
+                raise NotFound("There is no such run of this user.")
+            return await self._continue(summary, entries, len(body))
+
+    async def _summary(self, run: RunId) -> RunSummary | None:
+        try:
+            # A request that was cut may have left something uncommitted.
+            await self._log.commit(run)
+            return await self._log.summary(run)
+        except NotFound:
+            return None
+
+    async def _begin(self, run: RunId, entries: Sequence[Entry], size: int, named: Named) -> int:
+        head = entries[0].record if entries else None
+        if not isinstance(head, RunStarted):
+            raise Conflict(
+                "The run is not known here (any more); it has to be sent from its start."
+            )
+        if len(self._heard) >= MOST_OPEN:
+            raise TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
+        where = named(head.origin)
+        origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
+        first = structs.replace(as_upload(head, run, origin), foreign=True)
+        return await self._store(
+            run, [structs.replace(entries[0], record=first), *entries[1:]], size
+        )
+
+    async def _continue(self, summary: RunSummary, entries: Sequence[Entry], size: int) -> int:
+        news = [entry for entry in entries if entry.cursor > summary.cursor]
+        if not news:
+            await self._note(summary)
+            return summary.cursor
+        if summary.outcome is not None:
+            raise Conflict(f"The run has ended ({summary.outcome}); nothing can be added.")
+        if news[0].cursor != summary.cursor + 1:
+            raise Conflict(f"The piece begins at {news[0].cursor}; expected {summary.cursor + 1}.")
+        return await self._store(summary.run, news, summary.bytes + size)
+
+    async def _store(self, run: RunId, entries: Sequence[Entry], total: int) -> int:
+        if total > self._most_bytes:
+            raise TooLarge(
+                f"The run is larger than {self._most_bytes} bytes; the operator sets it with --upload-limit."
+            )
+        records: list[Record] = [entry.record for entry in entries]
+        receipt = await self._log.append(run, records, times=[entry.time for entry in entries])
+        await self._log.commit(run)
+        await self._log.leave(run)
+        if isinstance(records[-1], RunEnded):
+            self._heard.pop(run, None)
+        else:
+            self._heard[run] = _Heard(receipt.cursor, self._clock())
+        return receipt.cursor
+
+    # ------------------------------------------------------------------ recorders that went away
+
+    async def _note(self, summary: RunSummary) -> None:
+        """Note a sign of life."""
+        if summary.outcome is None:
+            self._heard[summary.run] = _Heard(summary.cursor, self._clock())
+            if self._marks is not None:
+                await self._marks.put(_mark(summary.run), b"1", LOST)
+
+    async def settle(self) -> None:
+        """End the runs whose recorder was not heard of for too long. Raise `LogError`.
+
+        After a start, or when another process did this before, the time begins anew.
+        """
+        found = [each for each in await self._log.list(unended=True) if is_recorded(each.run)]
+        before, now = self._heard, self._clock()
+        self._heard = {each.run: _Heard(each.cursor, now) for each in found}
+        for summary in found:
+            heard = before.get(summary.run)
+            if (
+                heard is None
+                or heard.cursor != summary.cursor
+                or await self._is_marked(summary.run)
+            ):
+                continue
+            if now - heard.time < LOST:
+                self._heard[summary.run] = heard
+            else:
+                await self._give_up(summary)
+
+    async def _is_marked(self, run: RunId) -> bool:
+        return self._marks is not None and await self._marks.take(_mark(run)) is not None
+
+    async def _give_up(self, before: RunSummary) -> None:
+        run = before.run
+        async with self._locks.held(_lock(run)):
+            summary = await self._summary(run)
+            if summary is None or summary.cursor != before.cursor or summary.outcome is not None:
+                return
+            entries: list[Entry] = []
+            async with aclosing(self._log.read(run)) as batches:
+                async for batch in batches:
+                    entries += batch
+            ended = RunEnded(outcome="failed", code=OWNER_LOST)
+            await self._log.append(run, [*node_ends(entries), ended])
+            await self._log.commit(run)
+            await self._log.leave(run)
+        self._heard.pop(run, None)
+        self._report(Diagnostic(kind="recorder lost", run=run, app=before.origin.app))
+
+
+def _lock(run: RunId) -> Origin:
+    return Origin(app="", user="", session=run)
+
+
+def _mark(run: RunId) -> str:
+    return f"recorder:{run}"
+
+
+def _read(body: bytes) -> list[Entry]:
+    """Read a piece of a recording, redacted. Raise `SourceError`."""
+    entries = [cleaned(entry) for entry in read_part(body)]
+    for entry in entries[:-1]:
+        if isinstance(entry.record, RunEnded):
+            raise SourceError(f"Entry {entry.cursor} is the end of the run, and more follows.")
+    return entries

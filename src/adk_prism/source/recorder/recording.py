@@ -1,0 +1,169 @@
+"""One run that a recorder observes: the records that a server of ours would write, in the same order.
+
+As in `observed_runner`, but the Runner is driven by somebody else: events are seen where ADK has asked its
+plugins about them, just before it stores and yields them.
+"""
+
+from __future__ import annotations
+
+import time
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.run_config import StreamingMode
+from google.adk.events.event import Event
+from google.adk.workflow import BaseNode
+
+from adk_prism.diagnostics import Report
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, Record, RunEnded, RunStarted
+from adk_prism.source.adk.restored_events import INTERNAL_PREFIX
+from adk_prism.source.agents import list_agents
+from adk_prism.source.live.audio_log import AudioLog, audio_in
+from adk_prism.source.nodes.tracker import code_of
+from adk_prism.source.recorder.outbox import OutboundRun, Outbox
+from adk_prism.source.redaction import Serialiser, content_json, state_json, values_json
+from adk_prism.source.run_observer import RunObserver, Scope
+from adk_prism.source.secrets import Secrets
+from adk_prism.version import VERSION
+
+USER = "user"
+
+
+class RunRecording:
+    """Turns what happens in one run into records for the outbox."""
+
+    def __init__(
+        self,
+        context: InvocationContext,
+        root: BaseNode,
+        outbox: Outbox,
+        secrets: Secrets,
+        report: Report,
+    ) -> None:
+        """Begin to record; nothing of the context is kept."""
+        self.out = OutboundRun()
+        self.invocation = context.invocation_id
+        self.has_room = True
+        """Whether all records have found room so far."""
+        self._outbox = outbox
+        self._secrets = secrets
+        self._ending = CaptureEnding()
+        self._is_final = False
+        """The last event was an agent's last word, as ADK defines it."""
+        self._serialiser = Serialiser(report, run=self.out.run, app=context.session.app_name)
+        self._audio = AudioLog(0, self._serialiser.event)
+        started = _started(self.out.run, context, root)
+        self._put(started)
+        self.observer = RunObserver(
+            self._emit,
+            started,
+            self._serialiser,
+            report=report,
+            stop=lambda: None,
+        )
+        self.scope = Scope(self.observer)
+        """The place in the run where the last callback was."""
+        answer = _message_event(context)
+        if answer is not None and answer.get_function_responses():
+            self._put(AgentEvent(self._serialiser.event(answer)))
+
+    def _put(self, record: Record, when: float | None = None) -> None:
+        if self.out.state != "open":
+            return
+        record = self._secrets.record(record)
+        self._ending.feed(Entry(self.out.cursor + 1, 0.0, record))
+        now = time.time() if when is None else when
+        self.has_room = self._outbox.put(self.out, now, record)
+
+    async def _emit(self, record: Record | Entry) -> None:
+        if isinstance(record, Entry):
+            self._put(record.record, record.time)
+        else:
+            self._put(record)
+
+    # ------------------------------------------------------------------ events
+
+    async def event(self, event: Event) -> None:
+        """Record an event that is about to be yielded."""
+        chunks = audio_in(event)
+        if chunks:
+            for due in self._audio.add(event.author, chunks, lambda: event):
+                self._put(due)
+            return
+        data = self._serialiser.event(event)
+        if event.partial:
+            if self.observer.has_pending:
+                await self.observer.flush()
+            self._put(AgentEvent(data))
+            return
+        self._put_audio(event)
+        self.observer.expect(event)
+        await self.observer.flush()
+        self.observer.fold(data)
+        self._put(AgentEvent(data))
+        self.observer.settle(event)
+        self._is_final = event.is_final_response()
+
+    def _put_audio(self, event: Event | None = None) -> None:
+        for due in self._audio.flush():
+            self._put(due)
+        if event is not None and (event.turn_complete or event.interrupted):
+            self._audio.end_turn()
+
+    # ------------------------------------------------------------------ ends
+
+    async def end(self, *, is_cut: bool = False) -> None:
+        """Record the end of a run that did not fail; `is_cut`: whoever read its events has stopped."""
+        await self._finish()
+        ended = self._ending.ended()
+        if is_cut and not self._is_final and ended.outcome == "finished":
+            ended = RunEnded(outcome="cancelled")
+        elif ended.outcome == "failed":
+            ended = RunEnded(
+                outcome="failed", code=ended.code, correlation=self._serialiser.correlation
+            )
+        self._put(ended)
+
+    async def fail(self, error: BaseException) -> None:
+        """Record the end of a run that raised."""
+        await self._finish()
+        known = self._ending.ended()
+        if known.outcome != "cancelled":
+            code = known.code or code_of(error)
+            known = RunEnded(outcome="failed", code=code, correlation=self._serialiser.correlation)
+        self._put(known)
+
+    async def _finish(self) -> None:
+        self._put_audio()
+        await self.observer.finish()
+
+
+def _message_event(context: InvocationContext) -> Event | None:
+    """Return the user's message that began the run: ADK has just stored it. None for a run that resumes."""
+    events = context.session.events
+    last = events[-1] if events else None
+    if last is None or last.author != USER or last.content is None:
+        return None
+    return last if last.invocation_id == context.invocation_id else None
+
+
+def _started(run: str, context: InvocationContext, root: BaseNode) -> RunStarted:
+    session, config = context.session, context.run_config
+    asked = _message_event(context)
+    said = asked is not None and not asked.get_function_responses()
+    metadata = (config.custom_metadata if config is not None else None) or {}
+    return RunStarted(
+        run=run,
+        origin=Origin(app=session.app_name, user=session.user_id, session=session.id),
+        invocation=context.invocation_id,
+        message=content_json(asked.content) if said and asked and asked.content else NOTHING,
+        message_id=asked.id if said and asked else "",
+        streaming=config is not None and config.streaming_mode == StreamingMode.SSE,
+        live=context.live_request_queue is not None,
+        agents=list_agents(root),
+        state=state_json(session.state),
+        custom_metadata=values_json(
+            {key: value for key, value in metadata.items() if not key.startswith(INTERNAL_PREFIX)}
+        ),
+        version=VERSION,
+    )
