@@ -136,6 +136,7 @@ ROUTES: dict[str, Row] = {
     ),
     "GET /api/copilotkit/threads": Listed("/api/copilotkit/threads"),
     "POST /api/recordings": Taken("/api/recordings"),
+    "POST /api/record": Taken("/api/record"),
     "GET /dev/apps/{app_name}/debug/trace/{event_id}": Owned(f"{_TRACE}/{{event}}"),
     # 404: this server does not speak A2A. Isolation of one that does is in `tests/a2a`.
     "GET /a2a/{app_name}/.well-known/agent-card.json": Owned(
