@@ -48,6 +48,7 @@ class SessionLog:
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
         self.trim, self.census, self.delete_session = log.trim, log.census, log.delete_session
         self.put_pieces = log.put_pieces
+        self.index, self.unindexed, self.search = log.index, log.unindexed, log.search
         self._learned = LearnedInvocations(log)
         self._apps = apps
         self._redact = redact

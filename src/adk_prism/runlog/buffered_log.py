@@ -16,7 +16,8 @@ from contextlib import AsyncExitStack
 from typing import Literal
 
 from adk_prism.errors import Gone, LogError, NotFound
-from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
+from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.group_commit import GroupCommit
 from adk_prism.runlog.hooks import HookedLog
@@ -24,6 +25,7 @@ from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStor
 from adk_prism.runlog.pieces import digest, pack_piece, unpack_piece
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import runs_to_trim
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import (
     already_trimmed,
     failed,
@@ -192,6 +194,7 @@ class BufferedLog(HookedLog):
         for live in touched:
             if live.outcome is not None and self._active.get(live.run) is live:
                 del self._active[live.run]
+                self._observer.ended(live.run)
             live.changed.notify()
         if self._commits is not None and self._commits.dead:
             self._wake_all()
@@ -386,3 +389,17 @@ class BufferedLog(HookedLog):
         for run in runs:
             await self.store.remove(run, origin)
         return runs
+
+    # ----------------------------------------------------------------------- searching
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        self._usable()
+        await self.store.index(run, digest)
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        self._usable()
+        return await self.store.unindexed(limit)
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        self._usable()
+        return await self.store.search(query, limit, before)

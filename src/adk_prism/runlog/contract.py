@@ -10,6 +10,7 @@ Promises
 - **The end is a record.** After `RunEnded` nothing can be appended, and every iteration ends.
 - **Pieces.** Texts that many records of a session refer to are kept beside the log, once per session, and
   removed with the session's last run.
+- **Digests go with their runs.** A run that is removed is not found any more.
 - **Fencing.** An append names the owner's epoch; a log that has seen a higher one refuses it.
 
 `adk_prism.testing.runlog_contract` is the suite that each backend passes.
@@ -22,7 +23,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, Outcome, Record, RunId
+from adk_prism.runlog.run_query import RunQuery
 
 
 class Receipt(Struct, frozen=True, gc=False):
@@ -69,6 +72,25 @@ class Census(Struct, frozen=True, gc=False):
     """Of those, how many ended before the time that was asked for."""
 
 
+class FoundRun(Struct, frozen=True):
+    """A run that a search found."""
+
+    summary: RunSummary
+    digest: RunDigest
+    number: int
+    """Its place in the order of starts."""
+
+
+class SearchPage(Struct, frozen=True):
+    """Some of the runs that a search found, newest first."""
+
+    found: Sequence[FoundRun]
+    before: int | None
+    """Where the next page begins; None: there are no more."""
+    complete: bool
+    """Every ended run was looked at: none waits for its digest, and none is beyond what the store keeps."""
+
+
 Redact = Callable[[str, bytes], bytes]
 """Takes a record's kind and payload; returns the payload without secrets: the same object if it has none."""
 
@@ -84,6 +106,8 @@ class LogObserver(Struct, frozen=True, kw_only=True):
     """A reader begins to follow a run."""
     left: Callable[[RunId], None] = lambda _: None
     """A reader stops following it."""
+    ended: Callable[[RunId], None] = lambda _: None
+    """A run's end, written by this process, is committed."""
 
 
 class RunLog(Protocol):
@@ -171,3 +195,15 @@ class RunLog(Protocol):
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
         """Remove every run of a session, ended or not; return which."""
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        """Store the digest of an ended run, in place of an older one. Nothing happens for any other run."""
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        """Return ended runs without a digest, or with one of an older fold, the newest first."""
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        """Return the newest runs with a digest that fit; `before` is where an earlier page ended.
+
+        Raise `UsageError` for a text in which there is nothing to search for.
+        """

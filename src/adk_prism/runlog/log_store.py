@@ -12,10 +12,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from adk_prism.runlog.contract import Census, RunSummary
+from adk_prism.runlog.contract import Census, RunSummary, SearchPage
+from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import Packed
 
 
@@ -135,3 +137,12 @@ class LogStore(Protocol):
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
         """Keep a run that another process writes up to date."""
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        """Store the digest of an ended run."""
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        """Return ended runs without a digest of this version, the newest first."""
+
+    async def search(self, query: RunQuery, limit: int, before: int | None) -> SearchPage:
+        """Return the newest runs with a digest that fit."""

@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from itertools import islice
 
 from msgspec import structs
 
 from adk_prism.errors import LogError
-from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary
+from adk_prism.runlog.contract import Census, Receipt, Retention, RunSummary, SearchPage
+from adk_prism.runlog.digest import RunDigest
+from adk_prism.runlog.digest_scan import KeptDigest, scan
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.pieces import SESSION_BYTES, digest, pack_piece, unpack_piece
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import (
     READ_BATCH,
     RunState,
@@ -69,6 +73,9 @@ class MemoryLog(HookedLog):
         self._bytes = 0
         self._pieces: dict[Origin, _Pieces] = {}
         self._last_piece = 0
+        self._digests: dict[RunId, KeptDigest] = {}
+        self._started = 0
+        """Runs that were started so far."""
 
     async def open(self) -> None:
         self._open = True
@@ -97,12 +104,17 @@ class MemoryLog(HookedLog):
         if not entries:
             return Receipt(head.taken)
         # A run is there once its start has been taken; one that was refused left nothing.
-        self._runs[run] = head
+        if run not in self._runs:
+            self._started += 1
+            head.number = self._started
+            self._runs[run] = head
         self._bytes += head.taken_bytes - head.bytes
         head.entries += entries
         head.commit(entries[-1], head.taken_bytes)
         head.changed.notify()
         self._observer.appended(time.perf_counter() - began)
+        if head.outcome is not None:
+            self._observer.ended(run)
         return Receipt(head.taken)
 
     def _start(self, run: RunId, records: Sequence[Record]) -> _Run:
@@ -211,6 +223,27 @@ class MemoryLog(HookedLog):
         self._remove(runs)
         return runs
 
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        self._check_open()
+        head = self._runs.get(run)
+        if head is not None and head.outcome is not None:
+            self._digests[run] = KeptDigest(head.number, head.summary(), digest, digest.text)
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        self._check_open()
+        newest = reversed(self._runs.values())
+        missing = (
+            head.run
+            for head in newest
+            if head.outcome is not None and head.run not in self._digests
+        )
+        return list(islice(missing, limit))
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        self._check_open()
+        kept = (self._digests[run] for run in reversed(self._runs) if run in self._digests)
+        return scan(kept, query, limit, before, complete=not await self.unindexed(1))
+
     def _check_open(self) -> None:
         if not self._open:
             raise not_open()
@@ -234,6 +267,7 @@ class MemoryLog(HookedLog):
     def _remove(self, runs: Sequence[RunId]) -> None:
         for run in runs:
             head = self._runs.pop(run)
+            self._digests.pop(run, None)
             head.removed = True
             head.changed.notify()
             self._bytes -= head.bytes

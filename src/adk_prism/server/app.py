@@ -111,7 +111,9 @@ def routers(context: Context) -> list[APIRouter]:
         chat_socket.routes(apps, lifecycle, streams, _chat_parts(context)),
         live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
         adk_live.routes(apps, context.live, log, client_state, errors, audit_log, lifecycle),
-        runs.routes(log, chats, context.canceller, context.files, audit_log, streams),
+        runs.routes(
+            log, context.run_index, chats, context.canceller, context.files, audit_log, streams
+        ),
         views.routes(context.films),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle),
         forks.routes(

@@ -19,6 +19,7 @@ from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.recorded_runs import RecordedRuns
 from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.takeover import Takeovers
@@ -50,6 +51,7 @@ class Context:
     settings: Settings
     apps: Apps
     log: RunLog
+    run_index: RunIndex
     locks: SessionLocks
     runs: Runs
     takeovers: Takeovers

@@ -25,6 +25,7 @@ from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.rewinds import Rewinds
+from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.session_log import SessionLog
@@ -107,6 +108,7 @@ def make_context(
         settings=settings,
         apps=apps,
         log=recording.readable,
+        run_index=recording.run_index,
         locks=recording.locks,
         runs=recording.runs,
         takeovers=recording.takeovers,
@@ -146,6 +148,7 @@ class _Recording(NamedTuple):
     log: RunLog
     readable: RunLog
     """The log for readers: with what ADK's sessions hold besides."""
+    run_index: RunIndex
     leases: Leases
     locks: SessionLocks
     runs: Runs
@@ -174,11 +177,13 @@ def _recording(
     shared = _shared_limits(settings, limits, lifecycle, report)
     counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
     quota = Quota(of_runs, metrics.refused, counted)
+    index = RunIndex(log, report)
     observer = LogObserver(
         appended=metrics.appends.observe,
         committed=metrics.commits.observe,
         following=quota.following,
         left=quota.left,
+        ended=index.ended,
     )
     log.attach(redact=secrets.payload, observer=observer)
     resumable = partial(can_resume, apps)
@@ -187,13 +192,14 @@ def _recording(
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))
+    lifecycle.hold(index.indexing)
     lifecycle.hold(takeovers.watching)
     jobs: list[Job] = [RunRetention(log, settings.retention, report)]
     if settings.retention_sessions:
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets.record, report)
-    return _Recording(log, readable, leases, locks, runs, takeovers, shared)
+    return _Recording(log, readable, index, leases, locks, runs, takeovers, shared)
 
 
 def _shared_limits(

@@ -49,6 +49,7 @@ from adk_prism.runlog.entry import (
     SpeakerInterrupted,
     pack,
 )
+from adk_prism.testing.runlog_search import SEARCH_CHECKS
 from adk_prism.testing.runlog_steps import (
     END,
     EVERYTHING,
@@ -665,5 +666,6 @@ CHECKS: Sequence[Check] = (
     deleting_a_session_takes_all_its_runs,
     closing_ends_followers,
     a_durable_log_goes_on_where_it_was,
+    *SEARCH_CHECKS,
 )
 """Every check, in the order of the contract's promises."""

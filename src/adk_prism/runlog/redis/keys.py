@@ -24,6 +24,8 @@ class RunKeys(NamedTuple):
     """The stream; an entry's id is its cursor."""
     tombstone: str
     """Exists for a while after the run was removed."""
+    digest: str
+    """What the run is found by, once it has ended."""
 
 
 class Keys:
@@ -41,6 +43,8 @@ class Keys:
         """All runs by number."""
         self.unended = f"{prefix}:unended"
         """Runs without an end, by number."""
+        self.digests = f"{prefix}:digests"
+        """The newest runs that have a digest, by number."""
         self.probe = f"{prefix}:probe"
         """Written to find out whether Redis accepts writes."""
         self.look = f"{prefix}:look"
@@ -64,7 +68,7 @@ class Keys:
     def run(self, run: RunId) -> RunKeys:
         """Return the keys of a run."""
         tag = f"{self.prefix}:{{{run}}}"
-        return RunKeys(f"{tag}:head", f"{tag}:entries", f"{tag}:gone")
+        return RunKeys(f"{tag}:head", f"{tag}:entries", f"{tag}:gone", f"{tag}:digest")
 
     def lease(self, run: RunId) -> str:
         """The lease of a run; in the slot of its other keys."""

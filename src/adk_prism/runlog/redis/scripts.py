@@ -39,12 +39,13 @@ return {'ok'}
 that was added before is *ok*: its writer lost the first answer."""
 
 REMOVE = """
--- KEYS head, entries, tombstone; ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
+-- KEYS head, entries, tombstone, digest
+-- ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
 if ARGV[3] == '1' then
   local outcome = redis.call('HGET', KEYS[1], 'outcome')
   if not outcome or outcome == '' then return 0 end
 end
-redis.call('DEL', KEYS[1], KEYS[2])
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[4])
 redis.call('SET', KEYS[3], '1', 'EX', ARGV[1])
 redis.call('PUBLISH', ARGV[2], 'gone')
 return 1
@@ -69,6 +70,15 @@ return numbers
 """
 """Adds pieces to a session, unless it has them; returns their numbers, 0 for those beyond the limit."""
 
+
+INDEX = """
+-- KEYS head, entries, tombstone, digest; ARGV digest
+local was = redis.call('HMGET', KEYS[1], 'outcome', 'number')
+if not was[1] or was[1] == '' then return 0 end
+redis.call('SET', KEYS[4], ARGV[1])
+return was[2]
+"""
+"""Stores the digest of a run that has ended and is still there; returns the run's number."""
 
 CLAIM = """
 -- KEYS lease, head; ARGV token, milliseconds

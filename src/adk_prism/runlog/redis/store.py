@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from adk_prism.runlog.buffered_log import BufferedLog
-from adk_prism.runlog.contract import Census, RunSummary
+from adk_prism.runlog.contract import Census, RunSummary, SearchPage
+from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import AppendResult, FollowedRun, Group, StoredRun
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.redis.client import asking, is_cluster, listening
+from adk_prism.runlog.redis.digests import RedisDigests
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
 from adk_prism.runlog.redis.pieces import RedisPieces
 from adk_prism.runlog.redis.reader import RedisReader
@@ -25,6 +27,7 @@ from adk_prism.runlog.redis.server_check import check_server
 from adk_prism.runlog.redis.subscriptions import RunSubscriptions
 from adk_prism.runlog.redis.writer import RedisWriter, log_errors
 from adk_prism.runlog.retention import EndedRun
+from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import is_from
 
 TOMBSTONE_SECONDS = 30 * 24 * 3600
@@ -43,6 +46,7 @@ class RedisStore:
         self.keys = Keys(prefix)
         self._append, self._remove = Script(APPEND), Script(REMOVE)
         self._pieces = RedisPieces(self.redis, self.keys)
+        self._digests = RedisDigests(self.redis, self.keys)
 
     async def open(self) -> Sequence[StoredRun]:
         self._reader = RedisReader(self.redis, self.keys)
@@ -55,6 +59,7 @@ class RedisStore:
                 await self._append.ready(self.redis)
                 await self._remove.ready(self.redis)
                 await self._pieces.ready()
+                await self._digests.ready()
                 await self._subscriptions.open()
             undo.pop_all()
         return ()
@@ -100,6 +105,7 @@ class RedisStore:
             async with self.redis.pipeline(transaction=False) as pipeline:
                 for index in self._indexes(origin) if origin is not None else ():
                     pipeline.zrem(index, run)
+                pipeline.zrem(self.keys.digests, run)
                 await pipeline.execute()
             if done and origin is not None:
                 await self._pieces.drop(origin)
@@ -149,6 +155,15 @@ class RedisStore:
     async def census(self, before: float) -> Census:
         ended, _ = await self.sizes()
         return Census(len(ended), sum(each.ended < before for each in ended))
+
+    async def index(self, run: RunId, digest: RunDigest) -> None:
+        await self._digests.put(run, digest)
+
+    async def unindexed(self, limit: int) -> Sequence[RunId]:
+        return await self._digests.missing(limit)
+
+    async def search(self, query: RunQuery, limit: int, before: int | None) -> SearchPage:
+        return await self._digests.search(query, limit, before)
 
     def follow(self, live: BufferedRun) -> AbstractAsyncContextManager[FollowedRun]:
         return self._subscriptions.follow(live)

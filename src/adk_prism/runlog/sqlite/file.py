@@ -77,6 +77,27 @@ CREATE TABLE pieces (
 CREATE UNIQUE INDEX pieces_by_digest ON pieces (session, digest);
 """
 
+_DIGESTS = """
+-- Version of its digest, 0 if it has none.
+ALTER TABLE runs ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_by_indexed ON runs (indexed, number) WHERE ended IS NOT NULL;
+CREATE TABLE digests (
+    run      INTEGER PRIMARY KEY,
+    tokens   INTEGER NOT NULL,
+    duration REAL NOT NULL,
+    digest   BLOB NOT NULL
+);
+CREATE TABLE digest_names (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    run  INTEGER NOT NULL,
+    PRIMARY KEY (kind, name, run)
+) WITHOUT ROWID;
+CREATE INDEX digest_names_by_run ON digest_names (run);
+-- The text is cut into words before. `ascii` keeps all other characters inside their words.
+CREATE VIRTUAL TABLE digest_text USING fts5(text, tokenize = 'ascii', prefix = '1 2');
+"""
+
 Step = Callable[[sqlite3.Connection], None]
 
 
@@ -88,7 +109,7 @@ def _script(schema: str) -> Step:
     return step
 
 
-MIGRATIONS: Sequence[Step] = (_script(_SCHEMA_1), _script(_PIECES))
+MIGRATIONS: Sequence[Step] = (_script(_SCHEMA_1), _script(_PIECES), _script(_DIGESTS))
 """Step n takes a file from version n to n + 1. Steps are only ever added, so every old file can be
 opened. The version is `PRAGMA user_version`."""
 

@@ -96,13 +96,20 @@ def _update_fenced(
         raise sqlite3.IntegrityError("the run has another owner")
 
 
+DIGEST_TABLES = (("digests", "run"), ("digest_names", "run"), ("digest_text", "rowid"))
+"""Tables of digests, and the columns with the number of a run."""
+
+_TABLES_OF_RUNS = (("entries", "run"), *DIGEST_TABLES, ("runs", "number"))
+
+
 def remove_runs(connection: sqlite3.Connection, runs: Sequence[RunId]) -> None:
     """Remove runs with their entries, and remember their names."""
     for run in runs:
-        connection.execute(
-            "DELETE FROM entries WHERE run = (SELECT number FROM runs WHERE run = ?)", (run,)
-        )
-        connection.execute("DELETE FROM runs WHERE run = ?", (run,))
+        for number in connection.execute(
+            "SELECT number FROM runs WHERE run = ?", (run,)
+        ).fetchall():
+            for table, key in _TABLES_OF_RUNS:
+                connection.execute(f"DELETE FROM {table} WHERE {key} = ?", number)
         connection.execute("INSERT OR IGNORE INTO tombstones (run) VALUES (?)", (run,))
     connection.execute(
         "DELETE FROM tombstones WHERE number <= (SELECT max(number) FROM tombstones) - ?",
@@ -120,8 +127,8 @@ def origin_of(connection: sqlite3.Connection, run: RunId) -> Origin | None:
     return Origin(app=names[0], user=names[1], session=names[2]) if names else None
 
 
-_RUN_COLUMNS = (
-    "number, run, app, user, session, invocation, message, started, ended, outcome, epoch,"
+RUN_COLUMNS = (
+    "number, runs.run, app, user, session, invocation, message, started, ended, outcome, epoch,"
     # Only the end writes these two; until then they are what the entries say.
     " CASE WHEN ended IS NULL"
     "  THEN (SELECT coalesce(max(e.cursor), 0) FROM entries e WHERE e.run = number)"
@@ -181,17 +188,18 @@ def _select_runs(
     connection: sqlite3.Connection, where: str, values: Sequence[str]
 ) -> list[StoredRun]:
     rows = connection.execute(
-        f"SELECT {_RUN_COLUMNS} FROM runs WHERE {where} ORDER BY number", values
+        f"SELECT {RUN_COLUMNS} FROM runs WHERE {where} ORDER BY number", values
     )
-    return [_stored_run(row) for row in rows]
+    return [stored_run(row) for row in rows]
 
 
-_RunRow = tuple[
+RunRow = tuple[
     int, str, str, str, str, str, str, float, float | None, Outcome | None, int, int, int
 ]
 
 
-def _stored_run(row: _RunRow) -> StoredRun:
+def stored_run(row: RunRow) -> StoredRun:
+    """Read a row of `RUN_COLUMNS`."""
     number, run, app, user, session, invocation, message, started, ended, outcome, *rest = row
     epoch, cursor, size = rest
     return StoredRun(

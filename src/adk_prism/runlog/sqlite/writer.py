@@ -11,10 +11,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
+from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.log_store import OK, AppendBatch, AppendResult, Group
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.sqlite import pieces, queries
+from adk_prism.runlog.sqlite.digests import put_digest
 from adk_prism.runlog.sqlite.file import DatabaseFile
 
 VACUUM_PAGES = 4096
@@ -82,6 +84,11 @@ class SqliteWriter:
         with self._patient():
             self._transact(put)
         return numbers
+
+    def index(self, run: RunId, digest: RunDigest) -> None:
+        """Store a run's digest; raise one of `STORE_ERRORS`."""
+        with self._patient():
+            self._transact(lambda: put_digest(self._connection, run, digest))
 
     def probe(self) -> None:
         """Write a page without changing anything; raise one of `STORE_ERRORS`."""

@@ -34,7 +34,10 @@ from adk_prism.server.settings import Settings
 
 Headers = Iterable[tuple[bytes, bytes]]
 
-EXPOSED = b"x-prism-run, x-request-id, x-prism-problem, x-prism-reference, retry-after, content-disposition"
+EXPOSED = (
+    b"x-prism-run, x-request-id, x-prism-problem, x-prism-reference, x-prism-search, link, retry-after,"
+    b" content-disposition"
+)
 """Response headers that a script of an allowed origin may read."""
 
 METHODS = b"GET, POST, PATCH, DELETE, OPTIONS"

@@ -13,7 +13,10 @@ from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.pipeline.run_index import RunIndex
+from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
+from adk_prism.pipeline.shown_run import shown_found, shown_run
+from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.identity.caller import listed_user
@@ -22,9 +25,16 @@ from adk_prism.server.observability.audit.audit_log import AuditLog
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.source.recording import write_run
 
+DEFAULT_PAGE, MOST_FOUND = 50, 200
+"""Runs in one answer to a search."""
+
+PARTIAL = {"x-prism-search": "partial"}
+"""The header of an answer for which not every run could be searched."""
+
 
 def routes(
     log: RunLog,
+    index: RunIndex,
     chats: Chats,
     canceller: Canceller,
     files: RunFiles,
@@ -33,8 +43,8 @@ def routes(
 ) -> APIRouter:
     """Return the router of runs."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    runs = _RunsRoutes(log, chats, canceller, files, audit, streams)
-    router.get("")(runs.list_runs)
+    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams)
+    router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(runs.list_runs)
     router.get("/{run}")(runs.get_run)
     router.get("/{run}/stream", response_class=Response)(runs.stream)
     router.post("/{run}/cancel")(runs.cancel)
@@ -47,6 +57,7 @@ class _RunsRoutes:
     def __init__(
         self,
         log: RunLog,
+        index: RunIndex,
         chats: Chats,
         canceller: Canceller,
         files: RunFiles,
@@ -54,6 +65,7 @@ class _RunsRoutes:
         streams: RunStreams,
     ) -> None:
         self._log = log
+        self._index = index
         self._chats = chats
         self._canceller = canceller
         self._files = files
@@ -61,12 +73,36 @@ class _RunsRoutes:
         self._streams = streams
 
     async def list_runs(
-        self, caller: CallerOf, app: str = "", user: str = "", session: str = ""
+        self,
+        request: Request,
+        response: Response,
+        caller: CallerOf,
+        app: str = "",
+        user: str = "",
+        session: str = "",
+        limit: Annotated[int | None, Query(ge=1, le=MOST_FOUND)] = None,
+        before: Annotated[int | None, Query(ge=1)] = None,
     ) -> list[Any]:
-        """Return the runs that the caller may see, oldest first; each filter may be left out."""
+        """Return the runs that the caller may see, oldest first; each filter may be left out.
+
+        With a field of a search, `limit` or `before`: the ended runs that fit, newest first, with what they
+        are found by. The header `link` names the next page; `x-prism-search: partial` says that some runs
+        could not be searched, because they are not indexed yet, or older than what Redis keeps for it.
+        """
         owner = listed_user(caller, user)
-        found = await self._log.list(app=app, user=owner, session=session)
-        return [shown_run(summary) for summary in found]
+        fields = {name: request.query_params.get(name, "") for name in SEARCH_FIELDS}
+        if not any(fields.values()) and limit is None and before is None:
+            found = await self._log.list(app=app, user=owner, session=session)
+            return [shown_run(summary) for summary in found]
+        query = read_query(fields, app=app, user=owner, session=session)
+        await self._index.settled()
+        page = await self._log.search(query, limit=limit or DEFAULT_PAGE, before=before)
+        if page.before is not None:
+            following = request.url.include_query_params(before=page.before).query
+            response.headers["link"] = f'<?{following}>; rel="next"'
+        if not page.complete:
+            response.headers.update(PARTIAL)
+        return [shown_found(each, query.text) for each in page.found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
         """Return one run."""
@@ -123,25 +159,14 @@ class _RunsRoutes:
         return await self._files.answer(run, cursor, part, range_)
 
 
+_SEARCH_PARAMETERS = [
+    {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
+    for name, text in SEARCH_FIELDS.items()
+]
+
+
 def _after(run: RunId, after: str, last_event_id: str) -> Position:
     if after and last_event_id and after != last_event_id:
         raise BadPosition("`after` and Last-Event-ID are different positions; send one of them.")
     given = after or last_event_id
     return parse_position(given, run) if given else BEGINNING
-
-
-def shown_run(summary: RunSummary) -> dict[str, Any]:
-    """Return a run as it is answered."""
-    return {
-        "run": summary.run,
-        "app": summary.origin.app,
-        "user": summary.origin.user,
-        "session": summary.origin.session,
-        "invocation": summary.invocation,
-        "message": summary.message,
-        "started": summary.started,
-        "ended": summary.ended,
-        "outcome": summary.outcome,
-        "cursor": summary.cursor,
-        "bytes": summary.bytes,
-    }

@@ -1,0 +1,145 @@
+"""The digest of a run, folded from its facts: what a search finds it by.
+
+Everything is bounded, so a digest is small whatever the run was. Of a text the beginning counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Raw
+
+from adk_prism.facts import model as fact
+from adk_prism.facts.json_value import read_object
+from adk_prism.facts.model import Fact
+from adk_prism.facts.reader import Reader
+from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
+from adk_prism.runlog.entry import Agent, Entry
+
+MOST_USER, MOST_AGENT, MOST_CALLS = 2000, 6000, 4000
+"""Characters: a question and its answer, and what the first tools did."""
+
+MOST_OF_A_VALUE = 500
+"""Characters of one argument list or result."""
+
+MOST_NAMES, LONGEST_NAME = 100, 200
+"""Names of a kind, and characters of one."""
+
+
+class _Text:
+    """The beginning of a text that comes in pieces, some of which may be withdrawn."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._pieces: list[tuple[str, str]] = []
+
+    def add(self, text: str, of: str = "") -> None:
+        """Add a piece; `of` names what it may be withdrawn with."""
+        if self._left > 0 and text:
+            self._pieces.append((of, text[: self._left]))
+            self._left -= len(text)
+
+    def withdraw(self, blocks: Iterable[str]) -> None:
+        """Forget all pieces of some blocks."""
+        gone = frozenset(blocks)
+        self._left += sum(len(text) for of, text in self._pieces if of in gone)
+        self._pieces = [piece for piece in self._pieces if piece[0] not in gone]
+
+    def __str__(self) -> str:
+        return "".join(text for _, text in self._pieces).strip()
+
+
+class DigestFold:
+    """Folds one run."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self._user, self._agent, self._calls = map(_Text, (MOST_USER, MOST_AGENT, MOST_CALLS))
+        self._names: dict[NameKind, dict[str, None]] = {}
+        self._agents: list[Agent] = []
+        self._tokens = 0
+        self._times: tuple[float, float] | None = None
+
+    def feed(self, entry: Entry) -> None:
+        """Read the next entry."""
+        if entry.time:  # The start of a capture has none.
+            first = self._times[0] if self._times else entry.time
+            self._times = first, entry.time
+        for item in self._reader.feed(entry):
+            self._take(item)
+
+    def digest(self) -> RunDigest:
+        """Return what is known by now."""
+        acted = self._names.get("agent", {})
+        for agent in self._agents:
+            if agent.name in acted and agent.model:
+                self._name("model", agent.model)
+        first, last = self._times or (0.0, 0.0)
+        return RunDigest(
+            user=str(self._user),
+            agent=str(self._agent),
+            calls=str(self._calls),
+            names={kind: list(names) for kind, names in self._names.items()},
+            tokens=self._tokens,
+            duration=max(0.0, round(last - first, 6)),
+            version=DIGEST_VERSION,
+        )
+
+    def _take(self, item: Fact) -> None:
+        match item:
+            case fact.BlockGrew():
+                if item.kind != "reasoning":
+                    self._agent.add(item.text, item.block)
+            case fact.BlockEnded():
+                self._agent.add("\n", item.block)
+            case fact.BlocksReplaced():
+                self._agent.withdraw(item.blocks)
+            case fact.RunBegan():
+                self._agents = item.agents
+                self._user.add(f"{item.query}\n")
+            case fact.UserSpoke() | fact.InputTranscribed(final=True):
+                self._user.add(f"{item.text}\n")
+            case fact.Nested():
+                self._take(item.fact)
+            case _:
+                self._take_deed(item)
+
+    def _take_deed(self, item: Fact) -> None:
+        """Read what was done, and by whom."""
+        match item:
+            case fact.CallRequested():
+                self._name("tool", item.name)
+                self._value(item.name, item.input)
+            case fact.CallAnswered():
+                self._value(item.name, item.output)
+            case fact.CallFailed():
+                self._calls.add(f"{item.name} {item.error[:MOST_OF_A_VALUE]}\n")
+            case fact.NodeBegan():
+                self._name("tool" if item.kind == "tool" else "agent", item.name)
+            case fact.NodeFinished():
+                self._name("error", item.error)
+            case fact.StateChanged():
+                for key in item.delta:
+                    self._name("state", key)
+            case fact.ModelCallEnded():
+                self._name("model", item.model)
+                self._tokens += _total(item.usage)
+            case fact.ErrorRaised() | fact.RunOver(outcome="failed"):
+                self._name("error", item.code)
+                self._calls.add(f"{item.message[:MOST_OF_A_VALUE]}\n")
+            case _:
+                pass  # nothing to find a run by
+
+    def _name(self, kind: NameKind, name: str) -> None:
+        names = self._names.setdefault(kind, {})
+        if name and len(names) < MOST_NAMES:
+            names[name[:LONGEST_NAME]] = None
+
+    def _value(self, name: str, value: Raw) -> None:
+        text = bytes(value)[: MOST_OF_A_VALUE * 4].decode(errors="replace")
+        self._calls.add(f"{name} {text[:MOST_OF_A_VALUE]}\n")
+
+
+def _total(usage: Raw) -> int:
+    total = read_object(usage).get("totalTokenCount")
+    return total if isinstance(total, int) and total > 0 else 0

@@ -1,0 +1,135 @@
+"""Makes runs findable: folds each ended run into a digest and stores that beside the log.
+
+One task does it, a run after the other and in small steps, so that nothing waits for it. Runs come from the
+log's observer as they end, however they ended. Runs that have no digest yet (an older version recorded them,
+or a process died) are looked for at the start and now and then, with a pause after each that is as long as
+the work. A search waits a moment for the runs that have just ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+
+from adk_prism.diagnostics import Diagnostic, Report, cause_of
+from adk_prism.errors import Gone, LogError, NotFound
+from adk_prism.facts.run_digest import DigestFold
+from adk_prism.runlog.cancel_task import cancel_task
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
+from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.notifier import Notifier
+
+STEP = 64
+"""Entries that are read in one turn of the event loop: about a millisecond."""
+
+BATCH = 20
+"""Older runs that are looked up at a time."""
+
+INTERVAL = 300.0
+"""Seconds between two looks for runs that were missed."""
+
+MOST_WAITING = 10_000
+"""Ended runs that wait for their digests; what does not fit is found by the next look."""
+
+PATIENCE = 2.0
+"""Seconds for which a search waits for runs that have just ended."""
+
+
+class RunIndex:
+    """Indexes the runs of a log."""
+
+    def __init__(self, log: RunLog, report: Report) -> None:
+        self._log = log
+        self._report = report
+        self._waiting: dict[RunId, None] = {}
+        self._changed = Notifier()
+
+    def ended(self, run: RunId) -> None:
+        """Note that a run has ended."""
+        if len(self._waiting) < MOST_WAITING:
+            self._waiting[run] = None
+            self._changed.notify()
+
+    async def settled(self, patience: float = PATIENCE) -> None:
+        """Wait until the runs that have ended by now are indexed, or patience has run out."""
+        ended = set(self._waiting)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while ended & self._waiting.keys():
+                    await self._changed.wait()
+
+    @asynccontextmanager
+    async def indexing(self) -> AsyncIterator[None]:
+        """Index runs while the block runs."""
+        task = asyncio.create_task(self._work())
+        try:
+            yield
+        finally:
+            await cancel_task(task)
+
+    async def _work(self) -> None:
+        while True:
+            await self._index_waiting()
+            if await self._index_older():
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(INTERVAL):
+                    while not self._waiting:
+                        await self._changed.wait()
+
+    async def _index_waiting(self) -> None:
+        while self._waiting:
+            run = next(iter(self._waiting))
+            await self._index(run)
+            self._waiting.pop(run, None)
+            self._changed.notify()
+
+    async def _index_older(self) -> bool:
+        """Index some runs that were missed; return whether there may be more."""
+        try:
+            runs = await self._log.unindexed(BATCH)
+        except LogError as error:
+            self._tell(error)
+            return False
+        done = 0
+        for run in runs:
+            began = time.monotonic()
+            done += await self._index(run)
+            await self._index_waiting()
+            await asyncio.sleep(time.monotonic() - began)
+        return done > 0
+
+    async def _index(self, run: RunId) -> bool:
+        """Index a run; return whether that was done."""
+        try:
+            await self._log.index(run, await self._digest(run))
+        except (NotFound, Gone):  # Removed since.
+            return False
+        except LogError as error:  # The next look finds it again.
+            self._tell(error, run)
+            return False
+        return True
+
+    async def _digest(self, run: RunId) -> RunDigest:
+        fold = DigestFold()
+        try:
+            async with aclosing(self._log.read(run)) as batches:
+                async for batch in batches:
+                    for start in range(0, len(batch), STEP):
+                        for entry in batch[start : start + STEP]:
+                            fold.feed(entry)
+                        await asyncio.sleep(0)
+            return fold.digest()
+        except (NotFound, Gone, LogError):
+            raise
+        except (
+            Exception
+        ) as error:  # One run that cannot be read must not keep others from being found.
+            self._tell(error, run)
+            return RunDigest(version=DIGEST_VERSION)
+
+    def _tell(self, error: Exception, run: RunId | None = None) -> None:
+        self._report(Diagnostic(kind="run not indexed", run=run or "", cause=cause_of(error)))

@@ -1,0 +1,111 @@
+"""The fields of a search as people write them: texts in, a `RunQuery` out.
+
+One table for `GET /api/runs` and `adk-prism runs`. Times are seconds since 1970, or ISO 8601; without an
+offset they are UTC, and a day alone is that whole day.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+from adk_prism.errors import UsageError
+from adk_prism.runlog.digest import NAME_KINDS
+from adk_prism.runlog.entry import Outcome
+from adk_prism.runlog.run_query import Bounds, RunQuery
+from adk_prism.runlog.search_text import search_terms
+
+SEARCH_FIELDS: dict[str, str] = {
+    "text": "words in what the user, the agents and the tools said; quotes keep words together",
+    "tool": "name of a tool that was called; * at the beginning or end stands for anything",
+    "agent": "name of an agent that ran",
+    "model": "name of a model that answered",
+    "error": "code of an error, such as ValueError; * for any error",
+    "state": "key of the state that was set",
+    "outcome": f"how the run ended: {', '.join(get_args(Outcome))}",
+    "minTokens": "least number of tokens",
+    "maxTokens": "greatest number of tokens",
+    "minDuration": "least duration in seconds",
+    "maxDuration": "greatest duration in seconds",
+    "since": "earliest start: a date, a time, or seconds since 1970",
+    "until": "latest start",
+}
+"""Names and meanings."""
+
+LONGEST = 200
+"""Characters of a field."""
+
+
+def read_query(
+    fields: Mapping[str, str], *, app: str = "", user: str = "", session: str = ""
+) -> RunQuery:
+    """Read the fields of a search; an empty one is none. Raise `UsageError`, which names the field."""
+    given = {name: value for name, value in fields.items() if value}
+    for name, value in given.items():
+        if len(value) > LONGEST:
+            raise UsageError(f"`{name}` has {len(value)} characters; at most {LONGEST}.")
+    outcome = given.get("outcome", "")
+    if outcome and outcome not in get_args(Outcome):
+        known = ", ".join(get_args(Outcome))
+        raise UsageError(f"`outcome` must be one of {known}, got {outcome[:40]!r}.")
+    search_terms(given.get("text", ""))
+    return RunQuery(
+        app=app,
+        user=user,
+        session=session,
+        text=given.get("text", ""),
+        names={kind: given[kind] for kind in NAME_KINDS if kind in given},
+        outcome=outcome,
+        tokens=Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
+        duration=Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
+        started=Bounds(_moment(given, "since"), _moment(given, "until")),
+    )
+
+
+def _number(given: Mapping[str, str], name: str) -> float | None:
+    if name not in given:
+        return None
+    try:
+        value = float(given[name])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"`{name}` must be a number from 0, got {given[name][:40]!r}.")
+    return value
+
+
+_DAY = timedelta(days=1, microseconds=-1)
+
+
+def _moment(given: Mapping[str, str], name: str) -> float | None:
+    text = given.get(name, "")
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        return _date(name, text)
+    if not math.isfinite(seconds):
+        raise _no_time(name, text)
+    return seconds
+
+
+def _date(name: str, text: str) -> float:
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        if name == "until" and len(text) <= len("2026-01-31"):
+            moment += _DAY
+        return moment.timestamp()
+    except (ValueError, OverflowError):
+        raise _no_time(name, text) from None
+
+
+def _no_time(name: str, text: str) -> UsageError:
+    return UsageError(
+        f"`{name}` must be a date (2026-01-31), a time (2026-01-31T12:00Z) or seconds since 1970, "
+        f"got {text[:40]!r}."
+    )

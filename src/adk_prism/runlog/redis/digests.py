@@ -1,0 +1,119 @@
+"""Digests in Redis: those of the newest runs, which every process keeps a copy of.
+
+Redis alone has no full-text index, so a search looks at every digest, and their number is bounded. A digest
+does not change, so each is read once by a process; the index of digests says which still count.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import MsgspecError
+from redis.asyncio import Redis
+
+from adk_prism.runlog.contract import SearchPage
+from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
+from adk_prism.runlog.digest_scan import KeptDigest, scan
+from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.redis.encoding import read_run
+from adk_prism.runlog.redis.keys import Keys
+from adk_prism.runlog.redis.scripts import INDEX, Script
+from adk_prism.runlog.redis.writer import log_errors
+from adk_prism.runlog.run_query import RunQuery
+
+MOST_DIGESTS = 2000
+"""The newest runs that can be found: some 10 MB in Redis, and twice that in every process that searches."""
+
+_AT_A_TIME = 200
+"""Digests fetched in one round trip: about a megabyte."""
+
+
+class RedisDigests:
+    """The digests of one installation."""
+
+    def __init__(self, redis: Redis, keys: Keys, most: int = MOST_DIGESTS) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._most = most
+        self._index = Script(INDEX)
+        self._kept: dict[RunId, KeptDigest] = {}
+        """Copies of those that were searched."""
+
+    async def ready(self) -> None:
+        """Load the script."""
+        await self._index.ready(self._redis)
+
+    async def put(self, run: RunId, digest: RunDigest) -> None:
+        """Store a digest; the oldest ones beyond the limit go."""
+        keys, index = self._keys, self._keys.digests
+        with log_errors("A run could not be indexed"):
+            number = await self._index.call(self._redis, keys.run(run), [encode_digest(digest)])
+            if not number:
+                return
+            self._kept.pop(run, None)
+            await self._redis.zadd(index, {run: int(number)})
+            surplus: Any = await self._redis.zrange(index, 0, -self._most - 1)
+            for each in surplus:
+                await self._redis.delete(keys.run(RunId(each.decode())).digest)
+            if surplus:
+                await self._redis.zrem(index, *surplus)
+
+    async def missing(self, limit: int) -> list[RunId]:
+        """Return runs among the newest that have ended and have no digest of this version."""
+        with log_errors("The run log cannot be read"):
+            newest = [run for run, _ in await self._newest(self._keys.runs)]
+            unended = {run for run, _ in await self._newest(self._keys.unended)}
+            await self._refresh()
+            wanted = [
+                run
+                for run in newest
+                if run not in unended
+                and (run not in self._kept or self._kept[run].digest.version < DIGEST_VERSION)
+            ]
+            # The index of runs may name one that is gone.
+            found = await self._fetch(wanted)
+        return [run for run, fields, _ in found if fields.get(b"outcome")][:limit]
+
+    async def search(self, query: RunQuery, limit: int, before: int | None) -> SearchPage:
+        """Return the newest runs that fit."""
+        with log_errors("The run log cannot be read"):
+            names = await self._refresh()
+            runs = int(await self._redis.zcard(self._keys.runs))
+            unended = int(await self._redis.zcard(self._keys.unended))
+        kept = (self._kept[run] for run in names if run in self._kept)
+        return scan(kept, query, limit, before, complete=len(names) >= runs - unended)
+
+    async def _newest(self, index: str) -> list[tuple[RunId, int]]:
+        rows: Any = await self._redis.zrange(index, 0, self._most - 1, desc=True, withscores=True)
+        return [(RunId(name.decode()), int(number)) for name, number in rows]
+
+    async def _refresh(self) -> list[RunId]:
+        """Read the digests that are not here yet; return the runs that have one, the newest first."""
+        numbers = dict(await self._newest(self._keys.digests))
+        self._kept = {run: kept for run, kept in self._kept.items() if run in numbers}
+        news = [run for run in numbers if run not in self._kept]
+        for start in range(0, len(news), _AT_A_TIME):
+            some = news[start : start + _AT_A_TIME]
+            for run, fields, stored in await self._fetch(some):
+                if fields and stored:
+                    self._keep(run, numbers[run], fields, stored)
+            await asyncio.sleep(0)
+        return list(numbers)
+
+    def _keep(self, run: RunId, number: int, fields: Any, stored: bytes) -> None:
+        try:
+            digest = decode_digest(stored)
+        except MsgspecError:  # Of another version; it is made again.
+            return
+        summary = read_run(run, fields).summary
+        self._kept[run] = KeptDigest(number, summary, digest, digest.text)
+
+    async def _fetch(self, runs: Sequence[RunId]) -> list[tuple[RunId, Any, Any]]:
+        async with self._redis.pipeline(transaction=False) as pipeline:
+            for run in runs:
+                pipeline.hgetall(self._keys.run(run).head)
+                pipeline.get(self._keys.run(run).digest)
+            answers = list(await pipeline.execute())
+        return list(zip(runs, answers[::2], answers[1::2], strict=True))

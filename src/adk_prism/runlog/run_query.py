@@ -1,0 +1,85 @@
+"""Which runs are wanted: the same questions for every backend.
+
+Everything in a query may come from a stranger. Text becomes words without syntax (`search_text`); a name may
+begin or end with `*`, and no other pattern exists, so no query takes longer than a look at every digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from adk_prism.runlog.digest import NameKind, RunDigest
+from adk_prism.runlog.search_text import search_terms
+
+
+class Bounds(Struct, frozen=True):
+    """From and to, both included; None: no limit."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def hold(self, value: float) -> bool:
+        """Return whether a value is inside."""
+        low, high = self.least, self.most
+        return (low is None or value >= low) and (high is None or value <= high)
+
+
+ANY = Bounds()
+
+
+class NamePattern(Struct, frozen=True):
+    """A name, or a part of one."""
+
+    part: str
+    """In the form in which names are compared."""
+    begins: bool = False
+    """The name may go on before it."""
+    ends: bool = False
+    """The name may go on after it."""
+
+    def fits(self, name: str) -> bool:
+        """Return whether a folded name is meant."""
+        if self.begins:
+            return self.part in name if self.ends else name.endswith(self.part)
+        return name.startswith(self.part) if self.ends else name == self.part
+
+
+def name_pattern(text: str) -> NamePattern:
+    """Read a name in which a `*` at the beginning or the end stands for any characters."""
+    folded = text.casefold()
+    part = folded.strip("*")
+    return NamePattern(part, folded.startswith("*"), folded.endswith("*"))
+
+
+class RunQuery(Struct, frozen=True, kw_only=True):
+    """Which runs are wanted. What is empty matches any."""
+
+    app: str = ""
+    user: str = ""
+    session: str = ""
+    text: str = ""
+    names: Mapping[NameKind, str] = {}
+    outcome: str = ""
+    tokens: Bounds = ANY
+    duration: Bounds = ANY
+    started: Bounds = ANY
+    """Seconds since 1970."""
+
+    def test(self) -> Callable[[RunDigest, str], bool]:
+        """Return a test of digests, each with its searchable text. Raise `UsageError` for a bad text."""
+        terms = search_terms(self.text)
+        patterns = {kind: name_pattern(text) for kind, text in self.names.items() if text}
+
+        def fits(digest: RunDigest, text: str) -> bool:
+            if not (self.tokens.hold(digest.tokens) and self.duration.hold(digest.duration)):
+                return False
+            if not all(term in text for term in terms):
+                return False
+            return all(
+                any(pattern.fits(name.casefold()) for name in digest.names.get(kind, ()))
+                for kind, pattern in patterns.items()
+            )
+
+        return fits
