@@ -101,6 +101,11 @@ async def test_lists_hold_the_callers_own(name: str, tmp_path: Path) -> None:
         if name == "GET /api/runs":
             asked = await made.client.get("/api/runs", headers=headers(ANN), params={"user": BOB})
             assert asked.status_code == 404
+            for user, sees in ((ANN, False), (BOB, True), (ROOT, True)):
+                found = await made.client.get(
+                    "/api/runs", headers=headers(user), params={"text": SECRET}
+                )
+                assert (made.bobs.run in found.text) is sees, user
 
 
 async def test_what_is_common_is_the_same_for_all(tmp_path: Path) -> None:
