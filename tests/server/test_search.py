@@ -107,7 +107,7 @@ def _run(run: str, text: str) -> list[Any]:
 
 async def _all_indexed(log: RunLog) -> None:
     async with asyncio.timeout(PATIENCE):
-        while await log.unindexed(1):
+        while await log.unindexed(1):  # noqa: ASYNC110 - a log tells nobody that a run was indexed
             await asyncio.sleep(0)
 
 
