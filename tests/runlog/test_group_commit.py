@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adk_prism.runlog import group_commit
+from adk_prism.runlog import group_commit, log_store
 from adk_prism.runlog.entry import AgentEvent
 from adk_prism.runlog.log_store import AppendResult, Group
 from adk_prism.runlog.sqlite import store
@@ -45,13 +45,13 @@ async def log(path: Path) -> AsyncIterator[SqliteLog]:
 
 @pytest.fixture
 def attempts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
-    """The groups that were tried in the loop: how many changes, and whether that was the end of it."""
+    """The groups that were tried in the loop: how many entries, and whether that was the end of it."""
     seen: list[tuple[int, bool]] = []
     write_now = SqliteStore.write_now
 
     def noted(self: SqliteStore, group: Group) -> Sequence[AppendResult] | None:
         results = write_now(self, group)
-        seen.append((len(group), results is not None))
+        seen.append((sum(len(batch.entries) for batch in group), results is not None))
         return results
 
     monkeypatch.setattr(SqliteStore, "write_now", noted)
@@ -82,6 +82,29 @@ async def test_what_comes_in_a_pause_is_one_group(
     assert attempts == [(1, True)]
     await eventually(log.commit(RUN))
     assert attempts == [(1, True), (100, True)]
+
+
+async def test_small_entries_are_joined_and_a_large_one_stays_apart(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the store refuses takes none of those before it along."""
+    pause(monkeypatch, FOREVER)
+    groups: list[list[int]] = []
+    write_now = SqliteStore.write_now
+
+    def noted(self: SqliteStore, group: Group) -> Sequence[AppendResult] | None:
+        groups.append([len(batch.entries) for batch in group])
+        return write_now(self, group)
+
+    monkeypatch.setattr(SqliteStore, "write_now", noted)
+    await log.append(RUN, [start()])
+    await turns(2)
+    large = AgentEvent(b'{"text":"%s"}' % (b"x" * log_store.SMALL_BYTES))
+    for record in (event(1), event(2), large, event(3), END):
+        await log.append(RUN, [record])
+    await eventually(log.commit(RUN))
+    assert groups == [[1], [2, 2, 1]]
+    assert cursors(await collect(log)) == [1, 2, 3, 4, 5, 6]
 
 
 async def test_nobody_waits_for_the_end_of_a_pause(
@@ -189,7 +212,7 @@ async def test_a_log_that_flushes_leaves_the_loop_alone(
     await log.append(RUN, [start(), END])
     await eventually(log.commit(RUN))
     await log.close()
-    assert attempts == [(1, False)]
+    assert attempts == [(2, False)]
 
 
 async def test_a_long_journal_is_written_back(

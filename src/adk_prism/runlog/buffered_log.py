@@ -73,7 +73,9 @@ class BufferedLog(HookedLog):
             raise LogError("The run log is open already.")
         found = await self.store.open()
         self._active = {each.summary.run: self._new_run(each) for each in found}
-        self._commits = GroupCommit(self.store, self._settle)
+        self._commits = GroupCommit(
+            self.store, self._settle, lambda took: self._observer.written(took)
+        )
         self._status = "open"
 
     async def close(self) -> None:
@@ -113,7 +115,6 @@ class BufferedLog(HookedLog):
         epoch: int = 0,
         times: Sequence[float] | None = None,
     ) -> Receipt:
-        began = time.perf_counter()
         commits = self._usable()
         if commits.is_full:
             await commits.room()
@@ -133,7 +134,6 @@ class BufferedLog(HookedLog):
             commits.put(
                 AppendBatch(live, entries, packed, size, size - before, epoch, epoch > owner, now)
             )
-        self._observer.appended(time.perf_counter() - began)
         return Receipt(live.taken)
 
     async def _take(self, run: RunId, records: Sequence[Record]) -> BufferedRun:

@@ -98,8 +98,8 @@ Redact = Callable[[str, bytes], bytes]
 class LogObserver(Struct, frozen=True, kw_only=True):
     """Callbacks for metrics and limits. They run on the event loop and must not block or raise."""
 
-    appended: Callable[[float], None] = lambda _: None
-    """Takes the seconds that an append took."""
+    written: Callable[[float], None] = lambda _: None
+    """Takes the seconds that it took to write what was appended, for each group that is written together."""
     committed: Callable[[float], None] = lambda _: None
     """Takes the seconds for which a caller waited for a commit."""
     following: Callable[[RunId], None] = lambda _: None

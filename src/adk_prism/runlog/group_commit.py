@@ -45,13 +45,20 @@ STOPPED = AppendResult("failed", "the writer has stopped")
 
 
 class GroupCommit:
-    """Collects batches and has them written. `settled` gets every group and what became of it."""
+    """Collects batches and has them written.
+
+    `settled` gets every group and what became of it, `written` the seconds that writing it took.
+    """
 
     def __init__(
-        self, store: LogStore, settled: Callable[[Group, Sequence[AppendResult]], None]
+        self,
+        store: LogStore,
+        settled: Callable[[Group, Sequence[AppendResult]], None],
+        written: Callable[[float], None],
     ) -> None:
         self._store = store
         self._settled = settled
+        self._note_written = written
         self._loop = asyncio.get_running_loop()
         self._pending: list[AppendBatch] = []
         self._weight = 0
@@ -63,6 +70,8 @@ class GroupCommit:
         """When the last group was written."""
         self._cpu = 0.0
         """CPU time of the loop's thread at that moment."""
+        self._busy_from = 0.0
+        """Seconds after the last group before which the thread cannot have used that much CPU time."""
         self._spacing = IDLE_SPACING
         self._changed = Notifier()
         self.dead = False
@@ -75,8 +84,11 @@ class GroupCommit:
 
     def put(self, batch: AppendBatch) -> None:
         """Take a batch; it is written soon."""
-        self._pending.append(batch)
-        self._weight += _BATCH_BYTES + batch.weight
+        weight = batch.weight
+        if not (self._pending and self._pending[-1].take(batch)):
+            self._pending.append(batch)
+            weight += _BATCH_BYTES
+        self._weight += weight
         if self._next_look is None and self._writing is None:
             self._schedule()
 
@@ -124,10 +136,14 @@ class GroupCommit:
             self._next_look = self._loop.call_soon(self._look)
 
     def _is_late(self, elapsed: float) -> bool:
-        # CPU time is dear to ask for, and never more than the time that has passed.
-        return elapsed >= BUSY_SPACING and (
-            elapsed >= LONGEST_SPACING or time.thread_time() - self._cpu >= BUSY_SPACING
-        )
+        if elapsed < self._busy_from:
+            return False
+        if elapsed >= LONGEST_SPACING:
+            return True
+        # CPU time is dear to ask for, and grows no faster than the time that passes.
+        missing = BUSY_SPACING - (time.thread_time() - self._cpu)
+        self._busy_from = elapsed + missing
+        return missing <= 0
 
     def _cancel_look(self) -> None:
         if self._next_look is not None:
@@ -148,14 +164,17 @@ class GroupCommit:
         took = time.perf_counter() - began
         self._spacing = min(max(LOOP_SHARE * took, IDLE_SPACING), LONGEST_SPACING)
         if results is not None:
+            self._note_written(took)
             self._settle(group, results)
         else:
             self._writing = self._loop.create_task(
                 self._store.write(group), name="adk-prism run log"
             )
-            self._writing.add_done_callback(partial(self._finish, group))
+            self._writing.add_done_callback(partial(self._finish, group, began))
 
-    def _finish(self, group: Group, task: asyncio.Task[Sequence[AppendResult]]) -> None:
+    def _finish(
+        self, group: Group, began: float, task: asyncio.Task[Sequence[AppendResult]]
+    ) -> None:
         self._writing = None
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
@@ -163,11 +182,13 @@ class GroupCommit:
             told = {"message": "The run log's writer has stopped.", "exception": error}
             self._loop.call_exception_handler(told)
         else:
+            self._note_written(time.perf_counter() - began)
             self._settle(group, task.result())
 
     def _settle(self, group: Group, results: Sequence[AppendResult]) -> None:
         self._weight -= _weight(group)
         self._written, self._cpu = time.perf_counter(), time.thread_time()
+        self._busy_from = BUSY_SPACING
         self._settled(group, results)
         if self._pending and self._next_look is None:
             self._schedule()

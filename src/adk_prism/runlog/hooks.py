@@ -33,10 +33,12 @@ class HookedLog:
         packed, redact = pack_all(records), self._redact
         if redact is None:
             return records, packed
-        clean = [(kind, redact(kind, payload)) for kind, payload in packed]
-        if all(new[1] is old[1] for new, old in zip(clean, packed, strict=True)):
-            return records, packed
-        return [unpack(*each) for each in clean], clean
+        is_clean, clean = True, []
+        for kind, payload in packed:
+            without = redact(kind, payload)
+            is_clean = is_clean and without is payload
+            clean.append((kind, without))
+        return (records, packed) if is_clean else ([unpack(*each) for each in clean], clean)
 
     def _clean_pieces(self, pieces: Sequence[bytes]) -> list[bytes]:
         """Return pieces as they may be stored."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
-from adk_prism.runlog.entry import Entry, Origin, RunId
+from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_query import RunQuery
@@ -29,12 +29,16 @@ class StoredRun(Struct, frozen=True):
     summary: RunSummary
 
 
-class AppendBatch(Struct, frozen=True, gc=False, eq=False):
+SMALL_BYTES, JOINED_BYTES = 16 * 1024, 64 * 1024
+"""What a batch takes in at once, and when it takes no more: a few milliseconds of deltas."""
+
+
+class AppendBatch(Struct, gc=False, eq=False):
     """Entries to be added to a run. There is at least one."""
 
     run: BufferedRun
-    entries: Sequence[Entry]
-    packed: Sequence[Packed]
+    entries: list[Entry]
+    packed: list[Packed]
     bytes: int
     """Size of the run, these entries included."""
     weight: int
@@ -43,7 +47,28 @@ class AppendBatch(Struct, frozen=True, gc=False, eq=False):
     new_owner: bool
     """The epoch is higher than before."""
     now: float
-    """When the log took them."""
+    """When the log took the first of them."""
+
+    def take(self, following: AppendBatch) -> bool:
+        """Take small entries that follow in the same run: a delta is stored with the one before it.
+
+        Return whether they were taken. A large entry stays apart, since one that the store refuses must not
+        take others with it; the end stays apart for the time when it was taken.
+        """
+        if (
+            following.run is not self.run
+            or following.epoch != self.epoch
+            or following.new_owner
+            or following.weight > SMALL_BYTES
+            or self.weight > JOINED_BYTES
+            or type(following.entries[-1].record) is RunEnded
+        ):
+            return False
+        self.entries += following.entries
+        self.packed += following.packed
+        self.bytes = following.bytes
+        self.weight += following.weight
+        return True
 
 
 class AppendResult(Struct, frozen=True):

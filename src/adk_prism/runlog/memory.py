@@ -112,7 +112,7 @@ class MemoryLog(HookedLog):
         head.entries += entries
         head.commit(entries[-1], head.taken_bytes)
         head.changed.notify()
-        self._observer.appended(time.perf_counter() - began)
+        self._observer.written(time.perf_counter() - began)
         if head.outcome is not None:
             self._observer.ended(run)
         return Receipt(head.taken)

@@ -179,7 +179,7 @@ def _recording(
     quota = Quota(of_runs, metrics.refused, counted)
     index = RunIndex(log, report)
     observer = LogObserver(
-        appended=metrics.appends.observe,
+        written=metrics.appends.observe,
         committed=metrics.commits.observe,
         following=quota.following,
         left=quota.left,

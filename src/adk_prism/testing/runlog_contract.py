@@ -170,11 +170,11 @@ async def _after_start(log: RunLog) -> list[Entry]:
             await asyncio.sleep(0)
 
 
-async def an_observer_hears_of_appends_commits_and_followers(store: Store) -> None:
-    """Each append and commit is reported with its time; a follower from its first entry to its end."""
+async def an_observer_hears_of_writes_commits_and_followers(store: Store) -> None:
+    """Each group and commit is reported with its time; a follower from its first entry to its end."""
     calls: list[str] = []
     observer = LogObserver(
-        appended=lambda seconds: calls.append("appended" if seconds >= 0 else "?"),
+        written=lambda seconds: calls.append("written" if seconds >= 0 else "?"),
         committed=lambda seconds: calls.append("committed" if seconds >= 0 else "?"),
         following=lambda run: calls.append(f"following {run}"),
         left=lambda run: calls.append(f"left {run}"),
@@ -183,7 +183,7 @@ async def an_observer_hears_of_appends_commits_and_followers(store: Store) -> No
         log.attach(observer=observer)
         await log.append(RUN, [start(), event(1)])
         await log.commit(RUN)
-        assert calls == ["appended", "committed"]
+        assert calls == ["written", "committed"]
         calls.clear()
         await collect(log)
         assert calls == []
@@ -640,7 +640,7 @@ CHECKS: Sequence[Check] = (
     cursors_are_dense_from_one,
     every_record_comes_back_as_it_was,
     nothing_is_stored_before_it_is_redacted,
-    an_observer_hears_of_appends_commits_and_followers,
+    an_observer_hears_of_writes_commits_and_followers,
     a_burst_is_kept_whole,
     what_happened_elsewhere_keeps_its_times,
     pieces_are_kept_once_per_session,

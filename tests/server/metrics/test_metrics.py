@@ -84,7 +84,7 @@ async def test_runs_and_requests_are_counted(tmp_path: Path) -> None:
     assert found["adk_prism_http_sent_bytes_total", CHAT] == body
     assert found["adk_prism_http_received_bytes_total", CHAT] > 100
     assert found["adk_prism_diagnostics_total", "run failed"] == 1
-    assert found["adk_prism_log_append_seconds_count",] >= 6
+    assert found["adk_prism_log_append_seconds_count",] >= 2
     assert found["adk_prism_log_commit_seconds_count",] >= 4
     assert found["process_resident_memory_bytes",] > 10_000_000
     assert found["process_open_fds",] > 3

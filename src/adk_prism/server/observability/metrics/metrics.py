@@ -83,7 +83,7 @@ class Metrics:
             histogram("run_duration_seconds", "Duration of runs.", RUNS, "app")
         )
         self.appends = histogram(
-            "log_append_seconds", "Time to append an entry to the run log.", APPENDS
+            "log_append_seconds", "Time to write a group of entries to the run log.", APPENDS
         )
         self.commits = histogram("log_commit_seconds", "Time until an entry was durable.", APPENDS)
         self.loop_lag = histogram("event_loop_lag_seconds", "How late a timer was.", LAGS)
