@@ -31,6 +31,7 @@ VERBS = {
     "types": "print TypeScript types for useChat",
     "view": "print the panels of a recording as JSON",
     "share": "write a recording as one HTML file",
+    "runs": "find recorded runs",
     "console": "chat with an app in the terminal",
     "doctor": "show which versions are installed and what works with them",
 }

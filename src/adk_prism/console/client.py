@@ -148,6 +148,14 @@ class Client:
         found = await self._json("GET", "/api/runs", params=asked)
         return msgspec.convert(found, list[Summary])
 
+    async def search(self, fields: dict[str, str]) -> tuple[list[dict[str, Any]], bool]:
+        """Return the runs that fit, newest first, and whether every run could be searched."""
+        with _reaching():
+            response = await self._http.get("/api/runs", params=fields)
+        _check(response)
+        found = _decoded(response)
+        return found, "x-prism-search" not in response.headers
+
     async def summary(self, run: str) -> Summary:
         """Return one run."""
         return msgspec.convert(await self._json("GET", f"/api/runs/{run}"), Summary)
@@ -198,13 +206,7 @@ class Client:
         with _reaching():
             response = await self._http.request(method, path, **extras)
         _check(response)
-        try:
-            return msgspec.json.decode(response.content)
-        except msgspec.MsgspecError:
-            raise SourceError(
-                f"{response.url.copy_with(query=None)} did not return JSON."
-                " Is it an adk-prism server?"
-            ) from None
+        return _decoded(response)
 
     @asynccontextmanager
     async def _stream(self, method: str, path: str, **extras: Any) -> AsyncIterator[httpx.Response]:
@@ -258,6 +260,15 @@ _WHY: dict[type[httpx.TransportError], str] = {
     httpx.ConnectTimeout: "The server does not answer.",
     httpx.ReadTimeout: f"The server has sent nothing for {SILENCE:.0f} seconds.",
 }
+
+
+def _decoded(response: httpx.Response) -> Any:
+    try:
+        return msgspec.json.decode(response.content)
+    except msgspec.MsgspecError:
+        raise SourceError(
+            f"{response.url.copy_with(query=None)} did not return JSON. Is it an adk-prism server?"
+        ) from None
 
 
 def _check(response: httpx.Response) -> None:

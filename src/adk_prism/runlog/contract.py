@@ -110,6 +110,27 @@ class LogObserver(Struct, frozen=True, kw_only=True):
     """A run's end, written by this process, is committed."""
 
 
+class LogReader(Protocol):
+    """What a command needs of a run log to look at it: a part of `RunLog`."""
+
+    async def open(self) -> None:
+        """Get ready. Raise `LogError`."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+
+    def read(
+        self, run: RunId, after: int = 0, *, follow: bool = False
+    ) -> AsyncGenerator[Sequence[Entry], None]:
+        """Yield committed entries."""
+
+    async def summary(self, run: RunId) -> RunSummary:
+        """Return one run's summary."""
+
+    async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
+        """Return the newest runs that fit."""
+
+
 class RunLog(Protocol):
     """Append-only logs of runs, one writer a run, any number of readers."""
 

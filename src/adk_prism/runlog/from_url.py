@@ -16,12 +16,13 @@ from importlib.util import find_spec
 from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.contract import LogReader, RunLog
 from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.leases import DEFAULT_TTL, Leases, LocalLeases
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX
 from adk_prism.runlog.sqlite.file import Synchronous
+from adk_prism.runlog.sqlite.log_reader import SqliteLogReader
 from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.runlog.usage_counters import UsageCounters
 
@@ -48,6 +49,14 @@ def open_log(url: str, warn: Warn = lambda _: None) -> RunLog:
     if make is None:
         raise UsageError(f"The URL of the run log has an unknown scheme; {_EXPECTED}.")
     return make(rest, warn)
+
+
+def open_log_reader(url: str) -> LogReader:
+    """Return what reads the log that a URL names, beside a server that writes it. Raise `UsageError`."""
+    log = open_log(url)
+    if isinstance(log, MemoryLog):
+        raise UsageError("A run log in memory is in its server only; pass --url with its address.")
+    return SqliteLogReader(log.path) if isinstance(log, SqliteLog) else log
 
 
 def _memory(rest: str, warn: Warn) -> RunLog:

@@ -97,7 +97,7 @@ AWKWARD = ('"', "'); DROP TABLE runs; --", "NEAR(a b)", "a OR b", "text: x", "a*
 async def runs_are_found_by_what_their_digests_say(store: Store) -> None:
     """Every field of a query narrows the search; what is empty does not. The newest run comes first."""
     async with opened(store) as log:
-        await _fill(log)
+        await fill(log)
         for query, expected in FINDS:
             page = await log.search(query, limit=10)
             assert tuple(each.summary.run for each in page.found) == tuple(expected), query
@@ -108,7 +108,7 @@ async def runs_are_found_by_what_their_digests_say(store: Store) -> None:
 async def no_text_breaks_a_search(store: Store) -> None:
     """Text is words and nothing else; one without a letter or digit is refused."""
     async with opened(store) as log:
-        await _fill(log)
+        await fill(log)
         for text in AWKWARD[1:]:
             assert (await log.search(RunQuery(text=text), limit=1)).found == []
         await refused(UsageError, log.search(RunQuery(text=AWKWARD[0]), limit=1))
@@ -118,7 +118,7 @@ async def no_text_breaks_a_search(store: Store) -> None:
 async def pages_of_a_search_follow_each_other(store: Store) -> None:
     """Each page begins where the last one ended; the last has no next."""
     async with opened(store) as log:
-        await _fill(log)
+        await fill(log)
         seen: list[RunId] = []
         before: int | None = None
         for _ in DIGESTS:
@@ -133,7 +133,7 @@ async def only_ended_runs_have_digests(store: Store) -> None:
     ended: list[RunId] = []
     async with opened(store) as log:
         log.attach(observer=LogObserver(ended=ended.append))
-        await _fill(log)
+        await fill(log)
         await log.append(RUN, [start()])
         await log.commit(RUN)
         await log.index(RUN, RunDigest(version=DIGEST_VERSION))
@@ -154,7 +154,7 @@ async def only_ended_runs_have_digests(store: Store) -> None:
 async def digests_go_with_their_runs(store: Store) -> None:
     """What was trimmed, or deleted with its session, is not found; nor is it after the log was closed."""
     async with opened(store) as log:
-        await _fill(log)
+        await fill(log)
         await log.delete_session(OTHERS)
         found = (await log.search(RunQuery(), limit=10)).found
         assert [each.summary.run for each in found] == [TOKYO, WEATHER]
@@ -166,7 +166,8 @@ async def digests_go_with_their_runs(store: Store) -> None:
         await refused(LogError, log.unindexed(1))
 
 
-async def _fill(log: RunLog) -> None:
+async def fill(log: RunLog) -> None:
+    """Store the runs and their digests."""
     for run, digest in DIGESTS.items():
         failed = run == INVOICE
         end = RunEnded(outcome="failed", code="ValueError") if failed else END

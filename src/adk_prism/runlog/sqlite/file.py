@@ -171,14 +171,15 @@ def prepare(connection: sqlite3.Connection, steps: Sequence[Step] = MIGRATIONS) 
 
 
 def _migrate(connection: sqlite3.Connection, steps: Sequence[Step]) -> None:
-    version = _check_version(connection, len(steps))
+    version = check_version(connection, len(steps))
     for step in steps[version:]:
         step(connection)
     connection.execute(f"PRAGMA user_version = {len(steps)}")
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _check_version(connection: sqlite3.Connection, newest: int) -> int:
+def check_version(connection: sqlite3.Connection, newest: int) -> int:
+    """Return a file's version. Raise `LogError` for a newer one, or a file of another program."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()

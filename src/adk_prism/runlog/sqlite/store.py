@@ -296,5 +296,6 @@ class SqliteLog(BufferedLog):
         tail_bytes: int = TAIL_BYTES,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        store = SqliteStore(Path(path), synchronous)
+        self.path = Path(path)
+        store = SqliteStore(self.path, synchronous)
         super().__init__(store, tail_bytes=tail_bytes, clock=clock)

@@ -1,0 +1,103 @@
+"""`adk-prism runs`: finds recorded runs by what was said and done in them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from adk_prism.cli import fail
+from adk_prism.cli.log_access import add_arguments, opened
+from adk_prism.console.client import Client
+from adk_prism.errors import UsageError
+from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
+from adk_prism.pipeline.shown_run import shown_found
+from adk_prism.runlog.contract import LogReader
+
+DEFAULT_LIMIT, MOST = 20, 200
+"""Runs that are printed: by default, and at most."""
+
+_ORIGIN = {"app": "name of the app", "user": "the user", "session": "id of the session"}
+_HEAD = ("run", "started", "app", "outcome", "tokens", "seconds", "message")
+_PARTIAL = (
+    "some runs could not be searched: they are not indexed yet, or older than what is kept for it"
+)
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    for name, text in (SEARCH_FIELDS | _ORIGIN).items():
+        parser.add_argument(_option(name), metavar="X", dest=name, default="", help=text)
+    parser.add_argument(
+        "--limit", type=int, default=DEFAULT_LIMIT, help=f"at most so many runs, up to {MOST}"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, as GET /api/runs answers")
+    add_arguments(parser)
+
+
+def _option(name: str) -> str:
+    return "--" + re.sub("([A-Z])", r"-\1", name).lower()
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the runs that fit, newest first. Raise `PrismError` for a bad question, or no log."""
+    if not 1 <= args.limit <= MOST:
+        raise UsageError(f"--limit must be from 1 to {MOST}, got {args.limit}.")
+    found, complete = asyncio.run(_search(args))
+    if args.json:
+        text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+        sys.stdout.write(f"{text}\n")
+    else:
+        sys.stdout.write(_table(found))
+    if not complete:
+        fail(_PARTIAL)
+    return 0
+
+
+async def _search(args: argparse.Namespace) -> tuple[list[dict[str, Any]], bool]:
+    fields = {name: _text(getattr(args, name)) for name in SEARCH_FIELDS}
+    origin = {name: _text(getattr(args, name)) for name in _ORIGIN}
+    query = read_query(fields, **origin)
+    async with opened(args) as place:
+        match place:
+            case Client():
+                given = {name: value for name, value in (fields | origin).items() if value}
+                return await place.search(given | {"limit": str(args.limit)})
+            case _:
+                return await _look(place, query, args.limit)
+
+
+async def _look(log: LogReader, query: Any, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    page = await log.search(query, limit=limit)
+    return [shown_found(each, query.text) for each in page.found], page.complete
+
+
+def _text(given: str) -> str:
+    # Python keeps undecodable bytes of the command line as lone surrogates.
+    return given.encode(errors="replace").decode()
+
+
+def _table(found: list[dict[str, Any]]) -> str:
+    if not found:
+        return "No run fits.\n"
+    rows = [_HEAD, *map(_row, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
+    lines = (
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    )
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _row(run: dict[str, Any]) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(run["started"]).strftime("%Y-%m-%d %H:%M:%S")
+    said = run.get("match", {}).get("excerpt") or run["title"]
+    shown = "".join(c if c.isprintable() else " " for c in said)
+    outcome = run["outcome"] + (f": {run['errors'][0]}" if run["errors"] else "")
+    tokens, seconds = str(run["tokens"] or "–"), f"{run['duration']:.1f}"
+    return run["run"], started, run["app"], outcome, tokens, seconds, shown
