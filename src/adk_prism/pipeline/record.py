@@ -12,6 +12,7 @@ what the source writes after that is refused.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of, new_correlation
@@ -173,10 +174,29 @@ class Recorder:
         correlation = self._tell(code) if outcome == "failed" else ""
         return RunEnded(outcome=outcome, code=code, correlation=correlation)
 
-    async def _write(self, record: Record | Entry) -> None:
+    async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
         times = None
+        if isinstance(record, list):
+            await self._append(record)
+            return
         if isinstance(record, Entry):
             times, record = [record.time], record.record
+        await self._append([record], times)
+        if type(record) is AgentEvent:
+            if _PARTIAL not in record.event:
+                self._read()
+                self._notice_unknown_fields(record.event)
+            return
+        self._read()
+        if isinstance(record, RunStarted):
+            self.head = record
+            self._state = "running"
+            await self._log.commit(self._run)
+            self.started.set_result(None)
+        elif isinstance(record, RunEnded):
+            self._state, self.ended = "over", record
+
+    async def _append(self, records: Sequence[Record], times: list[float] | None = None) -> None:
         lease = self._lease
         if self._wish == "lost":
             raise Fenced(f"Run {self._run!r} was taken over.")
@@ -185,22 +205,12 @@ class Recorder:
         if not lease.is_sure:
             # Nothing is done, no tool called, while somebody else may own the run.
             await lease.sure()
-        receipt = await self._log.append(self._run, [record], epoch=lease.epoch, times=times)
-        self._unread.append(Entry(receipt.cursor, 0.0, record))
-        if type(record) is AgentEvent and _PARTIAL in record.event:
-            if len(self._unread) >= UNREAD:
-                self._read()
-            return
-        self._read()
-        if type(record) is AgentEvent:
-            self._notice_unknown_fields(record.event)
-        elif isinstance(record, RunStarted):
-            self.head = record
-            self._state = "running"
-            await self._log.commit(self._run)
-            self.started.set_result(None)
-        elif isinstance(record, RunEnded):
-            self._state, self.ended = "over", record
+        receipt = await self._log.append(self._run, records, epoch=lease.epoch, times=times)
+        first = receipt.cursor - len(records) + 1
+        for cursor, record in enumerate(records, first):
+            self._unread.append(Entry(cursor, 0.0, record))
+        if len(self._unread) >= UNREAD:
+            self._read()
 
     def _read(self) -> None:
         """Read what was written."""

@@ -82,6 +82,12 @@ class RunStarter:
         """
         self._lifecycle.check_open()
         await self._apps.open(app)
+        with self._apps.read_once(app):
+            return await self._start(spec, app, asked, sent)
+
+    async def _start(
+        self, spec: ProtocolSpec[Any], app: str, asked: ClientRequest, sent: Sent
+    ) -> RunId:
         origin = self._origin(spec, app, asked, sent.caller)
         await self._client_state.check(app, asked.state_delta)
         if _is_adk(asked):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -228,6 +229,11 @@ class Apps:
             return remote
         await self.load(name)
         return self.app(name)
+
+    def read_once(self, name: str) -> AbstractContextManager[None]:
+        """Return a block in which a session is read once, where reading it is a request to another server."""
+        remote = self._remotes.get(name)
+        return nullcontext() if remote is None else remote.sessions.read_once()
 
     def app(self, name: str) -> ServedApp:
         """Return an app that was opened. Raise as `runner` does."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
-from adk_prism.runlog.entry import Entry, Record
+from adk_prism.runlog.entry import AgentEvent, Entry, Record
 
-Emit = Callable[[Record | Entry], Awaitable[None]]
-"""Records something at once; an entry, with its own time. The source raises again what it raises."""
+Emit = Callable[[Record | Entry | list[AgentEvent]], Awaitable[None]]
+"""Records something at once; an entry, with its own time; a list of deltas that came together, at the cost of
+one. The source raises again what it raises."""
 
 
 class EventSource(Protocol):

@@ -38,21 +38,25 @@ _LONGEST_TEXT = 10_000
 """Characters of an error that is no JSON: a page of HTML says no more."""
 
 _NULL = b"null"
-_ODD = re.compile(
-    rb'"[a-z]+(?:_[a-z0-9]+)+"\s*:'
-    rb"|:\s*null"
-    rb'|"content"\s*:\s*["\[]'
-    rb'|"parts"\s*:\s*[{"]'
-    rb'|"function(?:Calls|Responses)"'
-    rb'|"timestamp"\s*:\s*(?:["-]|\d{12}|[\d.]+[eE])'
-    rb'|"error"\s*:'
+_ODD = tuple(
+    re.compile(pattern).search
+    for pattern in (
+        rb'_[a-z0-9]+"\s*:',
+        rb":\s*null",
+        rb'"content"\s*:\s*["\[]',
+        rb'"parts"\s*:\s*[{"]',
+        rb'"function(?:Calls|Responses)"',
+        rb'"timestamp"\s*:\s*(?:["-]|\d{12}|[\d.]+[eE])',
+        rb'"error"\s*:',
+    )
 )
-"""Whatever this module changes. A false match, such as a tool's own snake_case key, only costs time."""
+"""Whatever this module changes. A false match, such as a tool's own snake_case key, only costs time. Each
+begins with something that is found quickly: one pattern of them all takes three times as long."""
 
 
 def is_plain(event: bytes) -> bool:
     """Return whether an event is spelled as ADK spells it; fast, for long files of text deltas."""
-    return _ODD.search(event) is None
+    return not any(found(event) for found in _ODD)
 
 
 def respell(event: bytes) -> bytes:

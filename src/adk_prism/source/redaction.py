@@ -53,15 +53,21 @@ _SUSPICIOUS = (
 """Every key or name on which `redact_credentials`, `public_event` or we act. A false match
 costs one slow walk. A test compares the list with ADK's walk."""
 
-_FOREIGN_SUSPICION = re.compile(
-    rb"""\\u00[2-7]
-    | "auth_?[tT]ype" | "adk_request_credential" | AuthCredential" | _auth_credential"
-    | "requested(?:AuthConfigs|_auth_configs)" \s* : \s* [{\[] \s* [^\s}\]]
-    | "__adk_internal_ | "temp:""",
-    re.VERBOSE,
+_FOREIGN_SUSPICION = tuple(
+    re.compile(pattern).search
+    for pattern in (
+        rb"\\u00[2-7]",
+        rb'"auth_?[tT]ype"',
+        rb'"adk_request_credential"',
+        rb'AuthCredential"',
+        rb'_auth_credential"',
+        rb'"requested(?:AuthConfigs|_auth_configs)"\s*:\s*[{\[]\s*[^\s}\]]',
+        rb'"__adk_internal_',
+        rb'"temp:',
+    )
 )
 """The same for JSON from elsewhere: any spacing, and letters written as escapes, which could
-spell any of the words."""
+spell any of the words. One pattern of them all takes three times as long."""
 
 _UNDERSCORED, _AUTH_TYPE, _AUTH_C, _TEMP_KEY = map(
     re.compile, (rb"_(?<=adk_|uth_)", rb"T(?<=uthT)", rb"C(?<=uthC)", rb'"temp:')
@@ -83,7 +89,9 @@ _SAFE_CODE = re.compile(r"[A-Za-z0-9_.\-]{1,80}")
 """A class name or an API status. An exception may carry any text as its status."""
 _UNNAMED_CODE = "ERROR"
 
-_ERROR_KEY = re.compile(rb'"error(?:Code|Message)"|\\u00[2-7]')
+_ERROR_KEY = tuple(
+    re.compile(word).search for word in (rb'"error(?:Code|Message)"', rb"\\u00[2-7]")
+)
 """An event that may hold the text of an exception; letters written as escapes could spell any key."""
 
 _decode_state = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -123,7 +131,7 @@ class Serialiser:
     def received(self, data: bytes) -> bytes:
         """Return the JSON of an event that another ADK server sent, as it may enter the log."""
         data = foreign_json(data)
-        if _ERROR_KEY.search(data) is None:
+        if not any(found(data) for found in _ERROR_KEY):
             return data
         fields = pydantic_core.from_json(data)
         code, message = fields.get("errorCode") or "", fields.get("errorMessage") or ""
@@ -218,7 +226,7 @@ def foreign_json(data: bytes) -> bytes:
     Credentials, ADK's internal metadata and `temp:` state are removed, as from our own. The texts of
     exceptions stay: the sender has seen them.
     """
-    if _FOREIGN_SUSPICION.search(data) is None:
+    if not any(found(data) for found in _FOREIGN_SUSPICION):
         return data
     value = redact_credentials(pydantic_core.from_json(data))
     for holder in (value, value.get("event")):

@@ -8,20 +8,20 @@ one line for the operator that also has the address.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from http.cookiejar import DefaultCookiePolicy
+from http import HTTPStatus
 from typing import Any, Literal
 from urllib.parse import quote, urlsplit
 
-import httpx
 import msgspec
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Conflict, NotFound, RemoteFailed, Unprocessable
 from adk_prism.source.remote.credentials import Credentials
 from adk_prism.source.remote.dialect import Refusals
+from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
+from adk_prism.source.remote.http_pool import HttpPool
 from adk_prism.source.remote.remote import Remote
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
@@ -51,13 +51,11 @@ class RemoteClient:
         self._remote = remote
         self._report = report
         self._credentials = Credentials(remote)
-        self._http: httpx.AsyncClient | None = None
+        self._pool = HttpPool(remote.url, remote.connect)
 
-    async def close(self) -> None:
-        """Close all connections."""
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        self._pool.close()
 
     async def ask(
         self, method: Method, path: str, body: Any = None, refusals: Refusals = NONE
@@ -75,15 +73,16 @@ class RemoteClient:
             raise self.failed(f"it did not answer within {self._remote.answer:g} seconds") from None
 
     @asynccontextmanager
-    async def stream(self, path: str, body: Any) -> AsyncIterator[httpx.Response]:
+    async def stream(self, path: str, body: Any) -> AsyncIterator[Exchange]:
         """Open a stream of events; closing it stops the run. Raise as `ask` does.
 
-        Whoever reads it limits how long that takes, and calls `failed` for what httpx raises.
+        Whoever reads it limits how long that takes, and calls `broken` for what it raises.
         """
         async with self._open("POST", path, body, accept="text/event-stream") as response:
             kind = response.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
                 raise self.failed(f"it answered {_kind(kind)} instead of a stream of events")
+            response.is_stream = True
             yield response
 
     @asynccontextmanager
@@ -94,51 +93,39 @@ class RemoteClient:
         body: Any,
         accept: str = "application/json",
         refusals: Refusals = NONE,
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[Exchange]:
         response = await self._send(method, path, body, accept)
         try:
             self._check(response, {**_REFUSALS, **refusals})
             yield response
         finally:
-            await response.aclose()
+            self._pool.release(response)
 
-    async def _send(self, method: Method, path: str, body: Any, accept: str) -> httpx.Response:
+    async def _send(self, method: Method, path: str, body: Any, accept: str) -> Exchange:
         data = None if body is None else msgspec.json.encode(body)
         for is_last in (not self._credentials.can_renew, True):
             headers = await self._credentials.headers()
             try:
-                request = self._client().build_request(
-                    method,
-                    self._remote.url + path,
-                    content=data,
-                    headers={**_SENT, "accept": accept, **headers},
+                response = await self._pool.send(
+                    method, path, {**_SENT, "accept": accept, **headers}, data
                 )
-                response = await self._client().send(request, stream=True)
-            except (httpx.HTTPError, httpx.InvalidURL) as error:
+            except HttpFailed as error:
                 raise self.broken(error) from None
-            if is_last or response.status_code != httpx.codes.UNAUTHORIZED:
+            if is_last or response.status != HTTPStatus.UNAUTHORIZED:
                 return response
-            await response.aclose()
+            self._pool.release(response)
             self._credentials.forget(headers)
         raise AssertionError("the last attempt returns")
 
-    def _client(self) -> httpx.AsyncClient:
-        if self._http is None:
-            timeout = httpx.Timeout(None, connect=self._remote.connect, write=self._remote.answer)
-            limits = httpx.Limits(max_connections=None, max_keepalive_connections=32)
-            self._http = httpx.AsyncClient(timeout=timeout, limits=limits)
-            self._http.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        return self._http
-
-    def _check(self, response: httpx.Response, refusals: Refusals) -> None:
-        status = response.status_code
-        if response.is_success:
+    def _check(self, response: Exchange, refusals: Refusals) -> None:
+        status = response.status
+        if status // 100 == 2:
             return
         if status in refusals:
             raise refusals[status](
                 f"The remote app {self._remote.name!r} refuses this request ({status})."
             )
-        if response.is_redirect:
+        if status // 100 == 3:
             place = urlsplit(response.headers.get("location", ""))
             where = f"{place.scheme}://{place.netloc}" if place.netloc else "another path"
             raise self.failed(
@@ -146,15 +133,15 @@ class RemoteClient:
             )
         raise self.failed(_MEANINGS.get(status) or f"it answered with status {status}")
 
-    async def _body(self, response: httpx.Response) -> bytes:
+    async def _body(self, response: Exchange) -> bytes:
         kind = response.headers.get("content-type", "")
         found = bytearray()
         try:
-            async for chunk in response.aiter_raw():
+            while chunk := await response.read():
                 found += chunk
                 if len(found) > self._remote.body_bytes:
                     raise self.failed(f"its answer is larger than {self._remote.body_bytes} bytes")
-        except httpx.HTTPError as error:
+        except HttpFailed as error:
             raise self.broken(error) from None
         if found and "json" not in kind:
             raise self.failed(f"it answered {_kind(kind)} instead of JSON; is the address right?")
@@ -162,9 +149,9 @@ class RemoteClient:
 
     # ------------------------------------------------------------------ failures
 
-    def broken(self, error: httpx.HTTPError | httpx.InvalidURL) -> RemoteFailed:
+    def broken(self, error: HttpFailed) -> RemoteFailed:
         """Return what a failure of the connection means."""
-        return self.failed(_why(error), str(error))
+        return self.failed(str(error), error.cause)
 
     def failed(self, why: str, cause: str = "") -> RemoteFailed:
         """Tell the operator; return the error for the client."""
@@ -184,20 +171,3 @@ def _kind(content_type: str) -> str:
     """Return a content type as it may be shown."""
     kind = content_type.partition(";")[0].strip()
     return kind[:40] if kind.isascii() and kind.isprintable() and kind else "something unnamed"
-
-
-def _why(error: Exception) -> str:
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return f"TLS failed ({(cause.reason or 'unknown reason').lower().replace('_', ' ')})"
-        cause = cause.__cause__ or cause.__context__
-    match error:
-        case httpx.ConnectTimeout() | httpx.ConnectError():
-            return "no connection to its server"
-        case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return "its address is not valid"
-        case httpx.TimeoutException():
-            return "its server took too long"
-        case _:
-            return "the connection to its server was lost"

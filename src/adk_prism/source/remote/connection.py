@@ -91,7 +91,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close it."""
-        await self.client.close()
+        self.client.close()
 
     async def _detect(self) -> Dialect:
         if self.remote.dialect != AUTO:

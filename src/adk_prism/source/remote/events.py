@@ -19,12 +19,12 @@ from adk_prism.errors import SourceError
 from adk_prism.facts.adk_event import AdkEvent, read_event
 from adk_prism.facts.strict_json import repair
 from adk_prism.source.key_case import is_event, is_plain, respell
-from adk_prism.transport.sse_decoder import SseEvent
+from adk_prism.source.remote.frames import Frame
 
 MILLISECONDS = 1e11
 """A time above this is in milliseconds: in seconds it would be three thousand years away."""
 
-_UNSOUND = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+_UNSOUND = tuple(re.compile(word).search for word in (rb"NaN", rb"Infinity", rb"\\u[dD][89a-fA-F]"))
 _read_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _ACTIONS = frozenset(
     name for key, field in EventActions.model_fields.items() for name in (key, field.alias) if name
@@ -41,12 +41,12 @@ class Received(Struct, frozen=True):
     """The run failed, and this says why; it is not an event of an agent."""
 
 
-def read_frame(frame: SseEvent) -> Received:
+def read_frame(frame: Frame) -> Received:
     """Read a frame. Raise `SourceError` for one that is not an ADK event."""
-    data = spelled(frame.data.encode())
+    data = spelled(frame.data)
     try:
         event = read_event(data)
-        is_failure = not event.author and (frame.event == "error" or bool(event.error_code))
+        is_failure = not event.author and (frame.name == "error" or bool(event.error_code))
         if not event.author and not is_failure and not is_event(_read_fields(data)):
             raise SourceError("The remote sent something that is not an ADK event.")
     except (msgspec.MsgspecError, RecursionError):
@@ -57,7 +57,7 @@ def read_frame(frame: SseEvent) -> Received:
 def spelled(data: bytes) -> bytes:
     """Return an event in ADK's spelling, its time in seconds. Raise `SourceError`."""
     try:
-        if _UNSOUND.search(data):
+        if any(found(data) for found in _UNSOUND):
             data = repair(data)
         if not is_plain(data):
             data = respell(data)

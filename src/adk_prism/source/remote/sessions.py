@@ -24,6 +24,7 @@ from adk_prism.runlog.entry import Origin
 from adk_prism.source.remote.client import path_of
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.events import MILLISECONDS, stored_event
+from adk_prism.source.remote.read_once import ReadOnce
 
 
 class _Stored(Struct, rename="camel"):
@@ -52,6 +53,13 @@ class RemoteSessions(BaseSessionService):
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._reads = ReadOnce()
+        self.read_once = self._reads.scope
+        """Where a request prepares a run: each session is read once."""
+
+    def changed(self, user: str, session: str) -> None:
+        """Note that a session may have changed."""
+        self._reads.forget((user, session))
 
     async def create_session(
         self,
@@ -72,7 +80,9 @@ class RemoteSessions(BaseSessionService):
         try:
             data = await self._connection.ask("POST", path, body, dialect.session_exists)
         except Conflict:
+            self.changed(user_id, session_id or "")
             raise AlreadyExistsError(f"Session {session_id} exists.") from None
+        self._reads.note((user_id, session_id or ""), data)
         return self._session(app_name, user_id, _read(data), events=False)
 
     async def get_session(
@@ -119,6 +129,7 @@ class RemoteSessions(BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session, if it exists. Raise `RemoteFailed`."""
+        self.changed(user_id, session_id)
         try:
             await self._connection.ask("DELETE", self._path(user_id, session_id))
         except NotFound:
@@ -139,15 +150,28 @@ class RemoteSessions(BaseSessionService):
                 "without a run. Send the state with a message."
             )
         path = self._path(session.user_id, session.id)
+        self.changed(session.user_id, session.id)
         changed = _read(await self._connection.ask("PATCH", path, {"stateDelta": delta}))
         session.state.update(changed.state or {})
         stored = [stored_event(bytes(each)) for each in (changed.events or [])[-1:]]
         return stored[0] if stored and stored[0].actions.state_delta == delta else event
 
     async def _read(self, user: str, session: str) -> bytes:
+        known = self._reads.known((user, session))
+        data = known[0] if known else await self._ask(user, session)
+        if not known:
+            self._reads.note((user, session), data)
+        if data is None:
+            raise NotFound("The remote has no such session.")
+        return data
+
+    async def _ask(self, user: str, session: str) -> bytes | None:
         await self._connection.open()
         refusals = self._connection.dialect.no_session
-        return await self._connection.ask("GET", self._path(user, session), None, refusals)
+        try:
+            return await self._connection.ask("GET", self._path(user, session), None, refusals)
+        except NotFound:
+            return None
 
     def _path(self, user: str, *session: str) -> str:
         return path_of("apps", self._connection.app, "users", user, "sessions", *session)

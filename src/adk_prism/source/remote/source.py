@@ -12,11 +12,11 @@ last word, else as `owner_lost`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
-import httpx
 import msgspec
 from google.adk.events.event import Event
 from google.genai import types
@@ -44,11 +44,14 @@ from adk_prism.source.redaction import (
     values_json,
 )
 from adk_prism.source.remote.connection import Connection
+from adk_prism.source.remote.delta_pattern import DeltaPattern
 from adk_prism.source.remote.events import Received, read_frame
+from adk_prism.source.remote.frames import Frame, Frames
+from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
 from adk_prism.source.remote.retry import until_back
 from adk_prism.source.remote.sessions import RemoteSessions
+from adk_prism.source.remote.watch import Watch
 from adk_prism.source.request import RunRequest, checked_message
-from adk_prism.transport.sse_decoder import SseDecoder, SseEvent
 from adk_prism.version import VERSION
 
 OWNER_LOST = "owner_lost"
@@ -81,7 +84,9 @@ class RemoteSource:
         self._request = request
         self._agents = list(agents)
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
-        self._reading: asyncio.Timeout | None = None
+        self._stop: Callable[[], None] | None = None
+        """Ends what is waited for."""
+        self._deltas = DeltaPattern()
         self._is_cancelled = False
         self._ends = 0.0
         self._seen: set[str] = set()
@@ -98,9 +103,9 @@ class RemoteSource:
 
     def cancel(self) -> None:
         """Close the connection to the remote, which stops the run."""
-        self._is_cancelled = True
-        if self._reading is not None:
-            self._reading.reschedule(asyncio.get_running_loop().time())
+        stop, self._stop, self._is_cancelled = self._stop, None, True
+        if stop is not None:
+            stop()
 
     async def records(self, emit: Emit | None = None) -> AsyncGenerator[Record, None]:
         """Run the remote agent; yield `RunStarted`, then one `AgentEvent` per event.
@@ -108,12 +113,11 @@ class RemoteSource:
         Before the first record, raise `NotFound`, `Unprocessable`, `NotSupported` or `RemoteFailed` for a
         request that cannot run; afterwards `RemoteFailed` for a remote that does not keep to the protocol.
         """
-        del emit  # No node is observed; they are derived from the events.
         messages = self._messages()
         started = await self._started()
         self._ends = asyncio.get_running_loop().time() + self._connection.remote.total
         for number, message in enumerate(messages):
-            events = self._run(message, is_first=number == 0)
+            events = self._run(message, emit, is_first=number == 0)
             try:
                 async with aclosing(events):
                     async for event in events:
@@ -185,66 +189,86 @@ class RemoteSource:
     # ------------------------------------------------------------------ the stream
 
     async def _run(
-        self, message: types.Content | None, *, is_first: bool
+        self, message: types.Content | None, emit: Emit | None, *, is_first: bool
     ) -> AsyncGenerator[AgentEvent | None, None]:
-        """Yield None when the remote has accepted the request, then its events. Raise `_Lost`."""
-        connection = self._connection
+        """Yield None when the remote has accepted the request, then its events. Raise `_Lost`.
+
+        Deltas that came together are emitted.
+        """
+        client, dialect = self._connection.client, self._connection.dialect
         body = self._body(message, is_first=is_first)
-        path = connection.dialect.prefix + "/run_sse"
-        opening = connection.client.stream(path, body)
-        response = await self._within(opening.__aenter__(), "accept the run")
+        opening = client.stream(dialect.prefix + "/run_sse", body)
+        origin = self._request.origin
+        self._sessions.changed(origin.user, origin.session)
+        response = await self._accepted(opening.__aenter__())
+        watch = Watch(self._connection.remote, response, self._ends, client.failed)
+        self._stop = partial(response.abort, SourceError("The run was stopped."))
         try:
             yield None
-            async for frame in self._frames(response):
-                event = self._take(frame)
-                if event is not None:
-                    yield event
+            async for frames in self._frames(response, watch):
+                for events in self._groups(frames):
+                    if len(events) > 1 and emit is not None:
+                        await emit(events)
+                        continue
+                    for event in events:
+                        yield event
         finally:
+            watch.close()
+            self._sessions.changed(origin.user, origin.session)
             await opening.__aexit__(None, None, None)
         if self._failure is None and self._is_unfinished():
             raise _Lost
 
-    async def _frames(self, response: httpx.Response) -> AsyncIterator[SseEvent]:
-        decoder = SseDecoder(self._connection.remote.event_bytes)
-        chunks = response.aiter_raw()
-        since = asyncio.get_running_loop().time()
+    async def _frames(self, response: Exchange, watch: Watch) -> AsyncIterator[list[Frame]]:
+        client = self._connection.client
+        reader = Frames(self._connection.remote.event_bytes)
         while True:
             try:
-                chunk = await self._within(anext(chunks), "send an event", since)
-            except StopAsyncIteration:
-                return
-            except httpx.HTTPError as error:
-                self._connection.client.broken(error)
+                chunk = await response.read()
+            except HttpFailed as error:
+                client.broken(error)
                 raise _Lost from error
+            if not chunk:
+                return
             try:
-                frames = decoder.feed(chunk)
+                frames = reader.feed(chunk)
             except SourceError as error:
-                raise self._connection.client.failed("one of its events is too large") from error
+                raise client.failed("one of its events is too large") from error
             if frames or chunk.startswith(b":"):
-                since = asyncio.get_running_loop().time()
-            for frame in frames:
-                yield frame
+                watch.note()
+            yield frames
 
-    async def _within(self, step: Any, what: str, since: float | None = None) -> Any:
-        """Do one step of the connection, unless it takes too long or the run is stopped."""
-        remote, now = self._connection.remote, asyncio.get_running_loop().time()
-        until = min((now if since is None else since) + remote.idle, self._ends)
+    def _groups(self, frames: list[Frame]) -> Iterator[list[AgentEvent]]:
+        """Return the events of some frames: deltas of a kind together, any other by itself."""
+        deltas: list[AgentEvent] = []
+        for frame in frames:
+            if self._deltas.matches(frame.data):
+                deltas.append(AgentEvent(frame.data))
+                continue
+            yield deltas
+            deltas = []
+            event = self._take(frame)
+            if event is not None:
+                yield [event]
+        yield deltas
+
+    async def _accepted(self, opening: Coroutine[Any, Any, Exchange]) -> Exchange:
+        """Return the stream, unless that takes too long or the run is stopped."""
+        remote, loop = self._connection.remote, asyncio.get_running_loop()
+        until = min(loop.time() + remote.idle, self._ends)
         try:
-            async with asyncio.timeout_at(now if self._is_cancelled else until) as reading:
-                self._reading = reading
-                return await step
+            async with asyncio.timeout_at(0 if self._is_cancelled else until) as waiting:
+                self._stop = partial(waiting.reschedule, 0)
+                return await opening
         except TimeoutError:
             if self._is_cancelled:
                 raise SourceError("The run was stopped.") from None
-            if until == self._ends:
-                why = f"its run took longer than {remote.total:g} seconds"
-            else:
-                why = f"it did not {what} within {remote.idle:g} seconds"
+            why = f"it did not accept the run within {min(remote.idle, remote.total):g} seconds"
             raise self._connection.client.failed(why) from None
         finally:
-            self._reading = None
+            self._stop = None
 
-    def _take(self, frame: SseEvent) -> AgentEvent | None:
+    def _take(self, frame: Frame) -> AgentEvent | None:
         """Return the event of a frame; None for the end of a run that failed."""
         try:
             received = read_frame(frame)
@@ -260,7 +284,12 @@ class RemoteSource:
         self._last = received
         if not event.partial and event.id:
             self._seen.add(event.id)
-        return AgentEvent(self._serialiser.received(received.data))
+        data = self._serialiser.received(received.data)
+        if event.partial and data == frame.data:
+            self._deltas.learn(data)
+        else:
+            self._deltas.forget()
+        return AgentEvent(data)
 
     def _is_unfinished(self) -> bool:
         """Return whether a stream that ended as it should did not show the end of its run."""

@@ -1,0 +1,75 @@
+"""The frames of a stream of events, as bytes.
+
+Servers write one `data:` line for each event, and most chunks of HTTP are whole events: those are only cut
+apart. Everything else goes through the decoder, which knows the standard.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from adk_prism.errors import SourceError
+from adk_prism.transport.sse_decoder import SseDecoder
+
+_DATA, _END = b"data: ", b"\n\n"
+
+
+class Frame(NamedTuple):
+    """One event of a stream."""
+
+    data: bytes
+    name: str = "message"
+
+
+class Frames:
+    """Reads the frames of one stream."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Of one frame."""
+        self._decoder = SseDecoder(most_bytes)
+        self._most = most_bytes
+        self._pieces: list[bytes] = []
+        """Of a frame that is not complete."""
+        self._size = 0
+        self._is_simple = True
+        """Whether lines end as they do everywhere: with LF."""
+
+    def feed(self, chunk: bytes) -> list[Frame]:
+        """Return the frames that a chunk completes. Raise `SourceError` for one that is too large."""
+        if not self._is_simple:
+            return self._decoded(chunk)
+        self._pieces.append(chunk)
+        self._size += len(chunk)
+        if b"\r" in chunk:
+            self._is_simple = False
+            return self._decoded(b"".join(self._pieces))
+        is_split = len(self._pieces) > 1 and self._pieces[-2].endswith(b"\n")
+        if _END in chunk or (is_split and chunk.startswith(b"\n")):
+            return self._cut(b"".join(self._pieces))
+        if self._size > self._most:
+            raise SourceError(f"An event of the stream is larger than {self._most} bytes.")
+        return []
+
+    def _cut(self, data: bytes) -> list[Frame]:
+        *blocks, rest = data.split(_END)
+        self._pieces, self._size = [rest] if rest else [], len(rest)
+        frames: list[Frame] = []
+        for block in blocks:
+            if _is_plain(block) and len(block) <= self._most:
+                frames.append(Frame(block[len(_DATA) :]))
+            else:
+                frames += self._decoded(block + _END)
+        return frames
+
+    def _decoded(self, data: bytes) -> list[Frame]:
+        return [Frame(each.data.encode(), each.event) for each in self._decoder.feed(data)]
+
+
+def _is_plain(block: bytes) -> bool:
+    """Return whether a block is one line of data in UTF-8."""
+    if not block.startswith(_DATA) or b"\n" in block or b"\r" in block:
+        return False
+    try:
+        return block.isascii() or bool(block.decode())
+    except UnicodeDecodeError:
+        return False
