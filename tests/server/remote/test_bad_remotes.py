@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from tests.server.remote.conftest import Chat, Fronted
@@ -209,7 +210,9 @@ async def test_error_texts_stay_inside(
         assert len([each for each in reports if each.kind == "agent error"]) == 1
 
 
-async def test_credentials(far: Loopback, fronted: Fronted, reports: list[Diagnostic]) -> None:
+async def test_credentials(
+    far: Loopback, fronted: Fronted, reports: list[Diagnostic], tmp_path: Path
+) -> None:
     """Headers and tokens go to the remote and nowhere else; a refused token is asked for again."""
 
     def guarded(request: object) -> Reply:
@@ -219,7 +222,10 @@ async def test_credentials(far: Loopback, fronted: Fronted, reports: list[Diagno
         return REFUSED
 
     far.replies["/version"] = guarded
-    command = "far=sh -c 'if [ -e asked ]; then echo fresh-token; else touch asked; echo stale; fi'"
+    mark = tmp_path / "asked"
+    command = (
+        f"far=sh -c 'if [ -e {mark} ]; then echo fresh-token; else touch {mark}; echo stale; fi'"
+    )
     header = "far=X-Api-Key: very-secret-key"
     async with fronted(far.url, remote_token_command=(command,), remote_header=(header,)) as chat:
         assert "Hello" in (await chat.say()).text

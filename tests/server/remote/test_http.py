@@ -1,0 +1,223 @@
+"""The small HTTP client: every way in which an answer can be framed, cut, kept or broken."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.live.loopback import certificate
+
+from adk_prism.source.remote.http_exchange import LARGEST_HEAD, MOST_UNREAD, HttpFailed
+from adk_prism.source.remote.http_pool import HttpPool
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+LENGTH = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\na: b\r\n\r\n"
+UNTIL_CLOSE = b"HTTP/1.0 200 OK\r\n\r\nhello"
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + LENGTH
+
+
+@asynccontextmanager
+async def serving(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """Serve connections; give the address."""
+    tasks: set[asyncio.Task[object]] = set()
+
+    async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await serve(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(one, "127.0.0.1", 0, ssl=tls)
+    try:
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _body(pool: HttpPool, method: str = "GET") -> bytes:
+    exchange = await pool.send(method, "/", {}, None)
+    found = b""
+    try:
+        while piece := await exchange.read():
+            found += piece
+    finally:
+        pool.release(exchange)
+    return found
+
+
+def _saying(answer: bytes, *, by: int = 0, keeps: bool = True) -> Serve:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            for start in range(0, len(answer), by or len(answer)):
+                writer.write(answer[start : start + (by or len(answer))])
+                await writer.drain()
+                await asyncio.sleep(0)
+            if not keeps:
+                return
+
+    return serve
+
+
+@pytest.mark.parametrize("by", [0, 1, 7])
+@pytest.mark.parametrize(
+    ("answer", "keeps"),
+    [(LENGTH, True), (CHUNKED, True), (UNTIL_CLOSE, False), (INTERIM, True)],
+    ids=["length", "chunked", "until close", "interim"],
+)
+async def test_framing(answer: bytes, keeps: bool, by: int) -> None:
+    """A body is the same however it is framed and cut."""
+    async with serving(_saying(answer, by=by, keeps=keeps)) as url:
+        pool = HttpPool(url, 10)
+        assert [await _body(pool) for _ in range(3)] == [b"hello"] * 3
+        pool.close()
+
+
+async def test_connections_are_kept() -> None:
+    """One connection serves one request after the other; one that the server closed is not used."""
+    seen: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(writer)
+        await _saying(LENGTH)(reader, writer)
+
+    async with serving(serve) as url:
+        pool = HttpPool(url, 10)
+        for _ in range(3):
+            await _body(pool, "POST")
+        assert len(seen) == 1
+        seen[0].close()
+        await seen[0].wait_closed()
+        assert await _body(pool) == b"hello"
+        assert len(seen) == 2
+        pool.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"", "lost"),
+        (LENGTH[:-1], "lost"),
+        (CHUNKED[:-20], "lost"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "HTTP"),
+        (b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n", "HTTP"),
+        (b"HTTP/1.1 200 OK\r\nx: " + b"y" * (LARGEST_HEAD + 1), "headers"),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", "HTTP"),
+    ],
+    ids=["nothing", "short", "cut chunk", "ssh", "upgrade", "large head", "bad chunk"],
+)
+async def test_broken_answers(answer: bytes, says: str) -> None:
+    """What is not a whole answer is an error, never a short one."""
+    async with serving(_saying(answer, keeps=False)) as url:
+        pool = HttpPool(url, 10)
+        with pytest.raises(HttpFailed, match=says):
+            await _body(pool)
+
+
+async def test_a_second_answer_is_not_the_next_one() -> None:
+    """Whatever a server sends beyond its answer never answers another request."""
+    evil = LENGTH + LENGTH.replace(b"hello", b"other")
+    async with serving(_saying(evil)) as url:
+        pool = HttpPool(url, 10)
+        assert [await _body(pool) for _ in range(2)] == [b"hello"] * 2
+        pool.close()
+
+
+async def test_nobody_reads() -> None:
+    """A flood waits in the server, not here."""
+    sent = 0
+    stalled = asyncio.Event()
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.transport.set_write_buffer_limits(0)
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"x" * 65536)
+            sent += 65536
+            try:
+                async with asyncio.timeout(0.5):
+                    await writer.drain()
+            except TimeoutError:
+                stalled.set()
+                return
+
+    async with serving(flood) as url:
+        pool = HttpPool(url, 10)
+        exchange = await pool.send("GET", "/", {}, None)
+        await asyncio.wait_for(stalled.wait(), 60)
+        piece = await exchange.read()
+        assert MOST_UNREAD < len(piece) < 2 * MOST_UNREAD
+        exchange.abort()
+
+
+async def test_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy is asked for the whole address, or to connect; hosts that are excepted are called directly."""
+    asked: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        refused = b"HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n"
+        writer.write(refused if asked[-1].startswith(b"CONNECT") else LENGTH)
+        await writer.drain()
+
+    async with serving(proxy) as url, serving(_saying(LENGTH)) as direct:
+        for name in ("http_proxy", "https_proxy"):
+            monkeypatch.setenv(name, url.replace("//", "//ada:secret@"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert await _body(HttpPool("http://far.example/base", 10)) == b"hello"
+        with pytest.raises(HttpFailed, match="proxy"):
+            await _body(HttpPool("https://far.example", 10))
+        assert await _body(HttpPool(direct, 10)) == b"hello"
+    assert asked[0].startswith(b"GET http://far.example/base/ HTTP/1.1\r\nhost: far.example\r\n")
+    assert asked[1].startswith(b"CONNECT far.example:443 HTTP/1.1\r\n")
+    assert all(b"proxy-authorization: Basic YWRhOnNlY3JldA==" in each for each in asked)
+
+
+async def test_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A certificate that is trusted is needed, directly and through a proxy, which reads nothing."""
+    held, secret = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(held, secret)
+    seen: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        host, _, port = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode().partition(":")
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        there, back = await asyncio.open_connection(host, int(port))
+
+        async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+            while piece := await source.read(65536):
+                seen.append(piece)
+                target.write(piece)
+
+        async with asyncio.TaskGroup() as both:
+            both.create_task(copy(reader, back))
+            both.create_task(copy(there, writer))
+
+    async with serving(_saying(CHUNKED), context) as url, serving(proxy) as between:
+        with pytest.raises(HttpFailed, match="TLS failed"):
+            await _body(HttpPool(url, 10))
+        monkeypatch.setenv("SSL_CERT_FILE", str(held))
+        direct = HttpPool(url, 10)
+        assert [await _body(direct) for _ in range(2)] == [b"hello"] * 2
+        monkeypatch.setenv("https_proxy", between)
+        tunnelled = HttpPool(url, 10)
+        assert [await _body(tunnelled) for _ in range(2)] == [b"hello"] * 2
+        assert seen
+        assert not any(b"hello" in each for each in seen)
+        direct.close()
+        tunnelled.close()
