@@ -11,9 +11,11 @@ from typing import Protocol
 
 from adk_prism.runlog.entry import AgentEvent, Entry, Record
 
+EmitRecord = Callable[[Record | Entry], Awaitable[None]]
+"""Records something at once; an entry, with its own time. The source raises again what it raises."""
+
 Emit = Callable[[Record | Entry | list[AgentEvent]], Awaitable[None]]
-"""Records something at once; an entry, with its own time; a list of deltas that came together, at the cost of
-one. The source raises again what it raises."""
+"""The same, and takes deltas that came together as a list, at the cost of one."""
 
 
 class EventSource(Protocol):

@@ -31,7 +31,7 @@ from adk_prism.errors import Fenced
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
-from adk_prism.source.contract import Emit
+from adk_prism.source.contract import EmitRecord
 from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
 from adk_prism.source.unconfirmed_calls import InDoubt
@@ -75,7 +75,7 @@ class RunObserver:
 
     def __init__(
         self,
-        emit: Emit,
+        emit: EmitRecord,
         started: RunStarted,
         serialiser: Serialiser,
         *,

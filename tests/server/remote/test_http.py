@@ -204,9 +204,12 @@ async def test_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
                 seen.append(piece)
                 target.write(piece)
 
-        async with asyncio.TaskGroup() as both:
-            both.create_task(copy(reader, back))
-            both.create_task(copy(there, writer))
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(copy(reader, back))
+                both.create_task(copy(there, writer))
+        finally:
+            back.close()
 
     async with serving(_saying(CHUNKED), context) as url, serving(proxy) as between:
         with pytest.raises(HttpFailed, match="TLS failed"):
