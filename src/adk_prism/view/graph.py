@@ -55,7 +55,7 @@ class _Generation:
 
 def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[Edge]:
     """Return every passage of a run up to a cursor, in order; of one that is `over`, to its end."""
-    callers, places = _callers(spans), _places(spans)
+    callers, stands = _callers(spans), places(spans)
     generations: dict[str, _Generation] = {}
     edges: list[Edge] = []
     for span, begins in _moments(spans, cursor):
@@ -63,7 +63,7 @@ def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[
             if begins and span.node not in callers:
                 edges.append(Edge(span.parent or START, span.node, "tool"))
             continue
-        place = places[span.node]
+        place = stands[span.node]
         generation = generations.setdefault(place, _Generation(place or START))
         if not begins:
             generation.finished.append(span.node)
@@ -80,16 +80,16 @@ def passages(spans: list[NodeSpan], cursor: int, *, over: bool = False) -> list[
     return edges
 
 
-def _places(spans: list[NodeSpan]) -> dict[str, str]:
-    """Return for each node in which it stands: its parent, or, handed over to, where that one stood."""
+def places(spans: list[NodeSpan]) -> dict[str, str]:
+    """Return for each node in which other it stands: its parent, or, handed over to, where that one stood."""
     known = {span.node: span for span in spans}
-    places: dict[str, str] = {}
+    found: dict[str, str] = {}
     for span in spans:
         parent = known.get(span.parent)
         is_over = parent is not None and parent.until is not None and parent.until <= span.since
         handed = is_over and parent is not None and parent.kind != "tool"
-        places[span.node] = places[span.parent] if handed else span.parent
-    return places
+        found[span.node] = found[span.parent] if handed else span.parent
+    return found
 
 
 def _callers(spans: list[NodeSpan]) -> dict[str, str]:

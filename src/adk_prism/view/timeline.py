@@ -212,12 +212,12 @@ class TimelineFilm:
             for name, theirs in _TOKENS.items()
             if isinstance(usage.get(theirs), int)
         }
-        span = self._speaking(fact.speaker)
+        span = self.speaking(fact.speaker)
         if counts and span is not None:
             span.tokens.append((cursor, counts))
 
-    def _speaking(self, speaker: Speaker) -> NodeSpan | None:
-        """Find the open node that a speaker is: by path and branch, else by name."""
+    def speaking(self, speaker: Speaker) -> NodeSpan | None:
+        """Return the open node that a speaker is: by path and branch, else by name."""
         agents = [span for span in self._open.values() if span.kind != "tool"]
         exact = (s for s in agents if (s.path, s.branch) == (speaker.path, speaker.branch))
         named = (s for s in reversed(agents) if s.name == speaker.author)
