@@ -227,6 +227,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/runs/{run}/recording": Owned(f"{_RUN}/recording"),
     "GET /api/runs/{run}/files/{cursor}/{part}": Owned(f"{_RUN}/files/{{file}}/0"),
     "GET /api/runs/{run}/view": Owned(f"{_RUN}/view"),
+    "GET /api/compare": Owned("/api/compare?a={run}&b={run}"),
     "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),

@@ -30,6 +30,7 @@ VERBS = {
     "fields": "list which ADK and AI SDK fields are supported",
     "types": "print TypeScript types for useChat",
     "view": "print the panels of a recording as JSON",
+    "compare": "compare two runs; fail in CI if they differ",
     "share": "write a recording as one HTML file",
     "runs": "find recorded runs",
     "console": "chat with an app in the terminal",

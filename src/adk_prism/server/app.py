@@ -55,6 +55,7 @@ from adk_prism.server.routes import (
     catalogue,
     chat,
     chat_socket,
+    compare,
     copilotkit,
     film,
     forks,
@@ -115,6 +116,7 @@ def routers(context: Context) -> list[APIRouter]:
             log, context.run_index, chats, context.canceller, context.files, audit_log, streams
         ),
         views.routes(context.films),
+        compare.routes(log, chats),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle

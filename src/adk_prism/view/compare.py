@@ -64,7 +64,7 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     change: Change
     differs: list[str] = []
-    """Of a changed step: name, status, input, output, text."""
+    """Of a changed step: name, status, input, output, text, order."""
     a: Side | None = None
     b: Side | None = None
 
@@ -125,7 +125,7 @@ def _is_other_call(row: Row) -> bool:
 
 def _is_other_node(row: Row) -> bool:
     lone = row.change in ("added", "removed", "moved")
-    return lone or not {"name", "status"}.isdisjoint(row.differs)
+    return lone or not {"name", "status", "order"}.isdisjoint(row.differs)
 
 
 def _about(run: Outline) -> dict[str, Any]:
@@ -273,14 +273,23 @@ def _paired(
         for index, step in enumerate(ours)
     ]
     partner = {theirs_at: ours_at for ours_at, theirs_at in matched.items()}
+    ends = _ends_of_gaps(len(ours), matched)
     last = -1
     for index, step in enumerate(theirs):  # what only `b` has comes after what it followed there
         if index in partner:
             last = partner[index]
         else:
-            places.append(((last, 1, index), (None, step), False))
+            places.append(((ends[last + 1], 1, index), (None, step), False))
     places.sort(key=lambda place: place[0])
     return [(pair, is_moved) for _, pair, is_moved in places]
+
+
+def _ends_of_gaps(count: int, matched: dict[int, int]) -> list[int]:
+    """Return, for each of our places from -1 on, the last one after it before the next match."""
+    ends = [count - 1] * (count + 1)
+    for index in reversed(range(-1, count - 1)):
+        ends[index + 1] = index if index + 1 in matched else ends[index + 2]
+    return ends
 
 
 def _match(ours: Sequence[Step], theirs: Sequence[Step], a: _Marked, b: _Marked) -> dict[int, int]:
@@ -355,6 +364,8 @@ def _row(
     if one is not None and other is not None:
         differs = _differences(one, other, a, b)
         change = "changed" if differs else "moved" if moved else "same"
+        if differs and moved:
+            differs.append("order")
     return Row(
         depth=depth,
         kind=step.kind,

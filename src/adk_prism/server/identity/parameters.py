@@ -59,8 +59,11 @@ QueryUser = Annotated[str, Depends(_query_user)]
 """`userId` of a query, which may be left out."""
 
 
+_RUN = r"^[A-Za-z0-9_-]{1,640}$"
+
+
 async def _owned_run(
-    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=r"^[A-Za-z0-9_-]{1,640}$")]
+    connection: HTTPConnection, run: Annotated[RunId, Path(pattern=_RUN)]
 ) -> RunId:
     caller = caller_of(connection)
     if not isinstance(caller, Anyone):
@@ -70,6 +73,18 @@ async def _owned_run(
 
 Run = Annotated[RunId, Depends(_owned_run)]
 """`{run}` of a path."""
+
+
+async def _two_runs(
+    connection: HTTPConnection,
+    a: Annotated[RunId, Query(pattern=_RUN)],
+    b: Annotated[RunId, Query(pattern=_RUN)],
+) -> tuple[RunId, RunId]:
+    return await _owned_run(connection, a), await _owned_run(connection, b)
+
+
+TwoRuns = Annotated[tuple[RunId, RunId], Depends(_two_runs)]
+"""`a` and `b` of a query."""
 
 
 async def check_run(log: RunLog, caller: Caller, run: RunId) -> RunSummary:

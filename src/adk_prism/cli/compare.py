@@ -1,0 +1,104 @@
+"""`adk-prism compare`: compares two runs, for a person or for CI."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from adk_prism.cli import FAILURE, USAGE, fail
+from adk_prism.cli.stored_runs import add_places, read_stored
+from adk_prism.errors import PrismError
+from adk_prism.view.compare import ASPECTS, Comparison, Row, compare
+from adk_prism.view.outline import outline
+
+_SIGNS = {"same": " ", "changed": "~", "moved": "^", "added": "+", "removed": "-"}
+LONGEST_VALUE = 200
+"""Characters of a value or text that are printed; --json has all."""
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    for name in ("a", "b"):
+        parser.add_argument(
+            name, metavar=name.upper(), help="a run's id, or a recording; - is stdin"
+        )
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        choices=ASPECTS,
+        help="exit with 1 if this differs; repeatable. tools: calls, arguments and how calls ended",
+    )
+    parser.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
+    add_places(parser)
+    parser.epilog = (
+        "Exit codes: 0 compared, 1 something of --fail-on differs, 2 it cannot be compared."
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the comparison. Return 1 if something differs that must not."""
+    try:
+        a, b = read_stored(args.a, args), read_stored(args.b, args)
+    except PrismError as error:  # Not 1: that is for runs that differ.
+        return fail(error.detail, USAGE)
+    compared = compare(outline(a), outline(b))
+    if args.json:
+        text = msgspec.json.format(msgspec.json.encode(compared), indent=2).decode()
+        sys.stdout.write(f"{text}\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in _lines(compared)))
+    broken = [aspect for aspect in compared.differs if aspect in args.fail_on]
+    return fail(f"the runs differ in: {', '.join(broken)}", FAILURE) if broken else 0
+
+
+def _lines(compared: Comparison) -> list[str]:
+    differs = ", ".join(compared.differs)
+    return [
+        *(_head(name, run) for name, run in (("a", compared.a), ("b", compared.b))),
+        f"The runs differ in: {differs}." if differs else "The runs are the same.",
+        *_answer(compared.answer),
+        *(line for row in compared.steps for line in _step(row)),
+        *(f"{_SIGNS[row.change]} state {row.key}: {_both(row.a, row.b)}" for row in compared.state),
+    ]
+
+
+def _head(name: str, run: dict[str, Any]) -> str:
+    total = run["tokens"].get("total")
+    tokens = f", {total} tokens" if total is not None else ""
+    return f"{name}  {_plain(run['run'])}  {run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}"
+
+
+def _answer(answer: dict[str, Any]) -> list[str]:
+    return [] if answer["same"] else [f"~ answer: {_both(answer['a'], answer['b'])}"]
+
+
+def _step(row: Row) -> list[str]:
+    indent = "  " * row.depth
+    about = f" ({', '.join(row.differs)})" if row.differs else ""
+    lines = [f"{_SIGNS[row.change]} {indent}{row.kind} {_plain(row.name)}{about}"]
+    for name in row.differs:
+        if name != "order":
+            values = [getattr(side, name) for side in (row.a, row.b)]
+            lines.append(f"    {indent}{name}: {_both(*values)}")
+    return lines
+
+
+def _both(a: object, b: object) -> str:
+    return f"{_short(a)} → {_short(b)}"
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "(none)"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = _plain(text)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def _plain(text: str) -> str:
+    # A run may contain control characters, which a terminal would obey.
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,44 @@
+"""Two runs compared: what is the same, what differs, what only one of them did."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from fastapi import APIRouter, Request, Response
+
+from adk_prism.errors import TooLarge
+from adk_prism.pipeline.chats import Chats
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.server.compression import compressed
+from adk_prism.server.identity.parameters import TwoRuns
+from adk_prism.view.compare import compare
+from adk_prism.view.outline import outline
+
+LARGEST_RUN = 64 * 1024**2
+"""Bytes of a run that is compared here: as many as can be uploaded."""
+
+
+def routes(log: RunLog, chats: Chats) -> APIRouter:
+    """Return the router of comparisons."""
+    router = APIRouter(prefix="/api", tags=["runs"])
+
+    async def read(run: RunId) -> list[Entry]:
+        size = (await log.summary(run)).bytes
+        if size > LARGEST_RUN:
+            raise TooLarge(
+                f"Run {run[:60]!r} has {size} bytes; at most {LARGEST_RUN} are compared here. Download the"
+                " recordings, and use `adk-prism compare`."
+            )
+        return [entry async for entry in chats.entries(run)]
+
+    async def compare_runs(request: Request, runs: TwoRuns) -> Response:
+        """Compare run `a` with run `b`, as far as they have got."""
+        a, b = [await read(run) for run in runs]
+        compared = await asyncio.to_thread(lambda: compare(outline(a), outline(b)))
+        body = msgspec.json.encode(compared)
+        return await compressed(request, body, "application/json", {"cache-control": "no-cache"})
+
+    router.get("/compare", response_class=Response)(compare_runs)
+    return router
