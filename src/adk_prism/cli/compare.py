@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail
-from adk_prism.cli.stored_runs import add_places, read_stored
+from adk_prism.cli.log_access import add_arguments
+from adk_prism.cli.stored_runs import read_stored
 from adk_prism.errors import PrismError
 from adk_prism.view.compare import ASPECTS, Comparison, Row, compare
 from adk_prism.view.outline import outline
@@ -33,7 +34,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if this differs; repeatable. tools: calls, arguments and how calls ended",
     )
     parser.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
-    add_places(parser)
+    add_arguments(parser)
     parser.epilog = (
         "Exit codes: 0 compared, 1 something of --fail-on differs, 2 it cannot be compared."
     )

@@ -146,27 +146,6 @@ class DatabaseFile:
         return connection
 
 
-def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a run log only to read it, while a server may write to it; the caller closes the connection.
-
-    Nothing is locked, created or migrated. Raise `LogError` for a file that is not a run log, or one whose
-    schema is not this version's.
-    """
-    try:
-        address = f"{path.absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-        version = _check_version(connection, len(MIGRATIONS))
-    except sqlite3.Error as error:
-        raise LogError(f"The run log {str(path)!r} cannot be read: {error}.") from error
-    if version < len(MIGRATIONS):
-        connection.close()
-        raise LogError(
-            f"The run log {str(path)!r} was written by an older adk-prism. Serve it once: that brings it up"
-            " to date."
-        )
-    return connection
-
-
 def prepare(connection: sqlite3.Connection, steps: Sequence[Step] = MIGRATIONS) -> None:
     """Bring a file to this version's schema.
 
