@@ -230,6 +230,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/compare": Owned("/api/compare?a={run}&b={run}"),
     "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
+    "GET /api/runs/{run}/model-calls": Owned(f"{_RUN}/model-calls", status=(200, 403)),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
     "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),

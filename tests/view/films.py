@@ -35,14 +35,13 @@ KEPT = (
     "x_state_scopes",
     "x_withheld_text_of_a_thought",
     "made-grounding",
+    "made-model-calls",
 )
-MADE = "made-grounding"
-"""Made by hand: a box with values that cannot be read, receipts that come and go, and odd names."""
 
 
 def golden(name: str, looks: int = LOOKS) -> bytes:
     """Return a recording's document, the same in two pieces, and views of it."""
-    entries = made() if name == MADE else load(name)
+    entries = MADE[name]() if name in MADE else load(name)
     half = fold(entries[: (len(entries) + 1) // 2])
     film = fold(entries)
     step = max(1, film.last // looks)
@@ -57,8 +56,8 @@ def golden(name: str, looks: int = LOOKS) -> bytes:
     return msgspec.json.encode(golden) + b"\n"
 
 
-def made() -> tuple[Entry, ...]:
-    """Return a run that keeps a grounding box."""
+def grounded() -> tuple[Entry, ...]:
+    """Return a run whose grounding box has values that cannot be read, receipts that go, and odd names."""
     first, second = _receipt("arxiv", "2026-03-01T14:23:05+00:00"), _receipt("crossref", "09:01")
     log = Log("What is known?", grounding__stage="scoping", grounding__search_history=[first])
     log.start("research")
@@ -75,6 +74,26 @@ def made() -> tuple[Entry, ...]:
     log.end("research")
     log.over()
     return tuple(log.entries)
+
+
+def called() -> tuple[Entry, ...]:
+    """Return a run with model calls of two agents: one failed, one of a clock that is wrong."""
+    log = Log("What is known?")
+    log.start("root")
+    usage = {"promptTokenCount": 100, "cachedContentTokenCount": 60, "candidatesTokenCount": 7}
+    log.called("root", "root", started=0.6, first_token=200, duration=900, usage=usage, kept=True)
+    log.start("tool1", "root", kind="tool")
+    log.called("other", started=1e9, duration=5, usage={"promptTokenCount": "x"}, error="TIMEOUT")
+    log.end("tool1")
+    log.called("root", "root", started=-5.0, first_token=0, usage={"totalTokenCount": 12})
+    log.event("root", text="Nothing.")
+    log.end("root")
+    log.over()
+    return tuple(log.entries)
+
+
+MADE = {"made-grounding": grounded, "made-model-calls": called}
+"""Runs that are made by hand."""
 
 
 def _receipt(database: str, timestamp: str) -> dict[str, object]:

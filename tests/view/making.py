@@ -7,7 +7,9 @@ from typing import Any
 
 from adk_prism.runlog.entry import (
     AgentEvent,
+    CallPieces,
     Entry,
+    ModelCalled,
     NodeEnded,
     NodeKind,
     NodeStarted,
@@ -68,6 +70,17 @@ class Log:
         if "delta" in fields:
             event["actions"] = {"stateDelta": fields.pop("delta")}
         return self._add(AgentEvent(json.dumps(event | fields).encode()))
+
+    def called(
+        self, agent: str, node: str = "", *, usage: Any = None, kept: bool = False, **more: Any
+    ) -> int:
+        """Let a call of a model end."""
+        pieces = CallPieces(contents=1) if kept else None
+        return self._add(
+            ModelCalled(
+                agent=agent, node=node, model="model", usage=to_raw(usage), pieces=pieces, **more
+            )
+        )
 
     def seam(self, *in_doubt: str) -> int:
         """Let somebody else go on with the run."""

@@ -25,13 +25,19 @@ def register(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="file to write; - writes to stdout",
     )
+    parser.add_argument(
+        "--model-calls",
+        action="store_true",
+        help="with what was sent to models, if the recording has it",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the file. Raise `SourceError` if it cannot be read or written, `NotBuilt` without the page."""
     page = read_page()
     source = sys.stdin.buffer if args.file == "-" else args.file
-    text = shared_file(read_run(source, end=CaptureEnding()), page)
+    entries = read_run(source, end=CaptureEnding())
+    text = shared_file(entries, page, with_calls=args.model_calls)
     if args.output == "-":
         sys.stdout.write(text)
         return 0

@@ -20,6 +20,7 @@ from adk_prism.errors import Fenced, LogError, PrismError
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.unknown_fields import MOST, unknown_fields
 from adk_prism.pipeline.agent_task import Abandoned, AgentTask
+from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import (
     AgentEvent,
@@ -34,6 +35,7 @@ from adk_prism.runlog.leases import OWNED, Lease
 from adk_prism.source.containment import CONTAINED, Containment, contain, ordinary
 from adk_prism.source.contract import EventSource
 from adk_prism.source.error_text import message_of
+from adk_prism.source.model_calls.seen_call import DETAIL, SeenCall
 from adk_prism.source.redaction import safe_code
 
 STOPPED = "server_stopped"
@@ -63,12 +65,14 @@ class Recorder:
         source: EventSource,
         report: Report,
         past: Past | None = None,
+        calls: ModelCallWriter | None = None,
     ) -> None:
-        """With a `past`, the source gives what comes after it."""
+        """With a `past`, the source gives what comes after it. `calls` stores model calls; without: none."""
         self._log = log
         self._run = run
         self._source = source
         self._report = report
+        self._calls = calls
         self._reader = past.reader if past else Reader()
         self._unread: list[Entry] = []
         self._lease = Lease(run)
@@ -139,6 +143,7 @@ class Recorder:
         """Run the source; return how the run ended, or what ended it badly."""
         OWNED.set(self._lease)
         CONTAINED.set(self._contained)
+        DETAIL.set(self._calls.detail if self._calls is not None else "off")
         contain(asyncio.get_running_loop())
         self._work = AgentTask(self._drain(), f"run {self._run}")
         result = await self._work.wait()
@@ -158,7 +163,7 @@ class Recorder:
             self._lease.lose()
 
     async def _drain(self) -> RunEnded:
-        records = self._source.records(self._write)
+        records = self._source.records(self._emit)
         try:
             async for record in records:
                 await self._write(record)
@@ -173,6 +178,13 @@ class Recorder:
             return self._stopped()
         correlation = self._tell(code) if outcome == "failed" else ""
         return RunEnded(outcome=outcome, code=code, correlation=correlation)
+
+    async def _emit(self, item: Record | Entry | SeenCall | list[AgentEvent]) -> None:
+        """Write what happened between the records that the source yields."""
+        if not isinstance(item, SeenCall):
+            await self._write(item)
+        elif self._calls is not None and self.head is not None:
+            await self._write(await self._calls.store(self._run, self.head.origin, item))
 
     async def _write(self, record: Record | Entry | list[AgentEvent]) -> None:
         times = None

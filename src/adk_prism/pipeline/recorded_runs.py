@@ -20,12 +20,13 @@ from msgspec import structs
 
 from adk_prism.diagnostics import Diagnostic, Report
 from adk_prism.errors import Conflict, NotFound, SourceError, TooLarge, TooMany, Unprocessable
+from adk_prism.pipeline.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.pipeline.record import OWNER_LOST
 from adk_prism.pipeline.session_locks import SessionLocks
 from adk_prism.pipeline.truncated_run import node_ends
 from adk_prism.pipeline.uploads import as_upload, cleaned
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId, RunStarted
+from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.recorded_id import is_recorded
 from adk_prism.source.recording import read_part
@@ -61,14 +62,17 @@ class RecordedRuns:
         report: Report,
         *,
         most_bytes: int,
+        calls: ModelCallWriter | None = None,
         marks: ExpiringStore | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`locks` keeps pieces of one run apart; `marks` tells other processes who was heard of."""
+        """`locks` keeps pieces of one run apart; `marks` tells other processes who was heard of; `calls`
+        stores model calls."""
         self._log = log
         self._locks = locks
         self._report = report
         self._most_bytes = most_bytes
+        self._calls = calls
         self._marks = marks
         self._clock = clock
         self._heard: dict[RunId, _Heard] = {}
@@ -131,15 +135,19 @@ class RecordedRuns:
             raise TooLarge(
                 f"The run is larger than {self._most_bytes} bytes; the operator sets it with --upload-limit."
             )
-        records: list[Record] = [entry.record for entry in entries]
-        receipt = await self._log.append(run, records, times=[entry.time for entry in entries])
+        head = entries[0].record
+        origin = head.origin if isinstance(head, RunStarted) else await self._origin(run)
+        receipt = await append_foreign(self._log, self._calls, run, origin, entries)
         await self._log.commit(run)
         await self._log.leave(run)
-        if isinstance(records[-1], RunEnded):
+        if isinstance(entries[-1].record, RunEnded):
             self._heard.pop(run, None)
         else:
             self._heard[run] = _Heard(receipt.cursor, self._clock())
         return receipt.cursor
+
+    async def _origin(self, run: RunId) -> Origin:
+        return (await self._log.summary(run)).origin
 
     # ------------------------------------------------------------------ recorders that went away
 

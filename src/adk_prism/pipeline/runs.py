@@ -16,6 +16,7 @@ from typing import Protocol
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
+from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.record import STOPPED, Past, Recorder
 from adk_prism.pipeline.run_span import run_span
@@ -97,8 +98,9 @@ class Runs:
         quota: Quota | None = None,
         watch: Watch | None = None,
         can_resume: Callable[[RunStarted], bool] = lambda _: False,
+        calls: ModelCallWriter | None = None,
     ) -> None:
-        """`can_resume` returns whether another process could continue a run."""
+        """`can_resume` returns whether another process could continue a run; `calls` stores model calls."""
         self._log = log
         self._locks = locks
         self._report = report
@@ -110,6 +112,7 @@ class Runs:
         self._abandoned: set[asyncio.Task[object]] = set()
         self._draining = False
         self._can_resume = can_resume
+        self._calls = calls
 
     async def start(
         self, origin: Origin, policy: Policy, make: MakeSource, run: RunId | None = None
@@ -123,7 +126,7 @@ class Runs:
         if self._draining:
             raise Draining("The server is shutting down; try again in a moment.")
         run = run or new_run()
-        active = _Active(origin, Recorder(self._log, run, make(run), self._report))
+        active = _Active(origin, self._recorder(run, make(run)))
         async with self._quota.entering(origin):
             await self._locks.acquire(origin, policy, active.stop)
             try:
@@ -134,6 +137,9 @@ class Runs:
         self._keep(run, active, lease)
         await asyncio.shield(active.recorder.started)
         return run
+
+    def _recorder(self, run: RunId, source: EventSource, past: Past | None = None) -> Recorder:
+        return Recorder(self._log, run, source, self._report, past, self._calls)
 
     async def adopt(self, summary: RunSummary, make: Adopt) -> bool:
         """Continue a run without an owner; return whether its lease was available. Raise `LogError`."""
@@ -148,7 +154,7 @@ class Runs:
             lease = await self._leases.claim(summary)
             if lease is not None:
                 source, past = await make(lease)
-                active = _Active(origin, Recorder(self._log, run, source, self._report, past))
+                active = _Active(origin, self._recorder(run, source, past))
         except BaseException:
             if lease is not None:
                 await self._leases.release(lease)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from adk_prism.errors import NotBuilt
 from adk_prism.facts.media import UNKNOWN_TYPE
@@ -34,7 +34,8 @@ from adk_prism.facts.model import (
 )
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader, emptied
-from adk_prism.runlog.entry import Entry
+from adk_prism.pipeline.model_calls import calls_in_file, without_calls
+from adk_prism.runlog.entry import NOTHING, CallPieces, Entry, ModelCalled, is_absent
 from adk_prism.version import VERSION
 from adk_prism.view.document import encode
 from adk_prism.view.film import Film
@@ -48,6 +49,9 @@ NOT_STORED = "ADK did not store what this entry streamed, so it is not in this f
 
 FILES = 16 * 1024**2
 """Characters of embedded files, so that the page can still be sent by mail. Others are only named."""
+
+_KEPT = CallPieces()
+"""Says that request and response of a model call are in the file."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 _STANDARD = str.maketrans("-_", "+/")
@@ -75,11 +79,17 @@ def read_page(folder: Path = PAGE) -> Page:
     return Page(_in_script(script), _in_style(style))
 
 
-def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") -> str:
-    """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known."""
+def shared_file(
+    entries: Iterable[Entry], page: Page, graph: bytes = b"null", *, with_calls: bool = False
+) -> str:
+    """Return a run as an HTML file; `graph` is its app's graph as JSON, if it is known.
+
+    Model calls are left out unless they are asked for. They are as files have them, with their requests.
+    """
+    entries = list(entries if with_calls else without_calls(entries))
     film, entry_details, files, replaced = Film(), _EntryDetails(), _Files(), ReplacedEntries()
     reader = Reader()
-    for entry in entries:
+    for entry in map(_without_texts, entries):
         film.feed(entry)
         entry_details.feed(entry)
         facts = reader.feed(entry)
@@ -92,8 +102,19 @@ def shared_file(entries: Iterable[Entry], page: Page, graph: bytes = b"null") ->
         "entries": entry_details.kept,
         "files": files.kept,
         "graph": Raw(graph),
+        "modelCalls": calls_in_file(entries),
     }
     return _document(_title(film), page, _data_block(data))
+
+
+def _without_texts(entry: Entry) -> Entry:
+    record = entry.record
+    if not isinstance(record, ModelCalled):
+        return entry
+    # They are in the file once, by themselves.
+    pieces = None if is_absent(record.request) else _KEPT
+    bare = structs.replace(record, request=NOTHING, response=NOTHING, pieces=pieces)
+    return Entry(entry.cursor, entry.time, bare)
 
 
 class _EntryDetails:

@@ -130,7 +130,8 @@ def _cut(
     over = _over(kept, after, any(map(_says_something, rest)))
     return TruncatedRun(
         head=head,
-        entries=kept,
+        # What was sent to models stays with the run that sent it.
+        entries=[entry for entry in kept if not isinstance(entry.record, ModelCalled)],
         until=entries[at - 1].time,
         further=_further(head, begun=bool(whole) or ended is not None, over=over is not None),
         ended=ended or over,
@@ -220,7 +221,7 @@ def _of_the_past(record: Record) -> Record:
     match record:
         case NodeStarted():
             return structs.replace(record, node=_past(record.node), parent=_past(record.parent))
-        case NodeEnded() | ChildEvent() | ModelCalled():
+        case NodeEnded() | ChildEvent():
             return structs.replace(record, node=_past(record.node))
         case _:
             return record  # names no node

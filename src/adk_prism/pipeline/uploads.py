@@ -17,10 +17,20 @@ from msgspec import structs
 
 from adk_prism.errors import NotFound, PrismError, SourceError, Unprocessable
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.model_call_writer import ModelCallWriter, append_foreign
 from adk_prism.pipeline.runs import new_run
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import Entry, Origin, Record, RunId, RunStarted, pack, unpack
+from adk_prism.runlog.entry import (
+    Entry,
+    ModelCalled,
+    Origin,
+    RunId,
+    RunStarted,
+    pack,
+    unpack,
+)
 from adk_prism.runlog.leases import Leases, LocalLeases
+from adk_prism.source.model_calls.file_form import from_file
 from adk_prism.source.recording import read_run
 from adk_prism.source.redaction import foreign_json
 
@@ -34,8 +44,12 @@ _RUN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 class Uploads:
     """Takes uploaded runs."""
 
-    def __init__(self, log: RunLog, leases: Leases | None = None) -> None:
+    def __init__(
+        self, log: RunLog, leases: Leases | None = None, calls: ModelCallWriter | None = None
+    ) -> None:
+        """`calls` stores the model calls of recordings that have them; without: none."""
         self._log = log
+        self._calls = calls
         self._leases: Leases = leases or LocalLeases()
 
     async def store(
@@ -91,10 +105,9 @@ class Uploads:
     async def _append(self, file: BinaryIO, run: RunId, head: RunStarted) -> None:
         reading = read_upload(file)
         while batch := await _next(reading):
-            records: list[Record] = [entry.record for entry in batch]
             if batch[0].cursor == 1:
-                records[0] = head
-            await self._log.append(run, records, times=[entry.time for entry in batch])
+                batch[0] = Entry(1, batch[0].time, head)
+            await append_foreign(self._log, self._calls, run, head.origin, batch)
 
 
 async def _next(reading: Iterator[Entry]) -> list[Entry]:
@@ -114,6 +127,8 @@ def read_upload(file: BinaryIO) -> Iterator[Entry]:
 
 def cleaned(entry: Entry) -> Entry:
     """Return an entry from elsewhere without credentials. Raise `SourceError` if that cannot be told."""
+    if isinstance(entry.record, ModelCalled):
+        from_file(entry.record)  # says what is wrong with it before anything is stored
     kind, payload = pack(entry.record)
     try:
         clean = foreign_json(payload)

@@ -267,7 +267,7 @@ class CallPieces(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelCalled(_Record):
-    """A request to a model was answered, failed, or was cancelled. It contains no text of either."""
+    """A request to a model was answered, failed, or was cancelled. In a log it contains no text of them."""
 
     agent: str = ""
     node: str = ""
@@ -290,6 +290,9 @@ class ModelCalled(_Record):
     """Parts of the request and the response that were too large to be kept whole, such as `contents/3`."""
     pieces: CallPieces | None = None
     """None: only this summary was kept."""
+    request: Raw = NOTHING
+    """In a file only, which has no pieces: the request, as `GET /api/runs/{run}/model-calls` shows it."""
+    response: Raw = NOTHING
 
 
 class RunTakenOver(_Record):

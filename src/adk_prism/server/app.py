@@ -23,6 +23,7 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.protocols import protocols as installed_protocols
 from adk_prism.server import index_page, web_page
 from adk_prism.server.chat_socket.connection import ChatParts
@@ -62,6 +63,7 @@ from adk_prism.server.routes import (
     live,
     me,
     metrics,
+    model_calls,
     protocols,
     ready,
     record,
@@ -96,6 +98,7 @@ def routers(context: Context) -> list[APIRouter]:
     settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
     chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
     starter, streams, client_state = context.starter, context.streams, context.client_state
+    calls = ModelCalls(log)
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
@@ -115,9 +118,10 @@ def routers(context: Context) -> list[APIRouter]:
         runs.routes(
             log, context.run_index, chats, context.canceller, context.files, audit_log, streams
         ),
+        model_calls.routes(calls),
         views.routes(context.films),
         compare.routes(log, chats),
-        film.routes(context.films, context.entry_details, chats, apps, lifecycle),
+        film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
         ),

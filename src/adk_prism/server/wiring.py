@@ -22,6 +22,7 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.fork_history import ForkHistories
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
+from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
 from adk_prism.pipeline.rewinds import Rewinds
@@ -67,6 +68,7 @@ from adk_prism.server.session_retention import SessionRetention
 from adk_prism.server.settings import Settings
 from adk_prism.source.apps import Apps
 from adk_prism.source.live.options import LiveOptions
+from adk_prism.source.model_calls.seen_call import Detail
 from adk_prism.source.unconfirmed_calls import InDoubt
 
 
@@ -87,7 +89,8 @@ def make_context(
     )
     identity = build_identity(settings, tickets, links, authenticate)
     limits = settings.limits(known=identity.required)
-    recording = _recording(settings, apps, lifecycle, observability, limits, log)
+    detail = settings.detail_of_model_calls(known=identity.required, listens=observability.listens)
+    recording = _recording(settings, apps, lifecycle, observability, limits, log, detail)
     chats, deciding = Chats(recording.readable), SessionLocks(recording.leases, "deciding")
     talk = Conversations(apps, recording.runs, recording.locks, chats, report, deciding, note)
     client_state = ClientState(apps, settings.client_state)
@@ -125,7 +128,7 @@ def make_context(
         ),
         films=Films(recording.readable),
         entry_details=EntryDetails(recording.readable),
-        uploads=Uploads(recording.log, recording.leases),
+        uploads=Uploads(recording.log, recording.leases, recording.calls),
         recorded=_recorded_runs(settings, recording, lifecycle, report),
         idempotency=idempotency,
         starter=starter,
@@ -153,6 +156,7 @@ class _Recording(NamedTuple):
     locks: SessionLocks
     runs: Runs
     takeovers: Takeovers
+    calls: ModelCallWriter
     shared: SharedLimits | None
     """Counts the limits of callers for all replicas."""
 
@@ -164,6 +168,7 @@ def _recording(
     observability: Observability,
     limits: CallerLimits,
     given: RunLog | None,
+    detail: Detail,
 ) -> _Recording:
     report, metrics = observability.report, observability.metrics
 
@@ -187,7 +192,8 @@ def _recording(
     )
     log.attach(redact=secrets.payload, observer=observer)
     resumable = partial(can_resume, apps)
-    runs = Runs(log, locks, report, leases, quota, metrics, resumable)
+    calls = ModelCallWriter(log, detail, report)
+    runs = Runs(log, locks, report, leases, quota, metrics, resumable, calls)
     doubt = InDoubt(settings.in_doubt, settings.in_doubt_tools)
     takeovers = Takeovers(log, apps, runs, leases, report, doubt)
     lifecycle.hold(lambda: _opened(log))
@@ -199,7 +205,7 @@ def _recording(
         jobs.append(SessionRetention(apps, locks, log, settings.retention_sessions, report))
     lifecycle.hold(lambda: housekeeping(jobs, leases, report))
     readable = SessionLog(log, apps, secrets.record, report)
-    return _Recording(log, readable, index, leases, locks, runs, takeovers, shared)
+    return _Recording(log, readable, index, leases, locks, runs, takeovers, calls, shared)
 
 
 def _shared_limits(
@@ -236,7 +242,12 @@ def _recorded_runs(
         lifecycle.hold(lambda: _opened(marks))
     locks = SessionLocks(recording.leases, "record")
     recorded = RecordedRuns(
-        recording.log, locks, report, most_bytes=settings.upload_limit, marks=marks
+        recording.log,
+        locks,
+        report,
+        most_bytes=settings.upload_limit,
+        calls=recording.calls,
+        marks=marks,
     )
     lifecycle.hold(
         lambda: housekeeping([recorded.settle], recording.leases, report, LOST / 6, "recorders")

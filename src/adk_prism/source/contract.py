@@ -10,11 +10,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
 from adk_prism.runlog.entry import AgentEvent, Entry, Record
+from adk_prism.source.model_calls.seen_call import SeenCall
 
-EmitRecord = Callable[[Record | Entry], Awaitable[None]]
+EmitRecord = Callable[[Record | Entry | SeenCall], Awaitable[None]]
 """Records something at once; an entry, with its own time. The source raises again what it raises."""
 
-Emit = Callable[[Record | Entry | list[AgentEvent]], Awaitable[None]]
+Emit = Callable[[Record | Entry | SeenCall | list[AgentEvent]], Awaitable[None]]
 """The same, and takes deltas that came together as a list, at the cost of one."""
 
 

@@ -30,6 +30,7 @@ from adk_prism.runlog.entry import (
     NOTHING,
     AgentEvent,
     Entry,
+    ModelCalled,
     Origin,
     Outcome,
     Record,
@@ -283,6 +284,8 @@ def _record(line: _Line, data: bytes) -> Record:
         record = unpack(line.type, data)
         if isinstance(record, RunStarted) and not is_absent(record.message):
             _read_said(record.message)
+        if isinstance(record, ModelCalled):
+            return msgspec.structs.replace(record, pieces=None)  # those of another log
         return record
     event = bytes(line.event)
     read_event(event)

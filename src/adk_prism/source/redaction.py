@@ -197,6 +197,42 @@ def content_json(content: types.Content) -> Raw:
     return Raw(_redacted_bytes(_dumped(content)))
 
 
+def model_json(
+    model: BaseModel, *, include: set[str] | None = None, exclude: set[str] | None = None
+) -> bytes:
+    """Return a model's JSON as it may enter a log. Never raises for what an app put in it."""
+    try:
+        data = model.__pydantic_serializer__.to_json(
+            model,
+            by_alias=True,
+            exclude_none=True,
+            include=include,
+            exclude=exclude,
+            warnings=False,
+            fallback=_describe,
+        )
+    except (ValueError, RecursionError):
+        fields = type(model).model_fields
+        wanted = (include or set(fields)) - (exclude or set())
+        names = {fields[name].alias or name for name in wanted if name in fields}
+        data = encode_strictly({k: v for k, v in plain(model).items() if k in names})
+    return redacted_json(data)
+
+
+def redacted_json(data: bytes) -> bytes:
+    """Return a JSON text of this process without credentials."""
+    if _is_suspicious(data):
+        return encode_strictly(redact_credentials(pydantic_core.from_json(data)))
+    return data
+
+
+def _describe(value: object) -> object:
+    """Return what stands for a value without a JSON form; for a class of pydantic, its schema."""
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    return describe(value)
+
+
 def answer_json(name: str, response: Raw) -> Raw:
     """Return the answer to a call as it may enter a log."""
     called = {"name": name, "response": msgspec.json.decode(response)}
@@ -321,7 +357,4 @@ def _dumped(model: BaseModel) -> Any:
 
 
 def _redacted_bytes(value: Mapping[str, Any]) -> bytes:
-    data = encode_strictly(value)
-    if _is_suspicious(data):
-        return encode_strictly(redact_credentials(pydantic_core.from_json(data)))
-    return data
+    return redacted_json(encode_strictly(value))

@@ -32,6 +32,8 @@ from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
 from adk_prism.source.contract import EmitRecord
+from adk_prism.source.model_calls.seen_call import DETAIL, Detail, SeenCall
+from adk_prism.source.model_calls.watcher import CallWatcher
 from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
 from adk_prism.source.unconfirmed_calls import InDoubt
@@ -83,16 +85,19 @@ class RunObserver:
         stop: Callable[[], None],
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
+        detail: Detail | None = None,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
-        earlier one; `doubts` are the calls that it left without an answer."""
+        earlier one; `doubts` are the calls that it left without an answer. `detail` is how model calls
+        are observed; None: as the recording says."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
         self._serialiser = serialiser
         self._report = report
         self._stop = stop
-        self._queue: deque[tuple[float, Node | Record]] = deque()
+        self.calls = CallWatcher(detail or DETAIL.get(), self._put)
+        self._queue: deque[tuple[float, Node | Record | SeenCall]] = deque()
         """What has not been written yet, and when it happened."""
         self._writing = asyncio.Lock()
         self._flushing: asyncio.Task[None] | None = None
@@ -194,6 +199,7 @@ class RunObserver:
         """
         if not node.is_open:
             return
+        self.calls.end_in(node, cancelled=status == "cancelled")
         for inner in reversed(list(node.inside.values())):
             ending = status if status == "cancelled" and inner.status == "finished" else None
             self.close(inner, state, ending, derived=inner not in self._failing)
@@ -228,7 +234,7 @@ class RunObserver:
 
     # ------------------------------------------------------------------ writing
 
-    def _put(self, item: Node | Record) -> None:
+    def _put(self, item: Node | Record | SeenCall) -> None:
         self._queue.append((time.time(), item))
 
     async def flush(self) -> None:
@@ -241,7 +247,10 @@ class RunObserver:
                 record = item.started() if isinstance(item, Node) else item
                 is_late = time.time() - when > LATE
                 try:
-                    await self._emit(Entry(0, when, record) if is_late else record)
+                    if is_late and not isinstance(record, SeenCall):
+                        await self._emit(Entry(0, when, record))
+                    else:
+                        await self._emit(record)
                 except Exception as error:  # the recorder raises it again
                     self.error = error
                     if not isinstance(
@@ -263,6 +272,7 @@ class RunObserver:
             return
         for node in list(self._failing):  # the innermost failed first
             self.close(node, node.run.session.state, "failed")
+        self.calls.end_all()
         self.is_closed = True
         await self.flush()
 

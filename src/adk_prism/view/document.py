@@ -55,7 +55,8 @@ class Document(Struct, frozen=True, kw_only=True):
     times: Sequence[int]
     """Of each entry, in microseconds since the start."""
     items: dict[str, list[Item]]
-    """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults."""
+    """By kind: nodes, waits, keys, said, proofs, sources, classes, receipts, faults; calls of models, where
+    there are any."""
 
 
 def document(film: Film, after: int = 0) -> Document:

@@ -19,6 +19,7 @@ from adk_prism.facts.model import (
     CallFailed,
     Fact,
     InputRequested,
+    ModelCalled,
     ModelCallEnded,
     Nested,
     NodeBegan,
@@ -26,8 +27,9 @@ from adk_prism.facts.model import (
     RunOver,
     Speaker,
 )
+from adk_prism.facts.token_usage import token_usage
 from adk_prism.runlog.entry import Entry, NodeKind, RunStarted
-from adk_prism.view.items import Item, Mark, written
+from adk_prism.view.items import Item, Mark, Note, written
 
 _TOKENS = {
     "input": "promptTokenCount",
@@ -132,6 +134,7 @@ class TimelineFilm:
         self._open: dict[str, NodeSpan] = {}
         self._waits: list[Wait] = []
         self._asking: dict[str, Wait] = {}
+        self._calls: list[Note] = []
         self._steps = 0
         self.start: float | None = None
         """When the run began, on the log's clock."""
@@ -164,6 +167,8 @@ class TimelineFilm:
                 self._count(entry.cursor, fact)
             case Nested(fact=ModelCallEnded() as ended):
                 self._count(entry.cursor, ended)
+            case ModelCalled():
+                self._calls.append(Note(entry.cursor, self._called(fact)))
             case ApprovalRequested():
                 self._ask(entry, "approval", fact.call)
             case InputRequested():
@@ -216,6 +221,23 @@ class TimelineFilm:
         if counts and span is not None:
             span.tokens.append((cursor, counts))
 
+    def _called(self, fact: ModelCalled) -> dict[str, Any]:
+        """Return a model call, as it is shown: it never changes."""
+        began = round((fact.started - (self.start or 0.0)) * _SECOND)
+        return {
+            "agent": fact.agent,
+            "node": fact.node,
+            "model": fact.model,
+            # Not after it was over, whatever clock it was measured with.
+            "start": min(max(began, 0), self.times[-1]),
+            "firstTokenMs": fact.first_token,
+            "durationMs": fact.duration,
+            "tokens": token_usage(fact.usage),
+            "finish": fact.finish,
+            "error": fact.error,
+            "kept": fact.kept,
+        }
+
     def speaking(self, speaker: Speaker) -> NodeSpan | None:
         """Return the open node that a speaker is: by path and branch, else by name."""
         agents = [span for span in self._open.values() if span.kind != "tool"]
@@ -235,10 +257,12 @@ class TimelineFilm:
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return the nodes and waits, or what became of them after a cursor."""
-        return {
+        items = {
             "nodes": list(written(self._nodes.values(), after)),
             "waits": list(written(self._waits, after)),
         }
+        calls = list(written(self._calls, after))
+        return items | ({"calls": calls} if calls else {})
 
     # -------------------------------------------------------------- at a playhead
 
@@ -246,13 +270,15 @@ class TimelineFilm:
         """Return what the timeline shows at a cursor."""
         if not self.times:
             return {"start": None, "now": None, "nodes": [], "waits": [], "unaccounted": []}
-        return {
+        shown = {
             "start": self.start,
             "now": self._now(cursor) / _SECOND,
             "nodes": self.nodes_at(cursor),
             "waits": [_wait_at(wait, cursor) for wait in self._waits if wait.since <= cursor],
             "unaccounted": self._gaps(cursor),
         }
+        calls = [_call_at(call) for call in self._calls if call.since <= cursor]
+        return shown | ({"modelCalls": calls} if calls else {})
 
     def _now(self, cursor: int) -> int:
         return self.times[min(cursor, len(self.times)) - 1]
@@ -315,6 +341,10 @@ def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
         "derived": span.derived or (over and span.end_derived),
     }
     return shown | ({"error": span.error} if over and span.error else {})
+
+
+def _call_at(call: Note) -> dict[str, Any]:
+    return {"cursor": call.since, **call.shown, "start": call.shown["start"] / _SECOND}
 
 
 def _wait_at(wait: Wait, cursor: int) -> dict[str, Any]:

@@ -43,6 +43,23 @@ export type NodeNews = { tokens: Tokens } | { status: string; end: number; deriv
 export type WaitAbout = { kind: string; call: string; start: number };
 export type WaitNews = { end: number };
 
+/** A call of a model. It is written when it is over. */
+export type CallAbout = {
+  agent: string;
+  node: string;
+  model: string;
+  start: number;
+  firstTokenMs: number | null;
+  durationMs: number;
+  tokens: CallTokens;
+  finish: string;
+  error: string;
+  /** Its request and response can be asked for. */
+  kept: boolean;
+};
+/** Tokens by kind; those that are cached are part of the input. */
+export type CallTokens = Tokens & { cached?: number; tool?: number };
+
 export type KeyAbout = { key: string };
 /** Without a value: the key is gone. */
 export type KeyNews = { writer: string; value?: Json };
@@ -62,6 +79,8 @@ export type ReceiptNews = { gone: true };
 export type Items = {
   nodes: readonly Item<NodeAbout, NodeNews>[];
   waits: readonly Item<WaitAbout, WaitNews>[];
+  /** Absent in a run without them. */
+  calls?: readonly Item<CallAbout>[];
   keys: readonly Item<KeyAbout, KeyNews>[];
   said: readonly Item<SaidAbout, SaidNews>[];
   proofs: readonly Item<ProofAbout, Proof>[];

@@ -27,7 +27,7 @@ export function grow(film: Film, growth: DocumentGrowth): Film {
   }
   const kinds = Object.keys(growth.items) as (keyof Items)[];
   const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind])]));
-  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: items as unknown as Items };
+  return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: { ...film.items, ...items } as Items };
 }
 
 function merge(known: readonly Item<unknown, unknown>[], news: readonly Growth[]): readonly Item<unknown, unknown>[] {

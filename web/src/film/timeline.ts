@@ -1,5 +1,5 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
-import type { Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
+import type { CallAbout, Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
 import { once, type Film } from './film';
 import { present, upTo } from './bisect';
 
@@ -20,6 +20,7 @@ export type NodeView = Omit<NodeAbout, 'start'> & {
   error?: string;
 };
 export type WaitView = { kind: string; call: string; since: number; until: number | null; start: number; end: number | null };
+export type CallView = CallAbout & { cursor: number };
 export type Gap = { from: number; until: number };
 export type TimelineView = {
   start: number | null;
@@ -27,6 +28,8 @@ export type TimelineView = {
   nodes: NodeView[];
   waits: WaitView[];
   unaccounted: Gap[];
+  /** Absent where no model call is recorded. */
+  modelCalls?: CallView[];
 };
 
 export type NodeEnd = { cursor: number; status: string; end: number; derived: boolean; error?: string };
@@ -95,14 +98,21 @@ export function waitAt(wait: Item<WaitAbout, WaitNews>, at: number): WaitView {
   };
 }
 
+/** Return the model calls that were over at a cursor. */
+export function callsAt(film: Film, at: number): CallView[] {
+  return present(film.items.calls ?? [], at).map((call) => ({ ...call.is, cursor: call.since, start: call.is.start / SECOND }));
+}
+
 export function timelineAt(film: Film, at: number): TimelineView {
   const now = timeAt(film, at);
+  const calls = callsAt(film, at);
   return {
     start: film.start,
     now: now / SECOND,
     nodes: nodesAt(film, at).map((node) => nodeAt(node, at, now)),
     waits: present(film.items.waits, at).map((wait) => waitAt(wait, at)),
     unaccounted: gapsAt(film, at),
+    ...(calls.length ? { modelCalls: calls } : {}),
   };
 }
 

@@ -7,6 +7,7 @@ where nothing has come yet and the run goes on, the answer waits for it, and is 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -16,11 +17,14 @@ from adk_prism.errors import PrismError
 from adk_prism.pipeline.chats import Chats
 from adk_prism.pipeline.entry_detail import EntryDetails
 from adk_prism.pipeline.films import Films
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.share import read_page, shared_file
 from adk_prism.runlog.entry import RunId
 from adk_prism.server.compression import compressed
+from adk_prism.server.identity.caller import caller_of
 from adk_prism.server.identity.parameters import Run
 from adk_prism.server.lifecycle import Lifecycle
+from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
 from adk_prism.server.routes.views import cursor_of
 from adk_prism.source.apps import Apps
 from adk_prism.view.document import VERSION, encode
@@ -35,11 +39,16 @@ Known = Annotated[str, Header(alias="If-None-Match")]
 
 
 def routes(
-    films: Films, entry_details: EntryDetails, chats: Chats, apps: Apps, lifecycle: Lifecycle
+    films: Films,
+    entry_details: EntryDetails,
+    chats: Chats,
+    apps: Apps,
+    lifecycle: Lifecycle,
+    calls: ModelCalls,
 ) -> APIRouter:
     """Return the router of films."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle)
+    handlers = _FilmRoutes(films, entry_details, chats, apps, lifecycle, calls)
     router.get("/{run}/film", response_class=Response)(handlers.film)
     router.get("/{run}/entries/{cursor}", response_class=Response)(handlers.entry)
     router.get("/{run}/share", response_class=Response)(handlers.share)
@@ -54,7 +63,9 @@ class _FilmRoutes:
         chats: Chats,
         apps: Apps,
         lifecycle: Lifecycle,
+        calls: ModelCalls,
     ) -> None:
+        self._calls = calls
         self._films = films
         self._entry_details = entry_details
         self._chats = chats
@@ -89,12 +100,17 @@ class _FilmRoutes:
         forever = {"cache-control": "private, max-age=31536000, immutable"}
         return await compressed(request, body, _JSON, forever)
 
-    async def share(self, request: Request, run: Run) -> Response:
-        """Return the run as one HTML file, which needs no server."""
+    async def share(self, request: Request, run: Run, model_calls: WithCalls = False) -> Response:
+        """Return the run as one HTML file, which needs no server; with model calls only if asked for."""
+        if model_calls:
+            check_may_see_calls(caller_of(request))
         page = await asyncio.to_thread(read_page)
         entries = [entry async for entry in self._chats.entries(run)]
+        if model_calls:
+            entries = [await self._calls.in_file(run, entry) for entry in entries]
         graph = await self._graph(run)
-        text = await asyncio.to_thread(shared_file, entries, page, graph)
+        write = partial(shared_file, with_calls=model_calls)
+        text = await asyncio.to_thread(write, entries, page, graph)
         # To be kept, not opened: what is opened here has this server's origin.
         headers = {
             "content-disposition": f'attachment; filename="{run}.html"',

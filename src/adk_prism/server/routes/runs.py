@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -12,16 +12,25 @@ from adk_prism.errors import BadPosition
 from adk_prism.pipeline.audit_actions import AuditedAction
 from adk_prism.pipeline.cancellation import Canceller
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.model_calls import CallsLeftOut, ModelCalls
 from adk_prism.pipeline.protocols import protocol
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
 from adk_prism.pipeline.shown_run import shown_found, shown_run
 from adk_prism.runlog.contract import RunLog
-from adk_prism.runlog.entry import BEGINNING, Position, RunId, parse_position
+from adk_prism.runlog.entry import (
+    BEGINNING,
+    Entry,
+    ModelCalled,
+    Position,
+    RunId,
+    parse_position,
+)
 from adk_prism.server.files.run_files import RunFiles
 from adk_prism.server.identity.caller import listed_user
 from adk_prism.server.identity.parameters import CallerOf, Run
 from adk_prism.server.observability.audit.audit_log import AuditLog
+from adk_prism.server.routes.model_calls import WithCalls, check_may_see_calls
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.source.recording import write_run
 
@@ -134,18 +143,27 @@ class _RunsRoutes:
             await self._audit.note(action)
         return {**shown_run(summary), **stopped.shown()}
 
-    async def recording(self, run: Run) -> Response:
-        """Return the run as a recording: JSON lines, one entry each."""
+    async def recording(
+        self, caller: CallerOf, run: Run, model_calls: WithCalls = False
+    ) -> Response:
+        """Return the run as a recording: JSON lines, one entry each; model calls only if asked for."""
+        if model_calls:
+            check_may_see_calls(caller)
         await self._log.summary(run)
         return StreamingResponse(
-            self._lines(run),
+            self._lines(run, model_calls),
             media_type="application/jsonl",
             headers={"content-disposition": f'attachment; filename="{run}.jsonl"'},
         )
 
-    async def _lines(self, run: RunId) -> AsyncIterator[bytes]:
+    async def _lines(self, run: RunId, with_calls: bool) -> AsyncIterator[bytes]:
+        left_out, calls = CallsLeftOut(), ModelCalls(self._log)
         async for entry in self._chats.entries(run):
-            for line in write_run([entry]):
+            if with_calls and isinstance(entry.record, ModelCalled):
+                kept: Iterable[Entry] = [await calls.in_file(run, entry)]
+            else:
+                kept = [entry] if with_calls else left_out.feed(entry)
+            for line in write_run(kept):
                 yield line
 
     async def file(

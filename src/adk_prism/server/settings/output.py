@@ -16,6 +16,8 @@ LogFormat = Literal["text", "json"]
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 
+ModelCallDetail = Literal["", "off", "summary", "full"]
+
 Errors = Literal["", "full", "reference"]
 
 
@@ -29,6 +31,14 @@ class OutputSettings:
             choice("full", "reference"),
             "whether clients on this machine see exception texts, or only a reference; without: full if"
             " the server is only used locally",
+        ),
+    ] = ""
+    model_calls: Annotated[
+        ModelCallDetail,
+        Option(
+            choice("off", "summary", "full"),
+            "what is recorded of model calls: times and tokens, or also requests and responses; without:"
+            " full if the server is only used locally, else summary",
         ),
     ] = ""
     log_format: Annotated[

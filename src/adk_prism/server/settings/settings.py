@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import Literal, get_type_hints
 
 from adk_prism.errors import UsageError
 from adk_prism.runlog.contract import Retention
@@ -107,6 +107,16 @@ class Settings(
         if self.reload is not None:
             return self.reload
         return listens and self.is_loopback and not self.public_url
+
+    def detail_of_model_calls(
+        self, *, known: bool, listens: bool
+    ) -> Literal["off", "summary", "full"]:
+        """Return what is recorded of model calls: as set, else all of it where only this machine's user
+        can see it. `known`: callers have to be; `listens`: our own server serves them."""
+        if self.model_calls:
+            return self.model_calls
+        others = known or self.public_url or self.allow_host or self.trusted_proxy
+        return "full" if listens and self.is_loopback and not others else "summary"
 
     @property
     def has_shared_log(self) -> bool:

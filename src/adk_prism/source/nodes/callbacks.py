@@ -1,4 +1,4 @@
-"""The ADK callbacks by which nodes are observed: of agents, tools, and runs inside tools.
+"""The ADK callbacks by which nodes are observed: of agents, models, tools, and runs inside tools.
 
 google-adk calls plugins for agents and tools, and not for other nodes: their starts, and the ends of all
 nodes of the newer runtime, come from the log of its node runner (`adk.log_listener`). `nodes.tracker`
@@ -14,6 +14,8 @@ from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -47,6 +49,25 @@ class NodeCallbacks(BasePlugin):
         self, *, agent: BaseAgent, callback_context: CallbackContext, error: Exception
     ) -> None:
         await self.observe(callback_context.invocation_id, tracker.agent_failed, agent, error)
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> None:
+        await see(tracker.model_asked, callback_context, llm_request)
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> None:
+        # For every delta: no more than this, and nothing is written.
+        scope = SCOPE.get()
+        if scope is not None and scope.observer.calls.detail != "off":
+            _look(tracker.model_answered, callback_context, llm_response)
+
+    async def on_model_error_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
+    ) -> None:
+        del llm_request
+        await see(tracker.model_failed, callback_context, error)
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext

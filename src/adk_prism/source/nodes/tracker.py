@@ -23,6 +23,8 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
@@ -31,6 +33,7 @@ from msgspec import Raw
 
 from adk_prism.facts.calls.failure import failure
 from adk_prism.runlog.entry import NodeStatus
+from adk_prism.source.model_calls.watcher import Lane
 from adk_prism.source.nodes.kinds import kind_of
 from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.plain_json import encode_strictly
@@ -138,6 +141,30 @@ def code_of(error: BaseException) -> str:
     return safe_code(status if isinstance(status, str) else type(error).__name__)
 
 
+# --------------------------------------------------------------------------- models
+
+
+def model_asked(scope: Scope, context: CallbackContext, request: LlmRequest) -> None:
+    """Handle a request to a model, which is sent if no callback answers it."""
+    if scope.observer.calls.detail != "off":
+        node = _named(scope, context.agent_name)
+        scope.observer.calls.begin(_lane(context), node, request)
+
+
+def model_answered(scope: Scope, context: CallbackContext, response: LlmResponse) -> None:
+    """Handle a response of a model, whole or partial."""
+    scope.observer.calls.receive(_lane(context), response)
+
+
+def model_failed(scope: Scope, context: CallbackContext, error: Exception) -> None:
+    """Handle the error of a model."""
+    scope.observer.calls.end(_lane(context), code_of(error))
+
+
+def _lane(context: CallbackContext) -> Lane:
+    return context.invocation_id, context.branch or "", context.agent_name
+
+
 # --------------------------------------------------------------------------- tools
 
 
@@ -153,6 +180,8 @@ def tool_started(scope: Scope, tool: BaseTool, context: ToolContext) -> None:
         scope.run.tools[call] = node
         return
     parent = _named(scope, context.agent_name) or node
+    if parent is not None:
+        scope.observer.calls.end_in(parent)
     started = Node(scope.run, tool.name, "tool", parent)
     started.call = call
     started.branch = context.branch or ""

@@ -8,7 +8,7 @@ is shared with the session's events, as in ADK.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import eq
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 _Model = TypeVar("_Model", bound=BaseModel)
+_Described = TypeVar("_Described")
 
 CONTENT_BYTES = 2300
 """What a content with one part takes beside its text, which it shares with its event (measured)."""
@@ -29,6 +30,7 @@ class PrefixContents:
 
     def _keep(self, contents: list[types.Content]) -> None:
         self._contents = contents
+        self._described: list[Any] = []
         self._parts = [part for content in self._contents for part in content.parts or ()]
         self._made_parts = [dict(vars(part)) for part in self._parts]
         self._made: list[dict[str, Any]] = [
@@ -55,6 +57,15 @@ class PrefixContents:
             self._make()
         return list(self._contents)
 
+    def described(self, describe: Callable[[types.Content], _Described]) -> list[_Described]:
+        """Return what a function returns for each content; it is called once for each.
+
+        It is for contents as they were made, and must always be the same function.
+        """
+        known = self._described
+        known += [describe(content) for content in self._contents[len(known) :]]
+        return list(known)
+
     def followed_by(self, more: Iterable[types.Content]) -> PrefixContents:
         """Return a view of these contents and more."""
         longer = PrefixContents(more)
@@ -62,6 +73,7 @@ class PrefixContents:
         longer._parts[:0] = self._parts
         longer._made_parts[:0] = self._made_parts
         longer._made[:0] = self._made
+        longer._described = list(self._described)
         return longer
 
     def _make(self) -> None:

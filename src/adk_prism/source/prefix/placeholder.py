@@ -8,15 +8,19 @@ and with which prefix, whatever happens to the session meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
 from google.adk.sessions.session import Session
 from google.genai import types
 from pydantic import PrivateAttr
 
 from adk_prism.source.prefix.contents import PrefixContents
 from adk_prism.source.prefix.session_prefix import Prefix
+
+_Described = TypeVar("_Described")
 
 _TEXT = "[{} earlier events of this session, which are put back when the model is asked]"
 """Visible to code that reads the short session, and in the spans of a request."""
@@ -27,6 +31,7 @@ class PrefixPlaceholder(types.Content):
 
     _prefix: Prefix = PrivateAttr()
     _view: PrefixContents = PrivateAttr()
+    _sent: LlmRequest | None = PrivateAttr(default=None)
 
     @classmethod
     def of(cls, prefix: Prefix) -> PrefixPlaceholder:
@@ -50,6 +55,19 @@ class PrefixPlaceholder(types.Content):
     def contents(self) -> list[types.Content]:
         """Return what it represents in its request."""
         return self._view.contents()
+
+    def described(self, describe: Callable[[types.Content], _Described]) -> list[_Described]:
+        """Return what a function returns for each content that it represents in its request."""
+        return self._view.described(describe)
+
+    @property
+    def sent(self) -> LlmRequest | None:
+        """The request that the model got, with the contents of the prefix."""
+        return self._sent
+
+    def note_sent(self, request: LlmRequest) -> None:
+        """Note the request that the model gets."""
+        self._sent = request
 
 
 def prefix_of(session: Session) -> Prefix | None:

@@ -38,6 +38,8 @@ from adk_prism.source.session_cache import AfterPrefix
 _NAME = "adk_prism_put_back"
 _CHAT = (None, "chat")
 """Modes of agents that speak in the conversation itself; the others have lanes of their own."""
+_OURS = (_NAME, "adk_prism_nodes")
+"""Plugins that read requests only after the model has."""
 _REQUEST_HOOKS = ("before_model_callback", "on_model_error_callback")
 """Hooks that are given the request."""
 
@@ -198,15 +200,18 @@ def _is_observed(context: InvocationContext, agent: LlmAgent) -> bool:
     return any(
         getattr(type(plugin), hook) is not getattr(BasePlugin, hook)
         for plugin in context.plugin_manager.plugins
-        if not isinstance(plugin, _PutBack)
+        if plugin.name not in _OURS
         for hook in _REQUEST_HOOKS
     )
 
 
 def _whole(request: LlmRequest) -> LlmRequest:
     """Return a request with the contents of its prefix, if it has a placeholder for one."""
-    if find_mark(request.contents) is None:
+    mark = find_mark(request.contents)
+    if mark is None:
         return request
     # A copy: ADK's spans read the request once more when the model has answered.
-    whole: dict[str, Any] = {"contents": put_back(request.contents)}
-    return request.model_copy(update=whole)
+    contents: dict[str, Any] = {"contents": put_back(request.contents)}
+    whole = request.model_copy(update=contents)
+    mark.note_sent(whole)
+    return whole

@@ -26,6 +26,7 @@ from google.genai import types
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.source.adk.current_runner import current_runner
+from adk_prism.source.model_calls.seen_call import Detail
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plugin import NAME as OWN_PLUGIN
@@ -64,12 +65,15 @@ class Recorder(NodeCallbacks):
         self._managers: weakref.WeakSet[PluginManager] = weakref.WeakSet()
         """Those whose events are observed."""
         self._said: set[str] = set()
+        self._detail: Detail = "off"
         try:
             destination = _destination(url, token, file)
         except ValueError as error:
             logger.warning("adk-prism recorder is off: %s.", error)
         else:
             self._sender = Sender(self._outbox, destination)
+            # A file has no server that decides who may see what was sent to models.
+            self._detail = "summary" if isinstance(destination, RecordingFolder) else "full"
             logger.info("adk-prism recorder is on: runs go to %s.", destination.title)
 
     async def close(self) -> None:
@@ -123,7 +127,9 @@ class Recorder(NodeCallbacks):
             return
         assert self._sender is not None
         SIGNALS.attach()
-        recording = RunRecording(context, root, self._outbox, self._secrets, self._report)
+        recording = RunRecording(
+            context, root, self._outbox, self._secrets, self._report, detail=self._detail
+        )
         self._sender.start()
         self._open[context.invocation_id] = recording
         SCOPE.set(recording.scope)

@@ -19,6 +19,8 @@ from adk_prism.runlog.entry import NOTHING, AgentEvent, Entry, Origin, Record, R
 from adk_prism.source.adk.restored_events import INTERNAL_PREFIX
 from adk_prism.source.agents import list_agents
 from adk_prism.source.live.audio_log import AudioLog, audio_in
+from adk_prism.source.model_calls.file_form import in_file
+from adk_prism.source.model_calls.seen_call import Detail, SeenCall
 from adk_prism.source.nodes.tracker import code_of
 from adk_prism.source.recorder.outbox import OutboundRun, Outbox
 from adk_prism.source.redaction import Serialiser, content_json, state_json, values_json
@@ -27,6 +29,9 @@ from adk_prism.source.secrets import Secrets
 from adk_prism.version import VERSION
 
 USER = "user"
+
+CALL_BYTES = 256 * 1024
+"""A request to a model and its response that are sent whole: a run's records share the room of the outbox."""
 
 
 class RunRecording:
@@ -39,8 +44,10 @@ class RunRecording:
         outbox: Outbox,
         secrets: Secrets,
         report: Report,
+        *,
+        detail: Detail = "off",
     ) -> None:
-        """Begin to record; nothing of the context is kept."""
+        """Begin to record; nothing of the context is kept. `detail`: what of model calls is recorded."""
         self.out = OutboundRun()
         self.invocation = context.invocation_id
         self.has_room = True
@@ -60,6 +67,7 @@ class RunRecording:
             self._serialiser,
             report=report,
             stop=lambda: None,
+            detail=detail,
         )
         self.scope = Scope(self.observer)
         """The place in the run where the last callback was."""
@@ -75,8 +83,10 @@ class RunRecording:
         now = time.time() if when is None else when
         self.has_room = self._outbox.put(self.out, now, record)
 
-    async def _emit(self, record: Record | Entry) -> None:
-        if isinstance(record, Entry):
+    async def _emit(self, record: Record | Entry | SeenCall) -> None:
+        if isinstance(record, SeenCall):
+            self._put(in_file(record, CALL_BYTES))
+        elif isinstance(record, Entry):
             self._put(record.record, record.time)
         else:
             self._put(record)
