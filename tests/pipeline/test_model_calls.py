@@ -182,9 +182,9 @@ _SPELLING = {"parameters_json_schema": "parametersJsonSchema", "mime_type": "mim
 
 def _plain(body: Json) -> Json:
     """Return a body as ADK spells it."""
-    text = json.dumps({"tools": [], **body}).replace(
-        "parameters_json_schema", "parametersJsonSchema"
-    )
+    text = json.dumps({"tools": [], **body})
+    for theirs, ours in _SPELLING.items():
+        text = text.replace(theirs, ours)
     plain: Json = json.loads(text)
     return plain
 
