@@ -21,6 +21,7 @@ SLOW_PATHS: dict[str, str] = {
     "tests/console/test_lost.py": "servers that stop and come back",
     "tests/end_to_end/test_adk_clients.py": "every call on our server and on ADK's",
     "tests/end_to_end/test_kill.py": "a server that is killed in each test",
+    "tests/end_to_end/test_recorder.py": "ADK's server, and ours, which is killed and started again",
     "tests/end_to_end/test_stalled.py": "a reader that takes nothing for as long as it may",
     "tests/end_to_end/test_use_chat_history.py": "histories of every scenario, in Node",
     "tests/fuzz": "a minute of fuzzing for each group of decoders",

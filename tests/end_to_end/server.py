@@ -105,16 +105,18 @@ def serving(
 
 
 @contextmanager
-def serving_with_adk(folder: Path) -> Iterator[str]:
+def serving_with_adk(folder: Path, *words: str, **variables: str) -> Iterator[str]:
     """Serve the same apps with ADK's own `adk api_server`; yield its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     memory = ["--session_service_uri", "memory://", "--artifact_service_uri", "memory://"]
     command = [sys.executable, "-m", "google.adk.cli", "api_server", str(AGENTS), *memory]
     with (folder / "adk.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, "--port", str(port)], cwd=folder, env=_environment(), stdout=log, stderr=log
+            [*command, "--port", str(port), *words],
+            cwd=folder,
+            env=_environment() | variables,
+            stdout=log,
+            stderr=log,
         )
     try:
         url = f"http://127.0.0.1:{port}"
@@ -124,6 +126,14 @@ def serving_with_adk(folder: Path) -> Iterator[str]:
     finally:
         process.kill()
         process.wait()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def _answers(url: str) -> bool:

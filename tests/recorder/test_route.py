@@ -121,9 +121,8 @@ async def test_a_run_is_seen_while_it_happens(stage: Stage) -> None:
 
 async def test_a_server_that_restarts_goes_on_with_the_run(tmp_path: Path) -> None:
     """An unended run of a recorder is nobody's to take over."""
-    url = f"sqlite:///{tmp_path}/runs.db"
     for first in range(4):
-        async with staging(agent(Scripted.saying()), log=SqliteLog(url)) as made:
+        async with staging(agent(Scripted.saying()), log=SqliteLog(tmp_path / "runs.db")) as made:
             assert await send(made, lines([WHOLE[first]], first + 1)) == first + 1
             if first == 3:
                 assert [e.record for e in await made.entries(RUN)][1:] == WHOLE[1:]
