@@ -18,7 +18,7 @@ from tests.patience import PATIENCE
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.models import Script, ScriptedModel
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.live.options import LiveCall, LiveOptions
@@ -32,7 +32,7 @@ class LiveStage:
     """One live run, and what it has said."""
 
     def __init__(
-        self, source: LiveSource, log: MemoryLog, runner: Runner, recorder: Recorder
+        self, source: LiveSource, log: MemoryLog, runner: Runner, recorder: RunRecorder
     ) -> None:
         self.source = source
         self.recorder = recorder
@@ -120,7 +120,7 @@ async def live(runner: Runner, **options: Any) -> AsyncIterator[LiveStage]:
     source = LiveSource(runner, call, report=reports.append)
     log = MemoryLog()
     await log.open()
-    recorder = Recorder(log, RUN, source, reports.append)
+    recorder = RunRecorder(log, RUN, source, reports.append)
     recording = asyncio.create_task(recorder.record())
     stage = LiveStage(source, log, runner, recorder)
     stage.reports = reports

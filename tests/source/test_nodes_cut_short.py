@@ -21,7 +21,7 @@ from tests.source.watching import Watched, entries, recorder, watch
 
 from adk_prism.errors import LogError
 from adk_prism.models import Call, Fail, Pause, Say, Turn, read_conversation
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import AgentEvent, NodeEnded, NodeStarted, Origin, Record, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.adk.debug_lines import LEVEL
@@ -52,7 +52,7 @@ async def _stopped(runner: Runner, after: str) -> Watched:
     return Watched(await entries(log), reports)
 
 
-async def _until(recording: Recorder, log: MemoryLog, name: str) -> None:
+async def _until(recording: RunRecorder, log: MemoryLog, name: str) -> None:
     await asyncio.wait_for(asyncio.shield(recording.started), PATIENCE)
     async for batch in log.read(RunId("run-1"), follow=True):
         if any(isinstance(e.record, NodeStarted) and e.record.name == name for e in batch):

@@ -15,7 +15,7 @@ from tests.source.runs import ORIGIN, Reports, say
 from adk_prism.facts.model import Fact, NodeBegan, NodeFinished, RunBegan, StateChanged
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.state import StateFold
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import (
     AgentEvent,
     ChildEvent,
@@ -218,11 +218,11 @@ def _part(part: dict[str, Any]) -> str:
 
 def recorder(
     runner: Runner, log: MemoryLog, reports: Reports, run: str = "run-1", **request: Any
-) -> tuple[Recorder, RunnerSource]:
+) -> tuple[RunRecorder, RunnerSource]:
     """Return a recorder of a watched run, and its source."""
     wanted = RunRequest(**{"run": run, "origin": ORIGIN, **request})
     source = RunnerSource(runner, wanted, report=reports, nodes=True)
-    return Recorder(log, RunId(run), source, reports), source
+    return RunRecorder(log, RunId(run), source, reports), source
 
 
 async def watch(runner: Runner, text: str = "go", run: str = "run-1", **request: Any) -> Watched:

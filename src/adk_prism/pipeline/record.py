@@ -55,7 +55,7 @@ class Past(NamedTuple):
     """Has read all of it."""
 
 
-class Recorder:
+class RunRecorder:
     """Records one run."""
 
     def __init__(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from opentelemetry import trace
 from opentelemetry.trace import Span, Status, StatusCode
 
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import RunId
 from adk_prism.version import VERSION
 
@@ -25,7 +25,7 @@ def is_traced() -> bool:
 
 
 @contextmanager
-def run_span(run: RunId, recorder: Recorder) -> Iterator[None]:
+def run_span(run: RunId, recorder: RunRecorder) -> Iterator[None]:
     """Record what happens in the block as the span of a run."""
     if not is_traced():
         yield
@@ -38,7 +38,7 @@ def run_span(run: RunId, recorder: Recorder) -> Iterator[None]:
             _describe(span, recorder)
 
 
-def _describe(span: Span, recorder: Recorder) -> None:
+def _describe(span: Span, recorder: RunRecorder) -> None:
     """Say what run it was and how it ended. Users and texts stay out: traces are kept by others."""
     if recorder.head is not None:
         span.set_attribute("adk_prism.app", recorder.head.origin.app)

@@ -18,7 +18,7 @@ from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Draining, Fenced, LogError
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
-from adk_prism.pipeline.record import STOPPED, Past, Recorder
+from adk_prism.pipeline.record import STOPPED, Past, RunRecorder
 from adk_prism.pipeline.run_span import run_span
 from adk_prism.pipeline.session_locks import LOOK, Policy, SessionLocks
 from adk_prism.runlog.cancel_task import cancel_task
@@ -60,7 +60,7 @@ class _Active:
 
     __slots__ = ("origin", "recorder", "task", "work")
 
-    def __init__(self, origin: Origin, recorder: Recorder) -> None:
+    def __init__(self, origin: Origin, recorder: RunRecorder) -> None:
         self.origin = origin
         self.recorder = recorder
         self.work = Work()
@@ -138,8 +138,8 @@ class Runs:
         await asyncio.shield(active.recorder.started)
         return run
 
-    def _recorder(self, run: RunId, source: EventSource, past: Past | None = None) -> Recorder:
-        return Recorder(self._log, run, source, self._report, past, self._calls)
+    def _recorder(self, run: RunId, source: EventSource, past: Past | None = None) -> RunRecorder:
+        return RunRecorder(self._log, run, source, self._report, past, self._calls)
 
     async def adopt(self, summary: RunSummary, make: Adopt) -> bool:
         """Continue a run without an owner; return whether its lease was available. Raise `LogError`."""
@@ -195,7 +195,7 @@ class Runs:
             finally:
                 await self._locks.release(origin)
 
-    def _keep_abandoned(self, recorder: Recorder) -> None:
+    def _keep_abandoned(self, recorder: RunRecorder) -> None:
         """Keep a task that still runs: asyncio itself does not."""
         task = recorder.abandoned
         if task is not None:

@@ -24,7 +24,7 @@ from adk_prism.apps.tour.agent import tour_app
 from adk_prism.diagnostics import ignore
 from adk_prism.models import Call, ScriptedModel, Turn, read_conversation, say
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.graph import read_graph
@@ -51,7 +51,7 @@ async def recorded(
     log = MemoryLog()
     await log.open()
     request = RunRequest(run=RUN, origin=ORIGIN, message=types.UserContent(prompt))
-    await Recorder(log, RUN, RunnerSource(runner, request, nodes=True), ignore).record()
+    await RunRecorder(log, RUN, RunnerSource(runner, request, nodes=True), ignore).record()
     return [entry async for batch in log.read(RUN) for entry in batch]
 
 

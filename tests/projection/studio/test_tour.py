@@ -22,7 +22,7 @@ from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.diagnostics import ignore
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.entry import AgentEvent, Entry, RunId
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.source.recording import read_run, write_run
@@ -106,7 +106,7 @@ async def play(scenario: Scenario) -> Played:
     await log.open()
     message = types.UserContent(_SHORT.get(scenario.name, scenario.example))
     source = RunnerSource(runner, RunRequest(run=RUN, origin=ORIGIN, message=message), nodes=True)
-    await Recorder(log, RUN, source, ignore).record()
+    await RunRecorder(log, RUN, source, ignore).record()
     return Played([e async for batch in log.read(RUN) for e in batch], shelf, watch)
 
 

@@ -66,7 +66,8 @@ class Outbox:
             return run.state == "ended"
         line = _line(run, when, record)
         with self._changed:
-            fits = self._records < self._most_records and self._bytes < self._most_bytes
+            size = self._bytes + len(line)
+            fits = self._records < self._most_records and size <= self._most_bytes
             if not fits and not isinstance(record, RunEnded):
                 run.state = "cut"
                 line = _line(run, when, RunEnded(outcome="incomplete", code=OVERFLOW))
