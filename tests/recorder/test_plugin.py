@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent, SequentialAgent
+from google.adk.agents.live_request_queue import LiveRequestQueue
+from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
@@ -23,10 +25,11 @@ from tests.source.runs import ORIGIN, say
 from tests.source.scripted import Scripted, call
 from tests.source.watching import watch
 
-from adk_prism import Recorder
+from adk_prism import Recorder, ScriptedModel
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.diagnostics import ignore
+from adk_prism.models import say as scripted
 from adk_prism.runlog.entry import AgentEvent, RunEnded, RunStarted
 from adk_prism.source.redaction import Serialiser
 from adk_prism.testing.laws import check_laws
@@ -311,3 +314,33 @@ async def test_secrets_stay_where_they_are(tmp_path: Path, monkeypatch: pytest.M
     whole = [e for e in _events(recordings(tmp_path)[0]) if not e.get("partial")]
     assert "a-secret-of-this-process-alone" not in json.dumps(whole)
     assert file.stat().st_mode & 0o077 == 0
+
+
+async def test_a_live_run_without_its_sound(tmp_path: Path) -> None:
+    """Turns, transcripts and tools are recorded; sound is counted."""
+    model = ScriptedModel(script=lambda _: scripted("hello there"), delay=0)
+    runner = await runner_of(LlmAgent(name="voice", model=model), Recorder(file=str(tmp_path)))
+    queue = LiveRequestQueue()
+    queue.send_content(say("hi"))
+    where = {"user_id": ORIGIN.user, "session_id": ORIGIN.session}
+    config = RunConfig(streaming_mode=StreamingMode.BIDI, response_modalities=["AUDIO"])
+    sound = 0
+    async with aclosing(
+        runner.run_live(**where, live_request_queue=queue, run_config=config)
+    ) as events:
+        async for event in events:
+            parts = (event.content.parts if event.content else None) or []
+            sound += sum(len(p.inline_data.data or b"") for p in parts if p.inline_data)
+            if event.turn_complete:
+                queue.close()
+    await runner.close()
+    seen = seen_in(tmp_path)
+    head = seen.entries[0].record
+    assert isinstance(head, RunStarted)
+    assert head.live
+    assert sound > 1000
+    text = json.dumps(_events(seen.entries))
+    assert len(text) < sound
+    assert "hello" in text
+    assert '"bytes"' in text
+    assert check_laws(seen.entries) == []
