@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 from tests.recorder.recorded import recordings
 
 from adk_prism.runlog.entry import AgentEvent, Entry, Origin, RunEnded, RunStarted
-from adk_prism.source.recorder.destinations import PrismServer, Refused, Unavailable
+from adk_prism.source.recorder.destinations import PrismServer, Refused, TooLong, Unavailable
 from adk_prism.source.recorder.outbox import OVERFLOW, OutboundRun, Outbox
 from adk_prism.source.recorder.sender import Sender
 from adk_prism.source.recording import read_part
@@ -117,6 +117,21 @@ def test_a_run_that_is_refused_is_dropped(lines: Callable[[], list[str]]) -> Non
     outbox.put(runs[0], 1.0, EVENT)
     assert outbox.waiting == 0
     assert lines() == ["adk-prism recorder: a run is not taken (409 conflict)."]
+
+
+def test_a_run_that_is_too_long_for_the_server_ends_there() -> None:
+    """What it has taken stays, with an end that says so."""
+
+    def stop(call: int) -> None:
+        if call == 2:
+            raise TooLong("413 too-large")
+
+    outbox, shelf = Outbox(), _Shelf(before=stop)
+    run = put(outbox, 2000)
+    delivered(outbox, shelf)
+    stored = shelf.stored[run.run]
+    assert 1 < len(stored) < 1000
+    assert stored[-1].record == RunEnded(outcome="incomplete", code=OVERFLOW)
 
 
 @pytest.mark.parametrize("bound", [{"most_records": 10}, {"most_bytes": 700}], ids=str)
@@ -230,7 +245,7 @@ def answering(status: int, body: bytes = b"", **headers: str) -> Iterator[tuple[
         (401, b"", {"x_prism_problem": "unauthorized"}, Unavailable),
         (404, b"not here", {}, Unavailable),
         (409, b"", {"x_prism_problem": "conflict"}, Refused),
-        (413, b"", {"x_prism_problem": "too-large"}, Refused),
+        (413, b"", {"x_prism_problem": "too-large"}, TooLong),
         (503, b"", {"x_prism_problem": "draining", "retry_after": "7"}, Unavailable),
     ],
 )

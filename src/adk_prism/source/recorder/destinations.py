@@ -37,6 +37,10 @@ class Refused(Exception):
     """This run is not taken."""
 
 
+class TooLong(Refused):
+    """The run is not taken any further."""
+
+
 class Destination(Protocol):
     """Takes lines of recordings; it is called in one thread only."""
 
@@ -88,7 +92,9 @@ class PrismServer:
         except (httpx.HTTPError, msgspec.MsgspecError, ValueError) as error:
             raise Unavailable(f"no answer ({type(error).__name__})") from error
         if answer.status_code in _FINAL and _PROBLEM in answer.headers:
-            raise Refused(f"{answer.status_code} {answer.headers[_PROBLEM][:60]}")
+            is_long = answer.status_code == httpx.codes.REQUEST_ENTITY_TOO_LARGE
+            refusal = TooLong if is_long else Refused
+            raise refusal(f"{answer.status_code} {answer.headers[_PROBLEM][:60]}")
         again = answer.headers.get("retry-after", "")
         raise Unavailable(f"status {answer.status_code}", float(again) if again.isdigit() else 0.0)
 

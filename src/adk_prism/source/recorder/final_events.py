@@ -16,8 +16,8 @@ from google.adk.plugins.plugin_manager import PluginManager
 _KEPT = frozenset({"id", "invocation_id", "timestamp"})
 """Fields of an event that a plugin cannot replace."""
 
-See = Callable[[InvocationContext, Event], Awaitable[None]]
-"""Takes an event that is about to be yielded. It must not raise."""
+See = Callable[[InvocationContext, Event, Event | None], Awaitable[None]]
+"""Takes an event that is about to be yielded, and what a plugin has put in its place. It must not raise."""
 
 
 def observe_events(manager: PluginManager, see: See) -> None:
@@ -26,13 +26,14 @@ def observe_events(manager: PluginManager, see: See) -> None:
 
     async def observed(*, invocation_context: InvocationContext, event: Event) -> Event | None:
         replaced = await call(invocation_context=invocation_context, event=event)
-        await see(invocation_context, _final(event, replaced, invocation_context))
+        await see(invocation_context, event, replaced)
         return replaced
 
     manager.run_on_event_callback = observed  # type: ignore[method-assign] # of this object only
 
 
-def _final(event: Event, replaced: Event | None, context: InvocationContext) -> Event:
+def final_event(context: InvocationContext, event: Event, replaced: Event | None) -> Event:
+    """Return the event that the Runner stores and yields."""
     if replaced is not None:
         given = {name: getattr(replaced, name) for name in replaced.model_fields_set - _KEPT}
         config = context.run_config

@@ -62,10 +62,10 @@ class Outbox:
 
     def put(self, run: OutboundRun, when: float, record: Record) -> bool:
         """Take a run's next record; return whether there was room for it."""
-        if run.state != "open":
-            return run.state == "ended"
-        line = _line(run, when, record)
         with self._changed:
+            if run.state != "open":
+                return run.state == "ended"
+            line = _line(run, when, record)
             size = self._bytes + len(line)
             fits = self._records < self._most_records and size <= self._most_bytes
             if not fits and not isinstance(record, RunEnded):
@@ -117,13 +117,30 @@ class Outbox:
             if not run.lines and run.state in ("ended", "cut"):
                 self._runs.remove(run)
 
+    def cut(self, run: OutboundRun) -> bool:
+        """Put an end in the place of what a run has not delivered; return whether that helps."""
+        with self._changed:
+            if run.state == "cut" or not run.lines or run.lines[0][0] == 1:
+                return False
+            run.cursor = run.lines[0][0] - 1
+            self._clear(run)
+            run.state = "cut"
+            line = _line(run, time.time(), RunEnded(outcome="incomplete", code=OVERFLOW))
+            run.cursor += 1
+            run.lines.append((run.cursor, line))
+            self._count(1, len(line))
+        return True
+
     def refuse(self, run: OutboundRun) -> None:
         """Forget a run that nobody takes."""
         with self._changed:
             run.state = "refused"
-            self._count(-len(run.lines), -sum(len(line) for _, line in run.lines))
-            run.lines.clear()
+            self._clear(run)
             self._runs.remove(run)
+
+    def _clear(self, run: OutboundRun) -> None:
+        self._count(-len(run.lines), -sum(len(line) for _, line in run.lines))
+        run.lines.clear()
 
     @property
     def waiting(self) -> int:

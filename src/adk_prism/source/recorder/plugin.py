@@ -31,7 +31,7 @@ from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plugin import NAME as OWN_PLUGIN
 from adk_prism.source.recorder.destinations import Destination, PrismServer, RecordingFolder
-from adk_prism.source.recorder.final_events import observe_events
+from adk_prism.source.recorder.final_events import final_event, observe_events
 from adk_prism.source.recorder.outbox import Outbox
 from adk_prism.source.recorder.recording import RunRecording
 from adk_prism.source.recorder.sender import LAST, Sender
@@ -87,21 +87,22 @@ class Recorder(NodeCallbacks):
         self, *, invocation_context: InvocationContext, user_message: types.Content
     ) -> None:
         del user_message  # It may still change; before the run it is in the session.
-        self._watch(invocation_context.plugin_manager)
-
-    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
-        manager = invocation_context.plugin_manager
-        if not self._watch(manager):
-            return
-        root = _root(manager, invocation_context)
         try:
-            self._begin(invocation_context, root)
+            self._watch(invocation_context.plugin_manager)
         except Exception as error:
             self._failed(error)
-            return
-        await self.observe(
-            invocation_context.invocation_id, tracker.run_started, invocation_context, root
-        )
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        context = invocation_context
+        try:
+            if not self._watch(context.plugin_manager):
+                return
+            root = _root(context)
+            self._begin(context, root)
+        except Exception as error:
+            self._failed(error)
+        else:
+            await self.observe(context.invocation_id, tracker.run_started, context, root)
 
     def _watch(self, manager: PluginManager) -> bool:
         """Be the first to be called, and see every event; return whether to record."""
@@ -137,8 +138,7 @@ class Recorder(NodeCallbacks):
 
     def _vanished(self, recording: RunRecording) -> None:
         """End a run whose context is gone. Called at any moment, in any thread: it takes no lock."""
-        if self._open.get(recording.invocation) is recording:
-            del self._open[recording.invocation]
+        self._forget(recording)
         if self._sender is not None:
             self._sender.vanished.append(recording.out)
 
@@ -168,27 +168,31 @@ class Recorder(NodeCallbacks):
     async def _end(
         self, context: InvocationContext, end: Callable[[RunRecording], Awaitable[None]]
     ) -> None:
-        recording = self._open.pop(context.invocation_id, None)
+        recording = self._open.get(context.invocation_id)
         if recording is None or recording.invocation != context.invocation_id:
-            return
+            return  # A run inside a tool ends; it is known until the whole run has ended.
         try:
             await end(recording)
         except Exception as error:
             self._failed(error)
         self._check_room(recording)
+        self._forget(recording)
         if (scope := SCOPE.get()) is not None and scope.observer is recording.observer:
             SCOPE.set(None)
+
+    def _forget(self, recording: RunRecording) -> None:
         for name, each in list(self._open.items()):
             if each is recording:
-                del self._open[name]
+                self._open.pop(name, None)
 
     # ------------------------------------------------------------------ what happens in them
 
-    async def _saw(self, context: InvocationContext, event: Event) -> None:
+    async def _saw(self, context: InvocationContext, event: Event, replaced: Event | None) -> None:
         recording = self._open.get(context.invocation_id)
         if recording is None:
             return
         try:
+            event = final_event(context, event, replaced)
             if recording.invocation == context.invocation_id:
                 await recording.event(event)
             else:
@@ -243,9 +247,9 @@ def _destination(url: str, token: str, file: str) -> Destination:
     )
 
 
-def _root(manager: PluginManager, context: InvocationContext) -> BaseNode:
+def _root(context: InvocationContext) -> BaseNode:
     """Return the root of the Runner that runs."""
-    runner, agent = current_runner(manager), context.agent
+    runner, agent = current_runner(context.plugin_manager), context.agent
     if runner is not None:
         return runner.agent
     if isinstance(agent, BaseAgent):

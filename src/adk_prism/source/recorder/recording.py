@@ -59,6 +59,7 @@ class RunRecording:
         """The last event was an agent's last word, as ADK defines it."""
         self._serialiser = Serialiser(report, run=self.out.run, app=context.session.app_name)
         self._audio = AudioLog(0, self._serialiser.event)
+        self._is_live = context.live_request_queue is not None
         started = _started(self.out.run, context, root)
         self._put(started)
         self.observer = RunObserver(
@@ -95,7 +96,7 @@ class RunRecording:
 
     async def event(self, event: Event) -> None:
         """Record an event that is about to be yielded."""
-        chunks = audio_in(event)
+        chunks = audio_in(event) if self._is_live else None
         if chunks:
             for due in self._audio.add(event.author, chunks, lambda: event):
                 self._put(due)

@@ -13,7 +13,7 @@ import time
 from collections import deque
 
 from adk_prism.runlog.entry import RunEnded
-from adk_prism.source.recorder.destinations import Destination, Refused, Unavailable
+from adk_prism.source.recorder.destinations import Destination, Refused, TooLong, Unavailable
 from adk_prism.source.recorder.outbox import Delivery, OutboundRun, Outbox
 
 PAUSES = (0.5, 10.0)
@@ -99,7 +99,8 @@ class Sender:
         try:
             self._outbox.delivered(run, self._destination.deliver(run, lines))
         except Refused as error:
-            self._outbox.refuse(run)
+            if not (isinstance(error, TooLong) and self._outbox.cut(run)):
+                self._outbox.refuse(run)
             if not self._has_refused:
                 self._has_refused = True
                 logger.warning("adk-prism recorder: a run is not taken (%s).", error)
