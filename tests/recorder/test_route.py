@@ -27,6 +27,7 @@ from adk_prism.runlog.entry import (
     Record,
     RunEnded,
     RunStarted,
+    to_raw,
 )
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.runlog.recorded_id import recorded_run
@@ -114,9 +115,11 @@ async def test_a_run_is_seen_while_it_happens(stage: Stage) -> None:
 
     async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
         views = [group.create_task(follow(name)) for name in ("adk", "ai-sdk", "studio", "ag-ui")]
+        film = group.create_task(stage.client.get(f"/api/runs/{RUN}/film?after=2"))
         await stage.reaches(RUN, b"one")
         await send(stage, lines(WHOLE[2:], 3))
     assert all("two" in view.result() for view in views)
+    assert "two" in film.result().text  # what the page asks for, as the run grows
 
 
 async def test_a_server_that_restarts_goes_on_with_the_run(tmp_path: Path) -> None:
@@ -204,7 +207,7 @@ async def test_a_recorded_run_changes_no_chat(stage: Stage) -> None:
     assert first.foreign
     assert first.uploaded
     assert (first.replaces, first.digest, first.run) == ("", "", RUN)
-    assert first.origin.session == f"recording-{RUN}"
+    assert (first.origin.session, first.recorded_session) == (f"recording-{RUN}", "chat")
 
 
 async def _entries(stage: Stage) -> AsyncIterator[Record]:
@@ -230,6 +233,20 @@ async def test_nothing_in_it_is_answered_and_no_file_is_fetched(stage: Stage) ->
     }
     answer = await stage.client.post(f"/api/chat/{APP}", json=body)
     assert answer.status_code in (404, 409), answer.text
+
+
+async def test_a_run_that_still_happens_can_be_forked(stage: Stage) -> None:
+    """Into a conversation of this server, which the recorder cannot touch."""
+    said = to_raw({"role": "user", "parts": [{"text": "tell me"}]})
+    await send(stage, lines([head(message=said), event("one")]))
+    message = {"role": "user", "parts": [{"text": "and then?"}]}
+    forked = await stage.fork(RUN, 2, newMessage=message)
+    await stage.entries(forked["run"])
+    assert await send(stage, lines([event("two")], 3)) == 3
+    stored = json.dumps(await stage.stored(forked["session"]))
+    assert "one" in stored
+    assert "hello" in stored
+    assert "two" not in stored
 
 
 async def test_credentials_are_removed(stage: Stage) -> None:

@@ -114,7 +114,9 @@ class RecordedRuns:
             raise TooMany(f"Already {MOST_OPEN} recorded runs are open, the limit.", AGAIN)
         where = named(head.origin)
         origin = Origin(app=where.app, user=where.user, session=f"recording-{run}")
-        first = structs.replace(as_upload(head, run, origin), foreign=True)
+        first = structs.replace(
+            as_upload(head, run, origin), foreign=True, recorded_session=head.origin.session
+        )
         return await self._store(
             run, [structs.replace(entries[0], record=first), *entries[1:]], size
         )

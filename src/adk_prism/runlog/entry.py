@@ -156,6 +156,8 @@ class RunStarted(_Record):
     foreign: bool = False
     """The session belongs to this server, but the events did not happen here: a copy of an uploaded run, or
     events that a client put into the session."""
+    recorded_session: str = ""
+    """Of a run that a recorder sent: the session's name where it happened."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
 

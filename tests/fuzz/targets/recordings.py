@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from adk_prism.errors import SourceError
 from adk_prism.facts.reader import Reader
 from adk_prism.pipeline.entry_detail import EntryDetailReader
 from adk_prism.pipeline.protocols import protocol
-from adk_prism.pipeline.uploads import read_upload
+from adk_prism.pipeline.uploads import cleaned, read_upload
 from adk_prism.projection.ai_sdk.user_message import user_message
 from adk_prism.runlog.entry import RunStarted
+from adk_prism.source.recording import read_part
 from adk_prism.view.document import encode
 from adk_prism.view.film import Film
 
@@ -44,6 +46,9 @@ def _read_recording(data: bytes) -> None:
     """A file that is uploaded, then shown in every way there is."""
     how, rest = split(data, 4)
     lines = [rest] if how == 0 else [_line(piece) for piece in rest.split(b"\n")[:6]]
+    if how == 3:
+        deque(map(cleaned, read_part(b"\n".join(lines))), maxlen=0)  # what a recorder sends
+        return
     readers = [protocol(name).format().reader() for name in ("adk", "ai-sdk", "studio")]
     film, reader, lens = Film(), Reader(), EntryDetailReader()
     for entry in read_upload(io.BytesIO(b"\n".join(lines) + b"\n")):
