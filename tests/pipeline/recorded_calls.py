@@ -17,7 +17,7 @@ from tests.source.runs import ORIGIN, Reports, say
 
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.model_calls import ModelCalls
-from adk_prism.pipeline.record import Recorder
+from adk_prism.pipeline.record import RunRecorder
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import AgentEvent, Entry, RunId
 from adk_prism.runlog.memory import MemoryLog
@@ -47,7 +47,7 @@ class Conversation:
         said = say(message) if isinstance(message, str) else message
         asked = RunRequest(run=run, origin=ORIGIN, message=said, **request)
         source = RunnerSource(self.runner, asked, report=self.reports, nodes=True)
-        await Recorder(self.log, run, source, self.reports, None, self._writer).record()
+        await RunRecorder(self.log, run, source, self.reports, None, self._writer).record()
         return await self.calls(run)
 
     async def calls(self, run: RunId) -> list[Json]:
