@@ -17,6 +17,7 @@ const Account = lazyWithRetry(() => import('./Account'));
 const SignIn = lazyWithRetry(() => import('./SignIn'));
 // Where one goes to has nothing to stand in its place: a failure is told at once.
 const Home = lazy(() => import('../home/Home'));
+const SearchPage = lazy(() => import('../search/SearchPage'));
 const ChatPage = lazy(() => import('../workspace/ChatPage'));
 const RunPage = lazy(() => import('../workspace/RunPage'));
 
@@ -98,6 +99,8 @@ function Content() {
   switch (place.kind) {
     case 'home':
       return <Home />;
+    case 'search':
+      return <SearchPage />;
     case 'chat': {
       // A link without a user is to a chat of whoever follows it.
       const user = options.user ?? ownName(identity);

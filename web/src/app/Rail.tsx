@@ -16,6 +16,9 @@ export function Rail({ isOpen, onClose }: { isOpen: boolean; onClose: () => void
       <a className="rail-item" href={linkTo({ kind: 'home' })}>
         <Icon name="home" /> Home
       </a>
+      <a className="rail-item" href={linkTo({ kind: 'search' })}>
+        <Icon name="search" /> Search runs
+      </a>
       <h2>New chat</h2>
       <ul>
         {apps?.map((app) => (

@@ -26,6 +26,7 @@ export const KEY_MAP: readonly [keys: string, does: string][] = [
   ['⇧← ⇧→', 'previous or next node'],
   ['Space', 'play or pause; in voice chat: hold to talk'],
   ['f', 'next failure'],
+  ['n N', 'next or previous match of Find in run'],
   ['p', 'next call of the same node'],
   ['o s m c', 'answer the search plan: OK, short run, modify, cancel'],
 ];

@@ -2,6 +2,7 @@
  * Where the user is. The address bar is the whole state, so a copied link shows the same moment:
  *
  *     #/                                             home
+ *     #/search?text=refund&outcome=failed            runs that fit
  *     #/app/tour/s-1?panel=state                     a chat, with the panels of its last run
  *     #/run/r-1?at=14&panel=graph&sel=burn_analyst   one run at one cursor
  *
@@ -11,6 +12,7 @@ import { useCallback, useSyncExternalStore } from 'react';
 
 export type Place =
   | { kind: 'home' }
+  | { kind: 'search' }
   | { kind: 'chat'; app: string; session: string }
   | { kind: 'run'; run: string };
 
@@ -41,6 +43,7 @@ export function parseRoute(hash: string): Route {
 
 function parsePlace([kind, first, second]: string[]): Place {
   if (kind === 'app' && first && second) return { kind: 'chat', app: first, session: second };
+  if (kind === 'search') return { kind: 'search' };
   if (kind === 'run' && first) return { kind: 'run', run: first };
   return { kind: 'home' };
 }
@@ -67,6 +70,8 @@ function formatPlace(place: Place): string {
   switch (place.kind) {
     case 'home':
       return '';
+    case 'search':
+      return 'search';
     case 'chat':
       return `app/${encodeURIComponent(place.app)}/${encodeURIComponent(place.session)}`;
     case 'run':

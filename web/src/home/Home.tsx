@@ -7,6 +7,7 @@ import { shorten } from '../ui/Id';
 import { plural } from '../ui/format';
 import { Time } from '../ui/Time';
 import { AppCard } from './AppCard';
+import { OUTCOMES } from './outcomes';
 import { DropZone } from './DropZone';
 import './home.css';
 
@@ -53,15 +54,6 @@ export default function Home() {
 function firstWorking(apps: readonly AppEntry[]): number {
   return apps.findIndex(isUsable);
 }
-
-const OUTCOMES = {
-  finished: { kind: 'neutral', icon: 'check', word: 'Finished' },
-  failed: { kind: 'error', icon: 'error', word: 'Failed' },
-  waiting: { kind: 'approval', icon: 'approval', word: 'Waiting for you' },
-  cancelled: { kind: 'neutral', icon: 'stop', word: 'Stopped' },
-  incomplete: { kind: 'error', icon: 'error', word: 'Incomplete' },
-  running: { kind: 'text', icon: 'play', word: 'Running' },
-} as const;
 
 function Recent({ entries }: { entries: readonly ConversationEntry[] }) {
   if (entries.length === 0) return <p className="quiet">Your conversations and recordings will appear here.</p>;

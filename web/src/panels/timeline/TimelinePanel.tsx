@@ -8,6 +8,7 @@ import { KindChip } from '../../ui/Kind';
 import { duration, plural } from '../../ui/format';
 import type { PanelProps } from '../panel';
 import { keyOf } from '../selection';
+import { FindBar, useFind } from './FindBar';
 import { useKeys, type Action } from './keys';
 import * as moves from './navigation';
 import { NodeTable } from './NodeTable';
@@ -43,12 +44,15 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
     const name = selected !== null && keyOf(selected) === null ? selected : moves.nodeNameAt(film, at);
     if (name !== null) go(moves.nextPeer(film, at, name));
   };
+  const { wanted, matches, change } = useFind(film, seek);
   const actions: Record<Action, () => void> = {
     'previous event': () => go(moves.previousEvent(film, at)),
     'next event': () => go(moves.nextEvent(film, at)),
     'previous node': () => go(moves.previousNode(film, at)),
     'next node': () => go(moves.nextNode(film, at)),
     'next failure': () => go(moves.nextFailure(film, at)),
+    'next match': () => go(moves.nextOf(matches, at)),
+    'previous match': () => go(moves.previousOf(matches, at)),
     'next peer': peer,
     play,
   };
@@ -88,6 +92,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
           </button>
         )}
         {live && <KindChip kind="text" icon="play">live</KindChip>}
+        <FindBar film={film} at={at} wanted={wanted} matches={matches} change={change} next={actions['next match']} previous={actions['previous match']} />
         <span className="shapes">
           {shape === 'open' && (
             <>

@@ -8,6 +8,8 @@ export type Action =
   | 'next node'
   | 'play'
   | 'next failure'
+  | 'next match'
+  | 'previous match'
   | 'next peer';
 
 const KEYS: Record<string, Action> = {
@@ -17,6 +19,8 @@ const KEYS: Record<string, Action> = {
   'Shift+ArrowRight': 'next node',
   ' ': 'play',
   f: 'next failure',
+  n: 'next match',
+  N: 'previous match',
   p: 'next peer',
 };
 

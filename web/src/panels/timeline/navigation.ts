@@ -35,6 +35,16 @@ export function nextPeer(film: Film, at: number, name: string): number | null {
   return after(starts, at);
 }
 
+/** The next of some cursors; after the last one, the first. */
+export function nextOf(cursors: readonly number[], at: number): number | null {
+  return after(cursors, at);
+}
+
+/** The previous of some cursors; before the first one, the last. */
+export function previousOf(cursors: readonly number[], at: number): number | null {
+  return cursors.findLast((cursor) => cursor < at) ?? cursors.at(-1) ?? null;
+}
+
 function after(cursors: readonly number[], at: number): number | null {
   return cursors.find((cursor) => cursor > at) ?? cursors[0] ?? null;
 }
