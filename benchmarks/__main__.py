@@ -25,6 +25,7 @@ NAMES = (
     "growth",
     "stream_over_http",
     "smoothness",
+    "remote",
     "identity",
     "flood",
     "idle_sockets",

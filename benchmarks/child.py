@@ -54,17 +54,17 @@ class Child:
 
 
 @contextmanager
-def child(kind: str) -> Iterator[Child]:
-    """Run a child until the block ends; a server is listening when it begins."""
+def child(kind: str, *words: str) -> Iterator[Child]:
+    """Run a child until the block ends; a server is listening when it begins. `words` are its kind's own."""
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.served", kind, str(port)],
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.served", kind, str(port), *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=_ROOT,
-        env={**os.environ, "PYTHONPATH": str(_ROOT)},
+        env={**os.environ, "PYTHONPATH": f"{_ROOT}{os.pathsep}{_ROOT / 'src'}"},
     )
     _pin(process.pid)
     started = Child(process, port)

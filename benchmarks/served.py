@@ -78,6 +78,22 @@ def serve_bypass(port: int) -> None:
     serve_prism(port, "--live-shortcut", "auto")
 
 
+def serve_remote(port: int, upstream: str) -> None:
+    """Serve with adk-prism what another server runs."""
+    url = f"http://127.0.0.1:{upstream}"
+    serve_prism(port, "--remote", f"speaker={url}", "--remote", f"caller={url}")
+
+
+def serve_quick(port: int) -> None:
+    """Serve runs that cost nearly nothing."""
+    import uvloop
+
+    from benchmarks.loopback import serve_loopback
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve_loopback(port))
+
+
 def serve_adk(port: int) -> None:
     """Serve with ADK's own server, as `adk api_server` does."""
     import uvicorn
@@ -144,19 +160,21 @@ async def _run_when_told() -> None:
         _answer({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu})
 
 
-KINDS: dict[str, Callable[[int], None]] = {
+KINDS: dict[str, Callable[..., None]] = {
     "prism": serve_prism,
     "known": serve_known,
     "limited": serve_limited,
     "bypass": serve_bypass,
     "adk": serve_adk,
+    "remote": serve_remote,
+    "loopback": serve_quick,
     "ag-ui": serve_ag_ui,
     "bare": run_bare,
 }
 
 
 if __name__ == "__main__":
-    kind, port = sys.argv[1], int(sys.argv[2])
+    kind, port, *words = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
     if kind != "bare":
         threading.Thread(target=_listen_to_parent, daemon=True).start()
-    KINDS[kind](port)
+    KINDS[kind](port, *words)

@@ -1,0 +1,3 @@
+"""An app that calls a tool."""
+
+from . import agent as agent
