@@ -12,7 +12,14 @@ from typing import Any
 Json = dict[str, Any]
 
 VERSION = {"version": "2.13.0", "language": "python", "language_version": "3.11.7"}
-_REASONS = {200: "OK", 302: "Found", 401: "Unauthorized", 404: "Not Found", 500: "Error"}
+_REASONS = {
+    200: "OK",
+    302: "Found",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    500: "Error",
+}
 
 
 @dataclass
@@ -122,7 +129,7 @@ class Loopback:
             given = self.replies.get(request.path)
             if given is not None:
                 writer.write((given if isinstance(given, Reply) else given(request)).encode())
-            elif request.path == self.prefix + "/run_sse":
+            elif self.is_run(request.path):
                 await self._stream(reader, writer)
             else:
                 writer.write(self._usual(request).encode())
@@ -167,7 +174,11 @@ class Loopback:
 
     def ran(self) -> list[Request]:
         """Return the requests that ran the agent."""
-        return [each for each in self.requests if each.path == self.prefix + "/run_sse"]
+        return [each for each in self.requests if self.is_run(each.path)]
+
+    def is_run(self, path: str) -> bool:
+        """Whether a path runs the agent."""
+        return path == self.prefix + "/run_sse"
 
 
 def _json(value: Any) -> Reply:

@@ -224,3 +224,11 @@ async def test_tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert not any(b"hello" in each for each in seen)
         direct.close()
         tunnelled.close()
+
+
+async def test_a_failure_is_not_followed_on_its_connection() -> None:
+    """uvicorn closes a connection after a failure of the app without saying so; a request would be lost."""
+    failed = b"HTTP/1.1 500 Error\r\ncontent-length: 5\r\n\r\nsorry"
+    async with serving(_saying(failed, keeps=False)) as url:
+        pool = HttpPool(url, 10)
+        assert [await _body(pool, "POST") for _ in range(5)] == [b"sorry"] * 5

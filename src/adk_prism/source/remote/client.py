@@ -34,6 +34,7 @@ _MEANINGS = {
     403: "it does not allow our credentials this (403)",
     429: "it has too many requests (429); try again later",
 }
+EVENTS = ("text/event-stream",)
 NONE: Refusals = {}
 _REFUSALS: Refusals = {404: NotFound, 409: Conflict, 422: Unprocessable}
 """What the remote may say of a request, and the caller handles."""
@@ -73,14 +74,16 @@ class RemoteClient:
             raise self.failed(f"it did not answer within {self._remote.answer:g} seconds") from None
 
     @asynccontextmanager
-    async def stream(self, path: str, body: Any) -> AsyncIterator[Exchange]:
+    async def stream(
+        self, path: str, body: Any, kinds: tuple[str, ...] = EVENTS
+    ) -> AsyncIterator[Exchange]:
         """Open a stream of events; closing it stops the run. Raise as `ask` does.
 
         Whoever reads it limits how long that takes, and calls `broken` for what it raises.
         """
-        async with self._open("POST", path, body, accept="text/event-stream") as response:
+        async with self._open("POST", path, body, accept=", ".join(kinds)) as response:
             kind = response.headers.get("content-type", "")
-            if not kind.startswith("text/event-stream"):
+            if not kind.startswith(kinds):
                 raise self.failed(f"it answered {_kind(kind)} instead of a stream of events")
             response.is_stream = True
             yield response

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from adk_prism.errors import NotFound, PrismError
+from adk_prism.errors import NotFound, NotSupported, PrismError
 from adk_prism.source.remote.client import NONE, Method, RemoteClient, path_of
 from adk_prism.source.remote.dialect import AUTO, DIALECTS, Dialect, Refusals
 from adk_prism.source.remote.remote import Remote
@@ -78,8 +78,9 @@ class Connection:
             if self._dialect is not None:
                 return
             dialect = await self._detect()
-            await self._check_app(dialect)
-            self.info = await self._read_info(dialect)
+            if not dialect.is_engine:
+                await self._check_app(dialect)
+                self.info = await self._read_info(dialect)
             self._dialect = dialect
 
     async def ask(
@@ -87,6 +88,10 @@ class Connection:
     ) -> bytes:
         """Return what the remote answers to a request of its own routes; raise as `RemoteClient.ask`."""
         await self.open()
+        if self.dialect.is_engine:
+            raise NotSupported(
+                f"The app {self.remote.name!r} runs on Agent Engine, which has no method for this."
+            )
         return await self.client.ask(method, self.dialect.prefix + path, body, refusals)
 
     async def close(self) -> None:
@@ -96,6 +101,8 @@ class Connection:
     async def _detect(self) -> Dialect:
         if self.remote.dialect != AUTO:
             return DIALECTS[self.remote.dialect]
+        if self.remote.is_engine:
+            return DIALECTS["agent-engine"]
         try:
             said = _read_version(await self.client.ask("GET", "/version"))
         except NotFound:

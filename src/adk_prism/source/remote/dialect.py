@@ -1,7 +1,7 @@
 """The ADK servers that can be spoken to, as a table: how each differs from Python's 2.x.
 
-Python 1.39 and 2.13 and TypeScript 2.0 were run; Java 1.8, Go 2.2 and Kotlin 0.8 are written from their
-sources.
+Python 1.39 and 2.13, TypeScript 2.0 and Agent Engine's methods on ADK's own server were run; Java 1.8, Go 2.2
+and Kotlin 0.8 are written from their sources.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Answers to creating a session that is there."""
     fails_silently: bool = False
     """A run that failed is a stream that ends."""
+    is_engine: bool = False
+    """Methods of Agent Engine take the place of ADK's routes. A run that failed breaks the connection."""
 
 
 DIALECTS = {
@@ -61,6 +63,7 @@ DIALECTS = {
         Dialect(
             name="kotlin", creates_by_path=True, session_exists={400: Conflict}, fails_silently=True
         ),
+        Dialect(name="agent-engine", is_engine=True, fails_silently=True),
     )
 }
 """By name, in the order in which they are listed."""

@@ -50,6 +50,10 @@ class Frames:
             raise SourceError(f"An event of the stream is larger than {self._most} bytes.")
         return []
 
+    def finish(self) -> list[Frame]:
+        """Return nothing: the standard drops a frame that the end of the stream cuts off."""
+        return []
+
     def _cut(self, data: bytes) -> list[Frame]:
         *blocks, rest = data.split(_END)
         self._pieces, self._size = [rest] if rest else [], len(rest)

@@ -66,9 +66,11 @@ class HttpPool:
 
     def release(self, exchange: Exchange) -> None:
         """Keep a connection for the next request, if its answer was read to the end; else close it."""
+        status = exchange.status
         if not exchange.finish():
             return
-        if len(self._idle) < MOST_IDLE:
+        # After a failure of the app uvicorn closes the connection, and does not say so.
+        if len(self._idle) < MOST_IDLE and status < HTTPStatus.INTERNAL_SERVER_ERROR:
             self._idle.append((exchange, asyncio.get_running_loop().time() + IDLE))
         else:
             exchange.abort()

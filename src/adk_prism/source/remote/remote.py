@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -14,6 +15,9 @@ DEFAULT_TOTAL = 3600.0
 
 DEFAULT_EVENT_BYTES = 16 * 1024 * 1024
 """Of one event: a few MiB of inline media, and some room."""
+
+
+_ENGINE = re.compile(r"/reasoningEngines/[^/]+$")
 
 
 class Remote(Struct, frozen=True, kw_only=True):
@@ -39,3 +43,14 @@ class Remote(Struct, frozen=True, kw_only=True):
     event_bytes: int = DEFAULT_EVENT_BYTES
     body_bytes: int = 64 * 1024 * 1024
     """Of an answer that is not a stream: a session with all its events."""
+
+    @property
+    def is_engine(self) -> bool:
+        """Whether the address is that of an app on Agent Engine."""
+        return _ENGINE.search(self.url) is not None
+
+    def engine_path(self, *, stream: bool) -> str:
+        """Return where methods of an app on Agent Engine are called: there, or on ADK's own server."""
+        if self.is_engine:
+            return ":streamQuery?alt=sse" if stream else ":query"
+        return "/api/stream_reasoning_engine" if stream else "/api/reasoning_engine"

@@ -21,10 +21,10 @@ from msgspec import Raw, Struct
 
 from adk_prism.errors import Conflict, NotFound, NotSupported, SourceError
 from adk_prism.runlog.entry import Origin
-from adk_prism.source.remote.client import path_of
 from adk_prism.source.remote.connection import Connection
 from adk_prism.source.remote.events import MILLISECONDS, stored_event
 from adk_prism.source.remote.read_once import ReadOnce
+from adk_prism.source.remote.session_routes import SessionRoutes, session_routes
 
 
 class _Stored(Struct, rename="camel"):
@@ -70,15 +70,9 @@ class RemoteSessions(BaseSessionService):
         session_id: str | None = None,
     ) -> Session:
         """Create a session. Raise `AlreadyExistsError`, or `RemoteFailed`."""
-        await self._connection.open()
-        dialect = self._connection.dialect
-        body: dict[str, Any] = {} if state is None else {"state": state}
-        named = [session_id] if session_id else []
-        if named and not dialect.creates_by_path:
-            body["sessionId"] = named.pop()
-        path = self._path(user_id, *named)
+        routes = await self._routes()
         try:
-            data = await self._connection.ask("POST", path, body, dialect.session_exists)
+            data = await routes.create(user_id, session_id, state)
         except Conflict:
             self.changed(user_id, session_id or "")
             raise AlreadyExistsError(f"Session {session_id} exists.") from None
@@ -117,7 +111,7 @@ class RemoteSessions(BaseSessionService):
         """Return a user's sessions without their events; none for all users, whom no route lists."""
         if not user_id:
             return ListSessionsResponse()
-        data = await self._connection.ask("GET", self._path(user_id))
+        data = await (await self._routes()).list(user_id)
         try:
             found = _read_list(data)
         except msgspec.MsgspecError as error:
@@ -130,10 +124,7 @@ class RemoteSessions(BaseSessionService):
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """Delete a session, if it exists. Raise `RemoteFailed`."""
         self.changed(user_id, session_id)
-        try:
-            await self._connection.ask("DELETE", self._path(user_id, session_id))
-        except NotFound:
-            return
+        await (await self._routes()).delete(user_id, session_id)
 
     async def append_event(self, session: Session, event: Event) -> Event:
         """Change state; return the event that the remote stored. Raise `NotSupported` for any other."""
@@ -149,32 +140,25 @@ class RemoteSessions(BaseSessionService):
                 f"The app {session.app_name!r} runs on another server, which does not change state "
                 "without a run. Send the state with a message."
             )
-        path = self._path(session.user_id, session.id)
         self.changed(session.user_id, session.id)
-        changed = _read(await self._connection.ask("PATCH", path, {"stateDelta": delta}))
+        routes = await self._routes()
+        changed = _read(await routes.patch(session.user_id, session.id, delta))
         session.state.update(changed.state or {})
         stored = [stored_event(bytes(each)) for each in (changed.events or [])[-1:]]
         return stored[0] if stored and stored[0].actions.state_delta == delta else event
 
     async def _read(self, user: str, session: str) -> bytes:
         known = self._reads.known((user, session))
-        data = known[0] if known else await self._ask(user, session)
+        data = known[0] if known else await (await self._routes()).read(user, session)
         if not known:
             self._reads.note((user, session), data)
         if data is None:
             raise NotFound("The remote has no such session.")
         return data
 
-    async def _ask(self, user: str, session: str) -> bytes | None:
+    async def _routes(self) -> SessionRoutes:
         await self._connection.open()
-        refusals = self._connection.dialect.no_session
-        try:
-            return await self._connection.ask("GET", self._path(user, session), None, refusals)
-        except NotFound:
-            return None
-
-    def _path(self, user: str, *session: str) -> str:
-        return path_of("apps", self._connection.app, "users", user, "sessions", *session)
+        return session_routes(self._connection)
 
     def _session(self, app: str, user: str, stored: _Stored, *, events: bool) -> Session:
         time = stored.last_update_time or 0.0

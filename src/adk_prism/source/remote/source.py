@@ -22,8 +22,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from adk_prism.diagnostics import Report
-from adk_prism.errors import SourceError, Unprocessable
-from adk_prism.facts.adk_event import CONFIRMATION, CREDENTIAL
+from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import (
     NOTHING,
@@ -48,16 +47,15 @@ from adk_prism.source.remote.delta_pattern import DeltaPattern
 from adk_prism.source.remote.events import Received, read_frame
 from adk_prism.source.remote.frames import Frame, Frames
 from adk_prism.source.remote.http_exchange import Exchange, HttpFailed
+from adk_prism.source.remote.lines import Lines
 from adk_prism.source.remote.retry import until_back
+from adk_prism.source.remote.run_opening import messages_of, open_run
 from adk_prism.source.remote.sessions import RemoteSessions
 from adk_prism.source.remote.watch import Watch
-from adk_prism.source.request import RunRequest, checked_message
+from adk_prism.source.request import RunRequest
 from adk_prism.version import VERSION
 
 OWNER_LOST = "owner_lost"
-
-_HIDING = frozenset({CONFIRMATION, CREDENTIAL})
-"""Answers that ADK hides from the model, with everything else in their message."""
 
 
 class _Lost(Exception):
@@ -113,7 +111,7 @@ class RemoteSource:
         Before the first record, raise `NotFound`, `Unprocessable`, `NotSupported` or `RemoteFailed` for a
         request that cannot run; afterwards `RemoteFailed` for a remote that does not keep to the protocol.
         """
-        messages = self._messages()
+        messages = messages_of(self._request)
         started = await self._started()
         self._ends = asyncio.get_running_loop().time() + self._connection.remote.total
         for number, message in enumerate(messages):
@@ -134,37 +132,6 @@ class RemoteSource:
                 return
 
     # ------------------------------------------------------------------ the request
-
-    def _messages(self) -> list[types.Content | None]:
-        """Return what is sent, one request each.
-
-        ADK hides a message that answers an approval from the model, results of tools and all: they go first.
-        """
-        request = self._request
-        responses = request.responses()
-        if responses:
-            hidden = [each for each in responses if each.name in _HIDING]
-            shown = [each for each in responses if each.name not in _HIDING]
-            return [_answers(group) for group in (shown, hidden) if group]
-        if request.message is None:
-            raise Unprocessable("A run of a remote app needs a message or answers.")
-        return [checked_message(request.message, may_be_empty=request.may_be_empty)]
-
-    def _body(self, message: types.Content | None, *, is_first: bool) -> dict[str, Any]:
-        request, dialect = self._request, self._connection.dialect
-        body: dict[str, Any] = {
-            "appName": self._connection.app,
-            "userId": request.origin.user,
-            "sessionId": request.origin.session,
-            "streaming": request.streaming,
-        }
-        if message is not None:
-            body["newMessage"] = message.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if request.state_delta and is_first:
-            body["stateDelta"] = dict(request.state_delta)
-        if request.custom_metadata and dialect.has_metadata:
-            body["customMetadata"] = dict(request.custom_metadata)
-        return body
 
     async def _started(self) -> RunStarted:
         request, origin = self._request, self._request.origin
@@ -189,15 +156,14 @@ class RemoteSource:
     # ------------------------------------------------------------------ the stream
 
     async def _run(
-        self, message: types.Content | None, emit: Emit | None, *, is_first: bool
+        self, message: types.Content, emit: Emit | None, *, is_first: bool
     ) -> AsyncGenerator[AgentEvent | None, None]:
         """Yield None when the remote has accepted the request, then its events. Raise `_Lost`.
 
         Deltas that came together are emitted.
         """
-        client, dialect = self._connection.client, self._connection.dialect
-        body = self._body(message, is_first=is_first)
-        opening = client.stream(dialect.prefix + "/run_sse", body)
+        client = self._connection.client
+        opening = open_run(self._connection, self._request, message, is_first=is_first)
         origin = self._request.origin
         self._sessions.changed(origin.user, origin.session)
         response = await self._accepted(opening.__aenter__())
@@ -221,7 +187,8 @@ class RemoteSource:
 
     async def _frames(self, response: Exchange, watch: Watch) -> AsyncIterator[list[Frame]]:
         client = self._connection.client
-        reader = Frames(self._connection.remote.event_bytes)
+        kind = Lines if self._connection.dialect.is_engine else Frames
+        reader = kind(self._connection.remote.event_bytes)
         while True:
             try:
                 chunk = await response.read()
@@ -229,6 +196,7 @@ class RemoteSource:
                 client.broken(error)
                 raise _Lost from error
             if not chunk:
+                yield reader.finish()
                 return
             try:
                 frames = reader.feed(chunk)
@@ -305,12 +273,16 @@ class RemoteSource:
 
     def _failed(self, received: Received) -> RunEnded:
         """Return the end that a frame means which is no agent's event: the Runner raised."""
-        event, last = received.event, self._last
-        if last is not None and last.event.error_code and not last.event.partial:
-            code = safe_code(last.event.error_code)  # The event before has it, and was reported.
-        else:
+        event = received.event
+        code = self._last_error()  # The event before has it, and was reported.
+        if not code:
             code = self._serialiser.withheld(event.error_code or "", event.error_message or "")
         return RunEnded(outcome="failed", code=code, correlation=self.correlation)
+
+    def _last_error(self) -> str:
+        """Return the code of the last event, if it is a failure."""
+        last = self._last.event if self._last is not None else None
+        return safe_code(last.error_code) if last and last.error_code and not last.partial else ""
 
     # ------------------------------------------------------------------ after a break
 
@@ -339,6 +311,9 @@ class RemoteSource:
     def _ended(self, started: RunStarted, stored: Sequence[Event]) -> RunEnded:
         if self._is_cancelled:
             return RunEnded(outcome="cancelled")
+        code = self._last_error()
+        if code and self._connection.dialect.is_engine:  # It breaks the connection then.
+            return RunEnded(outcome="failed", code=code, correlation=self.correlation)
         ending = CaptureEnding()
         ending.feed(Entry(1, 0.0, started))
         for cursor, event in enumerate(stored, 2):
@@ -349,8 +324,3 @@ class RemoteSource:
         if ended.outcome == "waiting" or (ended.outcome == "finished" and is_over):
             return ended
         return RunEnded(outcome="failed", code=OWNER_LOST)
-
-
-def _answers(responses: Sequence[types.FunctionResponse]) -> types.Content:
-    parts = [types.Part(function_response=each) for each in responses]
-    return types.Content(role="user", parts=parts)
