@@ -80,8 +80,8 @@ function formatPlace(place: Place): string {
 }
 
 /** Return the address of a place at its end, with nothing selected. */
-export function linkTo(place: Place): string {
-  return formatRoute({ ...HOME, place });
+export function linkTo(place: Place, panel: string | null = null): string {
+  return formatRoute({ ...HOME, place, panel });
 }
 
 // Scrubbing and playing move many times a second, and browsers ignore an address that changes too often

@@ -117,6 +117,11 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         {usage?.totalTokens !== undefined && (
           <span title={usageTitle(usage)}>{plural(usage.totalTokens, 'token')}</span>
         )}
+        {runId && (
+          <a href={linkTo({ kind: 'run', run: runId }, 'model')} title="See what was sent to the model">
+            Model calls
+          </a>
+        )}
       </span>
     </footer>
   );

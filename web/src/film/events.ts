@@ -47,6 +47,7 @@ export const eventsOf = once((film: Film): readonly EventInfo[] => {
     for (const [cursor, proof] of marks) note(cursor, 'proof', `proof of ${proof.subject?.name ?? 'the answer'}`);
   }
   for (const { since, is } of film.items.sources) note(since, 'proof', `source ${is.title || is.uri}`);
+  for (const { since, is } of film.items.calls ?? []) note(since, 'neutral', `${is.agent || 'agent'} called ${is.model}`);
   if (film.ended) note(film.ended.cursor, BROKEN.has(film.ended.outcome) ? 'error' : 'neutral', `run ${film.ended.outcome}`);
   return infos;
 });

@@ -26,7 +26,7 @@ export function grow(film: Film, growth: DocumentGrowth): Film {
     throw new UnreadableFilm(`The update starts after event ${growth.after}, but the loaded run ends at event ${film.last}.`);
   }
   const kinds = Object.keys(growth.items) as (keyof Items)[];
-  const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind])]));
+  const items = Object.fromEntries(kinds.map((kind) => [kind, merge(film.items[kind] ?? [], growth.items[kind] ?? [])]));
   return { ...film, last: growth.last, ended: growth.ended, times: film.times.concat(growth.times), items: { ...film.items, ...items } as Items };
 }
 

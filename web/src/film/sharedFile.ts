@@ -5,6 +5,7 @@
 import type { AppGraph } from './appGraph';
 import type { EntryDetail } from './entryDetail';
 import type { Document } from './document';
+import type { ModelCall } from './modelCalls';
 
 export type Shared = {
   /** The version of adk-prism that wrote the file. */
@@ -15,6 +16,8 @@ export type Shared = {
   /** Files as data addresses, by cursor and part; those that are large are left out. */
   files: Record<string, string>;
   graph: AppGraph | null;
+  /** What was sent to models, if whoever shared the run asked for it. */
+  modelCalls?: ModelCall[];
 };
 
 export const BLOCK = 'prism-film';

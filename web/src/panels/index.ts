@@ -8,5 +8,6 @@ export const PANELS: readonly PanelSpec[] = [
   { name: 'proof', title: 'Proof', key: '3', place: 'inspector', Panel: lazyWithRetry(() => import('./proof/ProofPanel')) },
   { name: 'grounding', title: 'Grounding', key: '4', place: 'inspector', Panel: lazyWithRetry(() => import('./grounding/GroundingPanel')) },
   { name: 'event', title: 'Event', key: '5', place: 'inspector', Panel: lazyWithRetry(() => import('./event/EventPanel')) },
+  { name: 'model', title: 'Model', key: '6', place: 'inspector', Panel: lazyWithRetry(() => import('./model/ModelPanel')) },
   { name: 'timeline', title: 'Timeline', key: 't', place: 'bottom', Panel: lazyWithRetry(() => import('./timeline/TimelinePanel')) },
 ];

@@ -116,7 +116,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
         </span>
       </div>
       <Strip film={film} at={at} selected={selected} seek={go} />
-      {shape === 'open' && <Waterfall film={film} at={at} selected={selected} select={select} seek={go} byEvent={byEvent} zoom={zoom} />}
+      {shape === 'open' && <Waterfall film={film} at={at} selected={selected} select={select} seek={go} openCall={() => move({ panel: 'model' }, 'replace')} byEvent={byEvent} zoom={zoom} />}
       {shape === 'table' && <NodeTable film={film} at={at} select={select} seek={go} />}
     </section>
   );

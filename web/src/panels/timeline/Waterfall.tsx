@@ -5,7 +5,7 @@ import { SECOND, timeAt } from '../../film/timeline';
 import { Icon, type IconName } from '../../ui/Icon';
 import { useSize } from '../useSize';
 import { useDrawing } from './canvas';
-import { describe, drawWaterfall, hit, LANE, AXIS, layout } from './drawing';
+import { describe, describeCall, drawWaterfall, hit, hitCall, LANE, AXIS, layout } from './drawing';
 import { lanesOf, type Lane } from './lanes';
 import { cursorAt } from './navigation';
 import { usePalette } from './palette';
@@ -27,6 +27,8 @@ type Props = {
   selected: string | null;
   select(id: string | null): void;
   seek(cursor: number): void;
+  /** Open the model panel. */
+  openCall(): void;
   byEvent: boolean;
   zoom: number;
 };
@@ -35,7 +37,7 @@ export function nextZoom(zoom: number, direction: 1 | -1): number {
   return Math.min(MOST_ZOOM, Math.max(1, direction > 0 ? zoom * 2 : zoom / 2));
 }
 
-export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: Props) {
+export function Waterfall({ film, at, selected, select, seek, openCall, byEvent, zoom }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const size = useSize(box);
@@ -57,11 +59,15 @@ export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: P
   const pointed = (event: MouseEvent) => {
     const bounds = box.current!.getBoundingClientRect();
     const [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    return { x, y, found: hit(plan, x + scroll.left, y + scroll.top, y < AXIS) };
+    const place = [x + scroll.left, y + scroll.top, y < AXIS] as const;
+    return { x, y, found: hit(plan, ...place), call: hitCall(plan, ...place) };
   };
   const click = (event: MouseEvent) => {
-    const { x, found } = pointed(event);
-    if (found) {
+    const { x, found, call } = pointed(event);
+    if (call) {
+      seek(call.cursor);
+      openCall();
+    } else if (found) {
       select(found.is.name);
       seek(found.since);
     } else {
@@ -70,8 +76,9 @@ export function Waterfall({ film, at, selected, select, seek, byEvent, zoom }: P
     }
   };
   const move = (event: MouseEvent) => {
-    const { x, y, found } = pointed(event);
-    setTip(found ? { x, y, lines: describe(found, at, timeAt(film, at)) } : null);
+    const { x, y, found, call } = pointed(event);
+    const lines = call ? describeCall(call) : found ? describe(found, at, timeAt(film, at)) : null;
+    setTip(lines ? { x, y, lines } : null);
   };
 
   const waits = plan.waitLane ? 1 : 0;

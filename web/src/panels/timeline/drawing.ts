@@ -1,8 +1,10 @@
 /** Where everything of the waterfall lies, and how it is drawn. Pure, but for the canvas that it is given. */
+import type { CallAbout } from '../../film/document';
 import type { Film } from '../../film/film';
 import { endAt, endOf, gapsAt, SECOND, tokensAt, waitAt, type NodeItem } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
 import { duration, plural } from '../../ui/format';
+import { callTokens } from '../../ui/tokens';
 import { hatching } from './canvas';
 import type { Lane } from './lanes';
 import type { Palette } from './palette';
@@ -31,7 +33,11 @@ export type Plan = {
   place(cursor: number, time: number): number;
   /** How far a node goes: to its end, or for now. */
   end(node: NodeItem): number;
+  /** The model calls of each node, by its id. */
+  calls: ReadonlyMap<string, CallBar[]>;
 };
+
+export type CallBar = Interval & { cursor: number; call: CallAbout };
 
 type Wish = { width: number; zoom: number; byEvent: boolean };
 
@@ -60,11 +66,37 @@ export function layout(film: Film, lanes: Lane[], { width, zoom, byEvent }: Wish
     byEvent,
     last: film.last,
     place,
+    calls: callBars(film, place, byEvent),
     end: (node) => {
       const end = endOf(node);
       return end ? place(end.cursor, end.end) : place(film.last, total);
     },
   };
+}
+
+const LEAST_CALL = 4; // Pixels: a short call can still be met.
+
+function callBars(film: Film, place: Plan['place'], byEvent: boolean): Map<string, CallBar[]> {
+  const bars = new Map<string, CallBar[]>();
+  for (const { since, is: call } of film.items.calls ?? []) {
+    const until = place(since, call.start + call.durationMs * 1000);
+    // Only its end has a cursor.
+    const from = byEvent ? until : place(since, call.start);
+    bars.set(call.node, [...(bars.get(call.node) ?? []), { from: Math.min(from, until - LEAST_CALL), until, cursor: since, call }]);
+  }
+  return bars;
+}
+
+/** Return the model call under a place: it is drawn at the lower edge of its agent. */
+export function hitCall(plan: Plan, x: number, y: number, inAxis: boolean): CallBar | null {
+  const node = hit(plan, x, y, inAxis);
+  const isLow = (y - AXIS) % LANE > LANE / 2;
+  return (node && isLow && plan.calls.get(node.is.node)?.findLast(({ from, until }) => from <= x && x <= until)) || null;
+}
+
+export function describeCall({ call }: CallBar): string[] {
+  const first = call.firstTokenMs === null ? '' : `, first token ${duration(call.firstTokenMs / 1000)}`;
+  return [`model call · ${call.model}`, `${duration(call.durationMs / 1000)}${first}`, callTokens(call.tokens), call.error].filter(Boolean);
 }
 
 /** Return the node under a place. */
@@ -191,8 +223,18 @@ function drawLane(context: CanvasRenderingContext2D, plan: Plan, lane: Lane, top
     context.beginPath();
     context.roundRect(from, top, until - from, BAR, Math.min(3, (until - from) / 2));
     context.fill();
+    drawCalls(context, plan.calls.get(node.is.node) ?? [], top, palette);
     const next = lane.nodes[index + 1];
     drawLabel(context, node, until + 6, (next ? Math.min(startOf(plan, next), right) : right) - 4, top + BAR / 2, look, palette);
+  }
+}
+
+const CALL = 5;
+
+function drawCalls(context: CanvasRenderingContext2D, calls: CallBar[], top: number, palette: Palette): void {
+  for (const { from, until, call } of calls) {
+    context.fillStyle = palette.fill[call.error ? 'error' : 'reasoning'];
+    context.fillRect(from, top + BAR - CALL, until - from, CALL);
   }
 }
 

@@ -1,0 +1,50 @@
+// The Model panel: what was sent to the model in a run on this server, and what changed from call to call.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { checkAccess, close, launch, open, SERVER, until } from './browser.mjs';
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+async function json(path, body) {
+  const init = body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const answer = await fetch(`${SERVER}${path}`, init);
+  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  return { value: await answer.json(), run: answer.headers.get('x-prism-run') };
+}
+
+/** Let the tour call a tool: two model calls of one agent. */
+async function runTool() {
+  const session = `model-${Date.now()}`;
+  await json(`/apps/tour/users/user/sessions/${session}`, {});
+  const { run } = await json('/run', { appName: 'tour', userId: 'user', sessionId: session, newMessage: { role: 'user', parts: [{ text: 'tool' }] } });
+  const { value: calls } = await json(`/api/runs/${run}/model-calls`);
+  assert.ok(calls.length >= 2, 'the run has two model calls');
+  return { run, calls };
+}
+
+test('instruction, messages, tools and response of each call, and what changed', async () => {
+  const { run, calls } = await runTool();
+  const page = await open(browser, `#/run/${run}?panel=model`);
+  const panel = page.locator('section.panel[aria-label="Model"]');
+  await panel.getByText(`call ${calls.length} of ${calls.length}`).waitFor();
+  await panel.getByText('Instruction', { exact: true }).waitFor();
+  await panel.getByText("Since the agent's last call").waitFor();
+  await panel.getByText(/messages? unchanged, [1-9]\d* added/).waitFor();
+  await checkAccess(page);
+  await panel.getByRole('button', { name: 'Previous model call' }).click();
+  await panel.getByText(`call ${calls.length - 1} of ${calls.length}`).waitFor();
+  await until(async () => (await page.url()).includes(`at=${calls.at(-2).cursor}`), 'the playhead is at the call');
+  await panel.getByText(/^Messages \(/).waitFor();
+  await close(page);
+});
+
+test('a recording without model calls says so', async () => {
+  const { run } = await runTool();
+  const body = await (await fetch(`${SERVER}/api/runs/${run}/recording`)).arrayBuffer();
+  const uploaded = await fetch(`${SERVER}/api/recordings`, { method: 'POST', body, headers: { 'content-type': 'application/jsonl' } });
+  const page = await open(browser, `#/run/${(await uploaded.json()).run}?panel=model`);
+  await page.getByText('This recording does not contain what was sent to models.').waitFor();
+  await close(page);
+});

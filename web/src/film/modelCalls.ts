@@ -1,0 +1,65 @@
+/** What was sent to a model, and what it answered, as the server shows it (`pipeline/model_calls.py`). */
+import { useEffect, useState } from 'react';
+import { explain, Problem } from '../app/problem';
+import { getJson } from '../app/request';
+import { path } from '../app/serverUrl';
+import type { Json } from './document';
+import { shared } from './sharedFile';
+
+export type Content = { role?: string; parts?: { [kind: string]: Json }[] };
+export type ModelRequest = {
+  config: { systemInstruction?: Json; [name: string]: Json | undefined };
+  contents: (Content | null)[];
+  tools: { [kind: string]: Json }[];
+};
+export type ModelCall = {
+  cursor: number;
+  agent: string;
+  model: string;
+  /** Null where only a summary was recorded. */
+  request: ModelRequest | null;
+  response: { [name: string]: Json } | null;
+  /** What was too large to be kept whole. */
+  cut?: string[];
+};
+
+export type ModelCallState = { kind: 'loading' } | { kind: 'there'; call: ModelCall } | { kind: 'missing'; why: string };
+
+const LOADING: ModelCallState = { kind: 'loading' };
+const KEPT = 40; // Requests may be large.
+const known = new Map<string, ModelCall>();
+
+/** Return the model call at a cursor; null where none is asked for. */
+export function useModelCall(run: string, cursor: number | null): ModelCallState | null {
+  const id = `${run} ${cursor}`;
+  const [loaded, setLoaded] = useState<{ id: string; state: ModelCallState }>({ id: '', state: LOADING });
+  useEffect(() => {
+    if (cursor === null || shared() || known.has(id)) return;
+    const leaving = new AbortController();
+    const load = async () => {
+      try {
+        const [call] = await getJson<ModelCall[]>(`${path('api', 'runs', run)}/model-calls?cursor=${cursor}`, leaving.signal);
+        if (call) keep(id, call);
+        setLoaded({ id, state: call ? LOADING : { kind: 'missing', why: 'It is not in the log any more.' } });
+      } catch (error) {
+        if (!leaving.signal.aborted) setLoaded({ id, state: { kind: 'missing', why: whyNot(error) } });
+      }
+    };
+    void load();
+    return () => leaving.abort();
+  }, [id, run, cursor]);
+  if (cursor === null) return null;
+  const call = shared()?.modelCalls?.find((each) => each.cursor === cursor) ?? known.get(id);
+  if (call) return { kind: 'there', call };
+  if (shared()) return { kind: 'missing', why: 'This file does not contain what was sent to the model.' };
+  return loaded.id === id ? loaded.state : LOADING;
+}
+
+function whyNot(error: unknown): string {
+  return error instanceof Problem && error.status === 403 ? 'Only administrators can see what was sent to the model.' : explain(error);
+}
+
+function keep(id: string, call: ModelCall): void {
+  known.set(id, call);
+  if (known.size > KEPT) known.delete(known.keys().next().value!);
+}

@@ -1,0 +1,17 @@
+/** Tokens of model calls in words, by kind. */
+import type { CallTokens } from '../film/document';
+import { number } from './format';
+
+const KINDS: readonly [keyof CallTokens, string][] = [
+  ['input', 'in'],
+  ['cached', 'of them cached'],
+  ['output', 'out'],
+  ['reasoning', 'thinking'],
+  ['tool', 'from tools'],
+];
+
+/** Say `120 in, 60 of them cached, 7 out`; empty without any. */
+export function callTokens(tokens: CallTokens): string {
+  const said = KINDS.flatMap(([kind, word]) => (tokens[kind] ? [`${number(tokens[kind])} ${word}`] : []));
+  return said.length ? `tokens: ${said.join(', ')}` : tokens.total ? `tokens: ${number(tokens.total)}` : '';
+}
