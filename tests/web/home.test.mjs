@@ -44,6 +44,28 @@ test('a recording of a newer version is refused with its reason, and one that co
   await close(page);
 });
 
+test('a run that a recorder sends appears by itself, and grows while it is open', async () => {
+  const page = await open(browser, '', { width: 1280 });
+  const title = `Recorded ${crypto.randomUUID()}`;
+  const secret = crypto.randomUUID().repeat(2);
+  const send = async (...entries) => {
+    const body = entries.map((entry) => `${JSON.stringify({ time: 1, ...entry })}\n`).join('');
+    const headers = { 'content-type': 'application/x-ndjson', 'x-prism-recorder': secret };
+    const answer = await fetch(`${SERVER}/api/record`, { method: 'POST', headers, body });
+    assert.equal(answer.status, 200, await answer.text());
+  };
+  const says = (cursor, text) => ({ cursor, type: 'AgentEvent', event: { id: `e${cursor}`, author: 'far', content: { role: 'model', parts: [{ text }] } } });
+  const message = { role: 'user', parts: [{ text: title }] };
+  await send({ cursor: 1, type: 'RunStarted', run: 'r', origin: { app: 'far', user: 'user', session: 's' }, message }, says(2, 'First words.'));
+  await page.locator('.home').getByText(title).click();
+  await page.getByText('First words.').first().waitFor();
+  await send(says(3, 'Later words.'));
+  await page.getByText('Later words.').first().waitFor();
+  await send({ cursor: 4, type: 'RunEnded', outcome: 'finished' });
+  await page.getByText('Read-only recording').waitFor();
+  await close(page);
+});
+
 test('the map of keys, and keys that go places', async () => {
   const page = await open(browser, '', { width: 1280 });
   await ask(page, 'text');

@@ -1,4 +1,5 @@
 /** Home: apps that run with one key press, what was active last, and a place to drop a recording. */
+import { useEffect } from 'react';
 import { addressOf } from '../app/Rail';
 import { isUsable, useCatalogue, type AppEntry, type ConversationEntry } from '../app/catalogue';
 import { Icon } from '../ui/Icon';
@@ -13,8 +14,15 @@ import './home.css';
 
 const SHOWN = 12;
 
+/** Runs also come from elsewhere: from a recorder, or another window. */
+const LOOK_MS = 5_000;
+
 export default function Home() {
   const { apps, conversations, problem, refresh } = useCatalogue();
+  useEffect(() => {
+    const timer = setInterval(() => document.visibilityState === 'visible' && refresh(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [refresh]);
   return (
     <div className="home">
       <h1>See everything your agents did</h1>
