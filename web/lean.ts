@@ -49,7 +49,7 @@ export function lean(): Plugin {
 }
 
 /** What needs a server has no place in a file that has none: chats, the list of apps, signing in. */
-const SERVED = /[\\/]src[\\/](?:workspace[\\/]ChatPage|home[\\/]Home|voice[\\/]VoiceBar|app[\\/](?:SignIn|Account))\.tsx$/;
+const SERVED = /[\\/]src[\\/](?:workspace[\\/]ChatPage|home[\\/]Home|compare[\\/]ComparePage|voice[\\/]VoiceBar|app[\\/](?:SignIn|Account))\.tsx$/;
 
 export function alone(): Plugin {
   return {

@@ -20,6 +20,7 @@ const Home = lazy(() => import('../home/Home'));
 const SearchPage = lazy(() => import('../search/SearchPage'));
 const ChatPage = lazy(() => import('../workspace/ChatPage'));
 const RunPage = lazy(() => import('../workspace/RunPage'));
+const ComparePage = lazy(() => import('../compare/ComparePage'));
 
 /** What a server that asks nobody calls whoever names nobody. */
 const ANYBODY = 'user';
@@ -109,6 +110,8 @@ function Content() {
     }
     case 'run':
       return <RunPage key={place.run} run={place.run} />;
+    case 'compare':
+      return <ComparePage key={`${place.a}/${place.b}`} a={place.a} b={place.b} />;
   }
 }
 
@@ -126,8 +129,8 @@ function ownName(identity: Identity): string | null {
   }
 }
 
-function keyOf(place: { kind: string; run?: string; app?: string; session?: string }): string {
-  return [place.kind, place.run, place.app, place.session].join('/');
+function keyOf(place: { kind: string; run?: string; app?: string; session?: string; a?: string; b?: string | null }): string {
+  return [place.kind, place.run, place.app, place.session, place.a, place.b].join('/');
 }
 
 // The address bar is the page's state: a link to a fragment would lose it.

@@ -5,6 +5,7 @@
  *     #/search?text=refund&outcome=failed            runs that fit
  *     #/app/tour/s-1?panel=state                     a chat, with the panels of its last run
  *     #/run/r-1?at=14&panel=graph&sel=burn_analyst   one run at one cursor
+ *     #/compare/r-1/r-2                              two runs side by side; without the second: which one
  *
  * Keys that are not known here are options of panels; they are kept.
  */
@@ -14,7 +15,8 @@ export type Place =
   | { kind: 'home' }
   | { kind: 'search' }
   | { kind: 'chat'; app: string; session: string }
-  | { kind: 'run'; run: string };
+  | { kind: 'run'; run: string }
+  | { kind: 'compare'; a: string; b: string | null };
 
 export type Route = {
   place: Place;
@@ -45,6 +47,7 @@ function parsePlace([kind, first, second]: string[]): Place {
   if (kind === 'app' && first && second) return { kind: 'chat', app: first, session: second };
   if (kind === 'search') return { kind: 'search' };
   if (kind === 'run' && first) return { kind: 'run', run: first };
+  if (kind === 'compare' && first) return { kind: 'compare', a: first, b: second ?? null };
   return { kind: 'home' };
 }
 
@@ -76,6 +79,8 @@ function formatPlace(place: Place): string {
       return `app/${encodeURIComponent(place.app)}/${encodeURIComponent(place.session)}`;
     case 'run':
       return `run/${encodeURIComponent(place.run)}`;
+    case 'compare':
+      return ['compare', place.a, ...(place.b === null ? [] : [place.b])].map(encodeURIComponent).join('/');
   }
 }
 

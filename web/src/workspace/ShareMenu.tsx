@@ -2,11 +2,12 @@
 import { useId, useRef, type ReactNode } from 'react';
 import { address, path } from '../app/serverUrl';
 import { hasToken } from '../app/identity';
+import { linkTo } from '../app/route';
 import { ticketed } from '../app/downloadTicket';
 import { Icon, type IconName } from '../ui/Icon';
 import { copyText } from '../ui/clipboard';
 
-type Item = { icon: IconName; word: string } & ({ copy: () => string } | { href: string; download?: string } | { save: () => string; name: string; type: string });
+type Item = { icon: IconName; word: string } & ({ copy: () => string } | { link: string } | { href: string; download?: string } | { save: () => string; name: string; type: string });
 
 type Props = { run: string | null; items: readonly Item[] };
 
@@ -17,6 +18,7 @@ export function ShareMenu({ run, items }: Props) {
   const menu = useRef<HTMLDivElement>(null);
   const all: Item[] = [{ icon: 'share', word: 'Copy a link to this moment', copy: () => location.href }, ...items];
   if (run) {
+    all.push({ icon: 'branch', word: 'Compare with another run…', link: linkTo({ kind: 'compare', a: run, b: null }) });
     all.push({ icon: 'download', word: 'Recording (JSON lines)', href: address(path('api', 'runs', run, 'recording')), download: `${run}.jsonl` });
     all.push({ icon: 'upload', word: 'Share as one HTML file', href: address(path('api', 'runs', run, 'share')), download: `${run}.html` });
   }
@@ -45,6 +47,7 @@ function Entry({ item }: { item: Item }): ReactNode {
       <Icon name={item.icon} /> {item.word}
     </>
   );
+  if ('link' in item) return <a href={item.link}>{face}</a>;
   if ('href' in item) {
     return (
       <a href={item.href} download={item.download} onClick={(event) => hasToken() && void saveOwned(event, item.href, item.download)}>

@@ -1,0 +1,62 @@
+/** One step of either run, or of both: a line, and what each run has of it. */
+import { formatRoute, HOME } from '../app/route';
+import { Details } from '../ui/Details';
+import { Json } from '../ui/Json';
+import { duration } from '../ui/format';
+import type { Change, Side, Step } from './comparison';
+
+const WORDS: Record<Change, string> = { same: 'same', changed: 'changed', moved: 'moved', added: 'only in B', removed: 'only in A' };
+
+type Props = { step: Step; a: string; b: string };
+
+export function StepRow({ step, a, b }: Props) {
+  const { differs = [] } = step;
+  const line = (
+    <span className="compare-line" style={{ paddingLeft: `${Math.min(step.depth, 24) * 16}px` }}>
+      <span className="compare-change">{WORDS[step.change]}</span>
+      <span className="quiet">{step.kind}</span> <strong>{step.name}</strong>
+      {differs.length > 0 && <span className="compare-differs">{differs.join(', ')}</span>}
+      <span className="compare-times">
+        {step.a && duration(step.a.seconds)} {step.a && step.b && '→'} {step.b && duration(step.b.seconds)}
+      </span>
+    </span>
+  );
+  return (
+    <Details className="compare-step" data-change={step.change} summary={line}>
+      {() => (
+        <div className="compare-pair">
+          <OneSide side={step.a} run={a} differs={differs} />
+          <OneSide side={step.b} run={b} differs={differs} />
+        </div>
+      )}
+    </Details>
+  );
+}
+
+const VALUES = ['input', 'output'] as const;
+
+function OneSide({ side, run, differs }: { side: Side | undefined; run: string; differs: readonly string[] }) {
+  if (!side) return <div className="quiet">Not in this run</div>;
+  const marked = (name: string) => (differs.includes(name) ? '' : undefined);
+  return (
+    <div>
+      <p data-differs={marked('status')}>
+        {side.name}: {side.status}
+        {side.error && ` (${side.error})`} · <a href={formatRoute({ ...HOME, place: { kind: 'run', run }, at: side.cursor })}>event {side.cursor}</a>
+      </p>
+      {side.text && (
+        <div className="compare-text" data-differs={marked('text')}>
+          {side.text}
+        </div>
+      )}
+      {VALUES.map(
+        (name) =>
+          side[name] !== undefined && (
+            <div key={name} data-differs={marked(name)}>
+              <Json name={name} value={side[name]} />
+            </div>
+          ),
+      )}
+    </div>
+  );
+}
