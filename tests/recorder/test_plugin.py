@@ -21,16 +21,18 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 from tests.patience import PATIENCE
 from tests.recorder.recorded import driven, recordings, runner_of, runner_of_app, seen_in
-from tests.source.runs import ORIGIN, say
+from tests.server.staged import agent as agent_of_server
+from tests.server.staged import staging
+from tests.source.runs import ORIGIN, Reports, say
 from tests.source.scripted import Scripted, call
-from tests.source.watching import watch
+from tests.source.watching import Watched, watch
 
 from adk_prism import Recorder, ScriptedModel
 from adk_prism.apps.tour.agent import tour_app
 from adk_prism.apps.tour.scenarios import SCENARIOS, Scenario
 from adk_prism.diagnostics import ignore
 from adk_prism.models import say as scripted
-from adk_prism.runlog.entry import AgentEvent, RunEnded, RunStarted
+from adk_prism.runlog.entry import AgentEvent, NodeStarted, RunEnded, RunStarted
 from adk_prism.source.redaction import Serialiser
 from adk_prism.testing.laws import check_laws
 
@@ -344,3 +346,39 @@ async def test_a_live_run_without_its_sound(tmp_path: Path) -> None:
     assert "hello" in text
     assert '"bytes"' in text
     assert check_laws(seen.entries) == []
+
+
+async def test_a_runner_inside_a_tool_belongs_to_the_tool(tmp_path: Path) -> None:
+    """A tool may run an agent by itself, with the same recorder: no run of its own, but its child."""
+    recorder = Recorder(file=str(tmp_path))
+    inner = await runner_of(LlmAgent(name="inner", model=Scripted.saying("deep")), recorder)
+
+    async def ask() -> str:
+        return "".join([event.author async for event in driven(inner)])
+
+    agent = LlmAgent(name="outer", model=Scripted.saying(call("ask", "c1"), "ok"), tools=[ask])
+    runner = await runner_of(agent, recorder)
+    [event async for event in driven(runner)]
+    [event async for event in driven(inner)]  # and outside of the tool it is a run
+    await runner.close()
+    first, second = recordings(tmp_path)
+    assert Watched(first, Reports()).check().parents() == {
+        "agent outer": "",
+        "tool ask": "agent outer",
+        "agent inner": "tool ask",
+    }
+    assert {event["author"] for event in _events(second)} == {"inner"}
+
+
+async def test_a_server_of_ours_needs_no_recorder(tmp_path: Path, told: _Told) -> None:
+    """Its runs are recorded already, and go on as without it; one line says so."""
+    recorder = Recorder(file=str(tmp_path))
+    async with staging(agent_of_server(Scripted.saying("a", "b")), plugins=[recorder]) as stage:
+        for text in "12":
+            entries = await stage.entries(await stage.say(text))
+            assert entries[-1].record == RunEnded(outcome="finished")
+            assert [n.name for e in entries if isinstance(n := e.record, NodeStarted)] == ["agent"]
+    assert list(tmp_path.iterdir()) == []
+    assert told.lines[1:] == [
+        "adk-prism recorder is off for an app: its runs are recorded already."
+    ]
