@@ -127,6 +127,7 @@ ROUTES: dict[str, Row] = {
     "GET /api/ag-ui/{app_name}/capabilities": Common(f"/api/ag-ui/{APP}/capabilities"),
     "GET /api/me": Common("/api/me"),
     "POST /api/tickets": Common("/api/tickets", {"url": "/api/runs/run-1/stream"}),
+    "GET /api/errors/{reference}": Common("/api/errors/0123456789ab", status=204),
     "GET /metrics": Operated("/metrics"),
     "GET /api/audit": Operated("/api/audit", status=404),  # 404: this server keeps none
     "GET /api/conversations": Listed("/api/conversations"),

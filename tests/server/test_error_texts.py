@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from websockets.exceptions import ConnectionClosed
 
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.runlog.entry import RunId
-from adk_prism.server.error_texts import LONGEST_TEXT, MOST_TEXTS, ErrorTexts
+from adk_prism.server.error_texts import LONGEST_TEXT, LONGEST_TRACE, MOST_TEXTS, ErrorTexts
 from adk_prism.server.identity.caller import SCOPE_KEY, Anyone, Caller, Guest, Principal
 from adk_prism.server.observability.observability import error_rule
 from adk_prism.server.settings import Settings
@@ -36,6 +37,13 @@ CAUSE = "No API key was provided: set GOOGLE_API_KEY"
 SECRET = "a-very-secret-value-of-this-process"
 FORWARDED = {"x-forwarded-for": "192.0.2.7"}
 Json = dict[str, Any]
+
+TRACE = f"""Traceback (most recent call last):
+  File "{__file__}", line 7, in agent
+    raise ValueError("no key")
+  File "{asyncio.__file__}", line 3, in run
+    inside()
+ValueError: no key"""
 
 # --------------------------------------------------------------------------- whom the rule is for
 
@@ -145,10 +153,12 @@ def test_which_requests_see_them(asked: Asked) -> None:
     told = "The run failed (ValueError). Reference: 0123456789ab."
     for rule in ("reference", "unforwarded", "full"):
         texts = ErrorTexts(rule)
-        texts.keep(Diagnostic(kind="k", correlation="0123456789ab", message=CAUSE))
+        texts.keep(Diagnostic(kind="k", correlation="0123456789ab", message=CAUSE, cause=TRACE))
         shown = asked.shown == "both" or asked.shown == rule
         expected = f"{CAUSE} Reference: 0123456789ab." if shown and rule != "reference" else told
         assert texts.text(scope_of(asked), told) == expected, rule
+        trace = texts.trace(scope_of(asked), "0123456789ab")
+        assert (trace is not None) is (expected != told), rule
 
 
 def test_what_is_kept_is_bounded() -> None:
@@ -227,6 +237,40 @@ async def test_a_failed_run_says_why_on_this_machine(name: str) -> None:
         ):
             assert CAUSE not in told
             assert "ValueError" in told
+
+
+def test_a_traceback_names_the_line_of_the_app() -> None:
+    """The innermost line that is not a library's; of a long one the end is kept."""
+    texts, scope = ErrorTexts("full"), scope_of(ASKED[0])
+    texts.keep(Diagnostic(kind="agent error", correlation="a" * 12, message="m", cause="no stack"))
+    assert texts.trace(scope, "a" * 12) is None
+    long = f"{'x' * LONGEST_TRACE}\n{TRACE}"
+    for cause in (long, "Traceback (most recent call last): another"):
+        texts.keep(Diagnostic(kind="run failed", correlation="a" * 12, message="n", cause=cause))
+    trace = texts.trace(scope, "a" * 12)
+    assert trace is not None
+    assert trace["text"] == "m"
+    assert trace["place"].endswith("test_error_texts.py, line 7")
+    assert trace["source"] == 'raise ValueError("no key")'
+    assert trace["traceback"] == long[-LONGEST_TRACE:]
+
+
+async def test_the_traceback_of_a_failed_run_is_for_this_machine() -> None:
+    """By the reference in the text; without secrets; not through a proxy, and not in what is passed on."""
+    async with failing() as (_, client):
+        answer = await client.post("/api/chat/app", json=CHAT)
+        run = answer.headers["x-prism-run"]
+        recording = (await client.get(f"/api/runs/{run}/recording")).text
+        (reference,) = set(re.findall(r"Reference: ([0-9a-f]{12})", recording))
+        found = (await client.get(f"/api/errors/{reference}")).json()
+        assert found["place"].endswith("scripted.py, line 59")
+        assert found["source"] == "raise turn"
+        assert found["traceback"].endswith(f"{CAUSE} or [redacted]")
+        hidden = await client.get(f"/api/errors/{reference}", headers=FORWARDED)
+        assert (hidden.status_code, hidden.content) == (204, b"")
+        assert (await client.get("/api/errors/0123456789ab")).status_code == 204
+        for kept in ("recording", "film", "view"):
+            assert "scripted.py" not in (await client.get(f"/api/runs/{run}/{kept}")).text
 
 
 async def test_two_who_watch_one_run_see_their_own_text() -> None:

@@ -34,6 +34,7 @@ from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
 from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.server.settings.sources import read_settings
+from adk_prism.source.error_text import place_in
 from adk_prism.transport.sse_encoder import encode
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ def register(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="set a state key before the run; repeatable",
+    )
+    parser.add_argument(
+        "--errors",
+        choices=("reference", "full"),
+        help="full: also print the traceback of an exception [ADK_PRISM_ERRORS]",
     )
     parser.add_argument(
         "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
@@ -148,7 +154,8 @@ async def _conversations(
     from adk_prism.source.services import ServiceUris, close_services, open_services
 
     secret = secrets_of(settings)
-    report = secret.redacting(DiagnosticPrinter())
+    printer = DiagnosticPrinter(traces=(args.errors or settings.errors) == "full")
+    report = secret.redacting(printer)
     log.attach(redact=secret.payload)
     in_memory = ServiceUris(sessions="memory://", artifacts="memory://")
     folder = Path(args.dir) if args.dir else None
@@ -176,8 +183,10 @@ async def _conversations(
 class DiagnosticPrinter:
     """Prints diagnostics in one line each, for the user of the command."""
 
-    def __init__(self, say: Callable[[str], object] = fail) -> None:
+    def __init__(self, say: Callable[[str], object] = fail, *, traces: bool = False) -> None:
+        """With `traces`, an exception's traceback follows its line."""
         self._say = say
+        self._traces = traces
         self._printed: set[str] = set()
         """References of printed diagnostics: a failed agent and its failed run share one."""
         # ADK would log the same errors to stderr with stack traces.
@@ -185,6 +194,9 @@ class DiagnosticPrinter:
         warnings.filterwarnings("ignore", message=r"\[EXPERIMENTAL\]", category=UserWarning)
 
     def __call__(self, diagnostic: Diagnostic) -> None:
+        if self._traces and (place := place_in(diagnostic.cause)) is not None:
+            print(diagnostic.cause, file=sys.stderr)
+            self._say(": ".join(place))
         if diagnostic.correlation in self._printed:
             return
         self._printed |= {diagnostic.correlation} - {""}

@@ -75,6 +75,7 @@ from adk_prism.server.routes import (
     tickets,
     views,
 )
+from adk_prism.server.routes import errors as error_routes
 from adk_prism.server.settings import Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.server.wiring import make_context
@@ -103,6 +104,7 @@ def routers(context: Context) -> list[APIRouter]:
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
         catalogue.routes(apps, log, chats, errors),
+        error_routes.routes(errors),
         adk_meta.routes(apps, lifecycle),
         adk_trace.routes(log, chats),
         ready.routes(log, apps, lifecycle),

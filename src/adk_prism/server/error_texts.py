@@ -25,6 +25,7 @@ from adk_prism.server.guards.local_requests import (
     is_local,
 )
 from adk_prism.server.identity.caller import SCOPE_KEY, may_operate
+from adk_prism.source.error_text import place_in
 
 ErrorRule = Literal["reference", "unforwarded", "full"]
 """Who gets full texts: nobody; who calls from this machine without a proxy; who calls from this machine,
@@ -36,6 +37,11 @@ MOST_TEXTS = 256
 LONGEST_TEXT = 4096
 """Characters of one: a model's API sends some hundred, a validation of a large schema thousands."""
 
+LONGEST_TRACE = 16 * 1024
+"""Characters of a traceback, from its end: the raised exception is there, and some hundred frames."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+
 _REFERENCE = re.compile(r"Reference: ([0-9a-f]{12})\.")
 
 
@@ -45,15 +51,19 @@ class ErrorTexts:
     def __init__(self, rule: ErrorRule = "reference") -> None:
         self._rule = rule
         self._texts: OrderedDict[str, str] = OrderedDict()
+        self._traces: OrderedDict[str, str] = OrderedDict()
 
     def keep(self, diagnostic: Diagnostic) -> None:
         """Keep the text of a diagnostic under its reference, if a caller may see it. The first one stays."""
-        reference, text = diagnostic.correlation, diagnostic.message
-        if self._rule == "reference" or not reference or not text or reference in self._texts:
+        reference, text, cause = diagnostic.correlation, diagnostic.message, diagnostic.cause
+        if self._rule == "reference" or not reference:
             return
-        self._texts[reference] = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-        while len(self._texts) > MOST_TEXTS:
-            self._texts.popitem(last=False)
+        if text:
+            short = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+            _put(self._texts, reference, short)
+        # An agent's error is reported twice: as ADK's event, and as the exception that ended the run.
+        if _TRACEBACK in cause:
+            _put(self._traces, reference, cause[-LONGEST_TRACE:])
 
     def completion(self, scope: Scope) -> Complete | None:
         """Return what completes error texts for a request; None for one that is shown references only."""
@@ -62,6 +72,15 @@ class ErrorTexts:
     def text(self, scope: Scope, text: str) -> str:
         """Return an error text as a request may see it."""
         return self._complete(text) if self._shows(scope) else text
+
+    def trace(self, scope: Scope, reference: str) -> dict[str, str] | None:
+        """Return an error's traceback, and the line of the app's own code in it, if a request may see them."""
+        trace = self._traces.get(reference) if self._shows(scope) else None
+        if trace is None:
+            return None
+        place, source = place_in(trace) or ("", "")
+        text = self._texts.get(reference, "")
+        return {"text": text, "place": place, "source": source, "traceback": trace}
 
     def _shows(self, scope: Scope) -> bool:
         if self._rule == "reference" or not is_local(scope):
@@ -74,3 +93,10 @@ class ErrorTexts:
         found = _REFERENCE.search(text)
         full = self._texts.get(found[1]) if found else None
         return text if found is None or full is None else f"{full} {found[0]}"
+
+
+def _put(kept: OrderedDict[str, str], reference: str, text: str) -> None:
+    """Keep a text; the first one of a reference stays, and the oldest go."""
+    kept.setdefault(reference, text)
+    while len(kept) > MOST_TEXTS:
+        kept.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The text of an exception without its stack, for a developer on their own machine.
+"""The text of an exception, and its place in the app's code, for a developer on their own machine.
 
 A pydantic error is written as a list of fields and what is wrong with each: without the input, which may
 contain a secret, and without the link to pydantic's site. Python's class name comes first, because some
@@ -7,6 +7,7 @@ exceptions say nothing without it (`KeyError: 'city'`).
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 import traceback
@@ -58,6 +59,17 @@ def load_failure(error: BaseException) -> str:
     places = filter(None, map(_place, (error, *_causes(error))))
     place = next(places, "")
     return f"{message_of(error)} ({place})" if place else message_of(error)
+
+
+def place_in(cause: str) -> tuple[str, str] | None:
+    """Return where the innermost line of the app's own code in a traceback is, and the line; None without one."""
+    for filename, line, source in reversed(_FRAME.findall(cause)):
+        if _is_own(filename):
+            return f"{_shown(filename)}, line {line}", source.strip()
+    return None
+
+
+_FRAME = re.compile(r'^ *File "([^"\n]+)", line (\d+)(?:, in [^\n]*)?\n([^\n]*)', re.MULTILINE)
 
 
 def _text(error: BaseException) -> str:

@@ -3,6 +3,7 @@ import type { ChatStatus, FileUIPart } from 'ai';
 import { Suspense, useState, useSyncExternalStore } from 'react';
 import { Failure } from '../app/Failure';
 import { Empty } from '../ui/Empty';
+import { Traceback } from '../ui/Traceback';
 import { Icon } from '../ui/Icon';
 import { isUsable, useApp, useCatalogue, useLoaded } from '../app/catalogue';
 import { lazyWithRetry } from '../app/lazyWithRetry';
@@ -118,7 +119,10 @@ function Trouble({ link, failure, onRetry, onStartOver, draft }: Props) {
   return (
     <div className="notice" data-kind="error" role="alert">
       <Icon name="error" />
-      <span>{reason}</span>
+      <span className="trouble">
+        {reason}
+        <Traceback text={reason} />
+      </span>
       <span className="actions">
         <button type="button" className="button" onClick={onRetry}>
           <Icon name="retry" /> Try again

@@ -4,6 +4,7 @@ import { modelWords, type AppEntry, type UsableApp } from '../app/catalogue';
 import { startChat } from '../app/newChat';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
+import { Traceback } from '../ui/Traceback';
 import { plural } from '../ui/format';
 
 /** Prompts shown at first; the rest on demand. */
@@ -22,6 +23,7 @@ function FailedApp({ name, error }: { name: string; error: string }) {
         {name} <KindChip kind="error">Failed to load</KindChip>
       </h3>
       <p>{error}</p>
+      <Traceback text={error} />
       <p className="quiet">See the server log for details. The app is loaded again when its files change.</p>
     </li>
   );

@@ -7,6 +7,7 @@ import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import { KindChip, type Kind } from '../../ui/Kind';
 import { duration, plural, size } from '../../ui/format';
+import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
 import { Code } from '../markdown/Code';
 import type { PrismDataParts, PrismProof } from '../prism';
@@ -105,10 +106,13 @@ export function ApprovalNote({ data }: { data: PrismDataParts['approval-request'
 
 export function ErrorNote({ data }: { data: PrismDataParts['error'] }) {
   return (
-    <Note kind="error" word={data.code || 'Error'}>
-      <span>{data.message || 'A step failed; the run continued.'}</span>
-      {(data.author || data.path) && <span className="quiet">{data.author || data.path}</span>}
-    </Note>
+    <>
+      <Note kind="error" word={data.code || 'Error'}>
+        <span>{data.message || 'A step failed; the run continued.'}</span>
+        {(data.author || data.path) && <span className="quiet">{data.author || data.path}</span>}
+      </Note>
+      <Traceback text={data.message ?? ''} />
+    </>
   );
 }
 

@@ -5,6 +5,7 @@ import { Copy } from '../../ui/Copy';
 import { Icon, type IconName } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
 import type { Kind } from '../../ui/Kind';
+import { Traceback } from '../../ui/Traceback';
 import { useActions } from '../ChatContext';
 import { toolName, type CallNotes, type ToolPart } from '../message';
 
@@ -62,6 +63,7 @@ export function Tool({ part, notes, live, last }: Props) {
           <Field name="Input" value={part.input ?? (part as { rawInput?: unknown }).rawInput} />
           {part.state === 'output-available' && <Field name={part.preliminary ? 'Result so far' : 'Result'} value={part.output} />}
           {part.state === 'output-error' && <p className="failure">{part.errorText}</p>}
+          {part.state === 'output-error' && <Traceback text={part.errorText} />}
           {isExpired ? <p className="quiet">{part.approval?.reason || 'This request has expired.'}</p> : part.approval && <Decision {...part.approval} />}
           {asks && (
             <Suspense>

@@ -8,6 +8,7 @@ import { Empty } from '../../ui/Empty';
 import { Json } from '../../ui/Json';
 import { KindChip } from '../../ui/Kind';
 import { PanelHeader } from '../../ui/PanelHeader';
+import { Traceback } from '../../ui/Traceback';
 import { duration, plural } from '../../ui/format';
 import type { PanelProps } from '../panel';
 import '../panels.css';
@@ -50,6 +51,7 @@ export default function EventPanel({ film, at }: PanelProps) {
 function Entry({ closeup }: { closeup: EntryDetail }) {
   return (
     <>
+      <Traceback text={errorText(closeup)} />
       <section className="section">
         <h3>
           Facts <span className="count">what it means</span>
@@ -73,6 +75,12 @@ function Entry({ closeup }: { closeup: EntryDetail }) {
       </section>
     </>
   );
+}
+
+/** The text with the reference of an error: of an event, or of the run's end. */
+function errorText({ record }: EntryDetail): string {
+  const { errorMessage, correlation } = (record ?? {}) as { errorMessage?: unknown; correlation?: unknown };
+  return typeof errorMessage === 'string' ? errorMessage : `Reference: ${String(correlation)}.`;
 }
 
 function FactRow({ fact }: { fact: ShownFact }) {
