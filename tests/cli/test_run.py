@@ -262,3 +262,26 @@ class Leaky(BaseAgent):
 
 root_agent = Leaky(name="leaky")
 """
+
+
+BROKEN = """
+from google.adk.agents import LlmAgent
+from adk_prism.models import ScriptedModel
+def script(request):
+    raise ValueError("no luck")
+root_agent = LlmAgent(name="broken_run", model=ScriptedModel(model="offline", script=script))
+"""
+
+
+def test_full_errors_have_a_traceback_and_the_line(said: Said, tmp_path: Path) -> None:
+    """Of an agent's exception and of an app that does not load; without `--errors` it stays one line."""
+    for name, code in (("broken_run", BROKEN), ("broken_load", "\nraise ValueError('no luck')\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "agent.py").write_text(code)
+        short = said(name, "hello", "--dir", str(tmp_path))[2]
+        assert "Traceback" not in short
+        failed, _, full = said(name, "hello", "--dir", str(tmp_path), "--errors", "full")
+        assert failed == 1
+        assert "Traceback (most recent call last)" in full
+        line = 5 if name == "broken_run" else 2
+        assert f"adk-prism: {name}/agent.py, line {line}: raise ValueError(" in full

@@ -263,7 +263,7 @@ async def test_the_traceback_of_a_failed_run_is_for_this_machine() -> None:
         recording = (await client.get(f"/api/runs/{run}/recording")).text
         (reference,) = set(re.findall(r"Reference: ([0-9a-f]{12})", recording))
         found = (await client.get(f"/api/errors/{reference}")).json()
-        assert found["place"].endswith("scripted.py, line 59")
+        assert re.search(r"scripted\.py, line \d+$", found["place"])
         assert found["source"] == "raise turn"
         assert found["traceback"].endswith(f"{CAUSE} or [redacted]")
         hidden = await client.get(f"/api/errors/{reference}", headers=FORWARDED)

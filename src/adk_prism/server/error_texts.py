@@ -74,7 +74,7 @@ class ErrorTexts:
         return self._complete(text) if self._shows(scope) else text
 
     def trace(self, scope: Scope, reference: str) -> dict[str, str] | None:
-        """Return an error's traceback, and the line of the app's own code in it, if a request may see them."""
+        """Return an error's traceback, and the line of the app in it, if a request may see them."""
         trace = self._traces.get(reference) if self._shows(scope) else None
         if trace is None:
             return None

@@ -62,7 +62,7 @@ def load_failure(error: BaseException) -> str:
 
 
 def place_in(cause: str) -> tuple[str, str] | None:
-    """Return where the innermost line of the app's own code in a traceback is, and the line; None without one."""
+    """Return the place of the innermost line of the app's own code in a traceback, and the line."""
     for filename, line, source in reversed(_FRAME.findall(cause)):
         if _is_own(filename):
             return f"{_shown(filename)}, line {line}", source.strip()
