@@ -49,8 +49,8 @@ async def ask(house: House, name: str, **more: Any) -> httpx.Response:
 async def test_every_route_is_in_the_table(tmp_path: Path) -> None:
     """A new route has to say whose things it gives out."""
     async with house(tmp_path) as made:
-        app = made.client._transport.app
-        assert sorted(of_app(app)) == sorted(ROUTES)
+        assert made.stage.app is not None
+        assert sorted(of_app(made.stage.app)) == sorted(ROUTES)
 
 
 async def test_nobody_gets_in_without_a_credential(tmp_path: Path) -> None:

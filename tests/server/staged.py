@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 from google.adk.agents import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
@@ -72,6 +73,8 @@ class Stage:
     context: Context
     runner: Runner
     reports: list[Diagnostic] = field(default_factory=list)
+    app: FastAPI | None = None
+    """The application that the client talks to."""
 
     async def say(self, text: str, session: str = SESSION) -> str:
         """Say something, wait for the whole answer; return the run."""
@@ -169,7 +172,8 @@ async def staging(
         report=reports.append,
         authenticate=authenticate,
     )
-    transport = httpx.ASGITransport(prism.asgi())
+    app = prism.asgi()
+    transport = httpx.ASGITransport(app)
     async with (
         prism.lifespan(None),
         httpx.AsyncClient(
@@ -178,7 +182,7 @@ async def staging(
             headers={"accept": "application/json"},
         ) as client,
     ):
-        yield Stage(client, prism.context, runner, reports)
+        yield Stage(client, prism.context, runner, reports, app)
 
 
 def texts(message: Json) -> str:

@@ -68,7 +68,8 @@ async def ask() -> None:
         with trace.get_tracer("host").start_as_current_span("host"):
             await stage.client.post("/api/chat/app", json=chat("hosted"))
         await stage.client.get("/nowhere?ticket=secret")
-        await call_in(stage.client._transport.app)  # type: ignore[attr-defined]
+        assert stage.app is not None
+        await call_in(stage.app)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from tests.view.making import Log
 
 from adk_prism.runlog.entry import Entry, pack, unpack
 from adk_prism.view.compare import Comparison, Row, compare
-from adk_prism.view.outline import outline
+from adk_prism.view.outline import ModelRequest, Outline, outline
 
 _DRAWN = re.compile(rb"(?<=adk-)[0-9a-f]{8}(?=-)|(?<=run-)[0-9a-f]{8}|(?<=\"e-)[0-9a-f]{8}(?=-)")
 
@@ -244,3 +244,30 @@ def test_large_runs_are_compared(deep: bool) -> None:
     assert msgspec.json.encode(compared)
     assert of(log.entries[:1], log.entries[:1]).same
     assert not of([], log.entries).same
+
+
+def test_requests_to_models_are_compared_where_both_runs_have_them() -> None:
+    """By model, instruction, tools and config: the first two that differ are shown, and nothing else is."""
+
+    def asking(model: str = "m", is_kept: bool = True, **parts: Any) -> Outline:
+        log = Log("hello")
+        log.start("a1")
+        cursors = [log.called("a", "a1") for _ in range(2)]
+        log.event("a", text="Yes.")
+        log.end("a1")
+        log.over()
+        written = {name: msgspec.json.encode(value) for name, value in parts.items()}
+        request = ModelRequest(model=model, is_kept=is_kept, **written)
+        same = ModelRequest(model=model, is_kept=is_kept)
+        return outline(log.entries, dict(zip(cursors, [same, request], strict=True)))
+
+    base = asking(instruction="Be brief.", tools=[{"name": "look"}])
+    assert compare(base, asking(instruction="Be brief.", tools=[{"name": "look"}])).same
+    other = compare(base, asking("n", instruction="Be long.", tools=[{"name": "look"}]))
+    assert other.differs == ["requests"]
+    assert shown(other) == ["changed a model"]
+    other = compare(base, asking(instruction="Be long.", tools=[{"name": "look"}]))
+    assert shown(other) == ["changed a model's instruction"]
+    (row,) = (row for row in other.steps if row.request)
+    assert row.request == {"a": {"instruction": "Be brief."}, "b": {"instruction": "Be long."}}
+    assert compare(base, asking(is_kept=False)).same, "what one run did not keep is no difference"

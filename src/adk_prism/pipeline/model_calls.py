@@ -11,6 +11,7 @@ from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
+from adk_prism.view.outline import ModelRequest
 
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""
@@ -47,6 +48,29 @@ class ModelCalls:
                 left -= texts[0].size + texts[1].size
             shown.append(_shown(at, record, texts))
         return shown
+
+    async def asked(self, run: RunId, entries: Iterable[Entry]) -> dict[int, ModelRequest]:
+        """Return with what the models of a run were asked, by cursor; the long contents apart."""
+        calls = {
+            entry.cursor: entry.record
+            for entry in entries
+            if isinstance(entry.record, ModelCalled) and entry.record.pieces is not None
+        }
+        pieces = {cursor: record.pieces or CallPieces() for cursor, record in calls.items()}
+        numbers = {
+            n for each in pieces.values() for n in (each.instruction, each.tools, each.config)
+        }
+        texts = await self._log.get_pieces(run, numbers - {0}) if calls else {}
+        return {
+            cursor: ModelRequest(
+                model=calls[cursor].model,
+                is_kept=True,
+                instruction=texts.get(each.instruction, b""),
+                tools=texts.get(each.tools, b""),
+                config=texts.get(each.config, b""),
+            )
+            for cursor, each in pieces.items()
+        }
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""

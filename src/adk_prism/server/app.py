@@ -122,7 +122,7 @@ def routers(context: Context) -> list[APIRouter]:
         ),
         model_calls.routes(calls),
         views.routes(context.films),
-        compare.routes(log, chats),
+        compare.routes(log, chats, calls),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle

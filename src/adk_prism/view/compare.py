@@ -20,15 +20,29 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from adk_prism.view.outline import Outline, Step
+from adk_prism.facts.json_value import read_value
+from adk_prism.view.outline import ModelRequest, Outline, Step
 
 Change = Literal["same", "changed", "moved", "added", "removed"]
 """Of a step from run `a` to run `b`. Moved: the same, at another place in the order."""
 
-Aspect = Literal["answer", "tools", "results", "nodes", "state", "outcome"]
-ASPECTS: tuple[Aspect, ...] = ("answer", "tools", "results", "nodes", "state", "outcome")
+Aspect = Literal["answer", "tools", "results", "nodes", "requests", "state", "outcome"]
+ASPECTS: tuple[Aspect, ...] = (
+    "answer",
+    "tools",
+    "results",
+    "nodes",
+    "requests",
+    "state",
+    "outcome",
+)
 """What can differ: what was said; calls, their arguments and how they ended; their results; agents and other
-nodes; the state at the end; how the run ended."""
+nodes; with which model, instruction, tools and config models were asked; the state at the end; how the run
+ended."""
+
+_REQUESTED = ("instruction", "tools", "config")
+_REQUEST = {"model": "model", **{part: f"model's {part}" for part in _REQUESTED}}
+"""Parts of a request to a model, and what a difference in them is called."""
 
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _DRAWN = re.compile(rb"adk-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -64,7 +78,10 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     change: Change
     differs: list[str] = []
-    """Of a changed step: name, status, input, output, text, order."""
+    """Of a changed step: name, status, input, output, text, order; model, model's instruction, model's
+    tools, model's config."""
+    request: dict[str, dict[str, Any]] = {}
+    """If requests to models differ: the parts that do, of the first two requests that differ, by run."""
     a: Side | None = None
     b: Side | None = None
 
@@ -100,6 +117,7 @@ def compare(a: Outline, b: Outline) -> Comparison:
         "tools": any(_is_other_call(row) for row in rows),
         "results": any("output" in row.differs for row in rows),
         "nodes": any(row.kind != "tool" and _is_other_node(row) for row in rows),
+        "requests": any(row.request for row in rows),
         "state": bool(state),
         "outcome": (a.outcome, a.code) != (b.outcome, b.code),
     }
@@ -360,9 +378,12 @@ def _row(
     step = one or other
     assert step is not None
     differs: list[str] = []
+    request: dict[str, dict[str, Any]] = {}
     change: Change = "added" if one is None else "removed"
     if one is not None and other is not None:
-        differs = _differences(one, other, a, b)
+        request = _requests(one, other, a, b)
+        asked = [_REQUEST[part] for part in request.get("a", ())]
+        differs = _differences(one, other, a, b) + asked
         change = "changed" if differs else "moved" if moved else "same"
         if differs and moved:
             differs.append("order")
@@ -372,6 +393,7 @@ def _row(
         name=step.name,
         change=change,
         differs=differs,
+        request=request,
         a=_side(one),
         b=_side(other),
     )
@@ -387,6 +409,31 @@ def _differences(one: Step, other: Step, a: _Marked, b: _Marked) -> list[str]:
         "text": one.text != other.text,
     }
     return [name for name, is_other in found.items() if is_other]
+
+
+def _requests(one: Step, other: Step, a: _Marked, b: _Marked) -> dict[str, dict[str, Any]]:
+    """Return how two steps asked a model otherwise: the first two requests that differ."""
+    for mine, yours in zip(one.requests, other.requests, strict=False):
+        parts = [part for part in _REQUESTED if _is_other(mine, yours, part, a, b)]
+        found: dict[str, dict[str, Any]] = {
+            "a": {part: read_value(getattr(mine, part)) for part in parts},
+            "b": {part: read_value(getattr(yours, part)) for part in parts},
+        }
+        if mine.model != yours.model:
+            found = {
+                "a": {"model": mine.model} | found["a"],
+                "b": {"model": yours.model} | found["b"],
+            }
+        if found["a"]:
+            return found
+    return {}
+
+
+def _is_other(mine: ModelRequest, yours: ModelRequest, part: str, a: _Marked, b: _Marked) -> bool:
+    one, other = getattr(mine, part), getattr(yours, part)
+    if not (mine.is_kept and yours.is_kept) or one == other:
+        return False
+    return a.plain(read_value(one)) != b.plain(read_value(other))
 
 
 def _side(step: Step | None) -> Side | None:

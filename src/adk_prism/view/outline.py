@@ -6,15 +6,16 @@ the end. A step is a node of the run, or a call; a call and the tool that ran it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Raw, Struct
 
 from adk_prism.facts import model as fact
-from adk_prism.facts.json_value import read_value
+from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import Entry, NodeKind
+from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, is_absent
 from adk_prism.view.graph import places
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import NodeSpan, TimelineFilm
@@ -35,6 +36,21 @@ _Answer = (
     | fact.CallAbandoned
     | fact.ApprovalRequested
 )
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """What a model was asked with, each part as JSON: all but the conversation, which the steps are."""
+
+    model: str = ""
+    is_kept: bool = False
+    """Whether the parts are known; an empty one was not in the request."""
+    instruction: bytes = b""
+    tools: bytes = b""
+    config: bytes = b""
+
+
+Requests = Mapping[int, ModelRequest]
+"""By the cursor of the model call."""
 
 
 class Step(Struct, kw_only=True):
@@ -63,6 +79,8 @@ class Step(Struct, kw_only=True):
     """Seconds since the run began."""
     seconds: float = 0.0
     tokens: dict[str, int] = {}
+    requests: list[ModelRequest] = []
+    """Of an agent, where its source saw them."""
     steps: list[Step] = []
     """What ran inside it, in order."""
 
@@ -90,9 +108,12 @@ class Outline(Struct, kw_only=True):
     """Names that are drawn anew for each run: of calls and approvals, of the run itself."""
 
 
-def outline(entries: Iterable[Entry]) -> Outline:
-    """Return the outline of a run, or of what there is of it."""
-    reader = _OutlineReader()
+def outline(entries: Iterable[Entry], requests: Requests | None = None) -> Outline:
+    """Return the outline of a run, or of what there is of it.
+
+    `requests` are those whose parts are kept beside the log; those of a file are in it.
+    """
+    reader = _OutlineReader(requests or {})
     for entry in entries:
         reader.feed(entry)
     return reader.finish()
@@ -113,7 +134,8 @@ class _Text:
 
 
 class _OutlineReader:
-    def __init__(self) -> None:
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
         self._reader = Reader()
         self._timeline = TimelineFilm()
         self._state = StateFilm()
@@ -141,6 +163,14 @@ class _OutlineReader:
             handle = _HANDLERS.get(type(inner))
             if handle is not None:
                 handle(self, entry.cursor, inner, within)
+        if isinstance(entry.record, ModelCalled):
+            self._ask(entry.cursor, entry.record)
+
+    def _ask(self, cursor: int, record: ModelCalled) -> None:
+        step = self._nodes.get(record.node)
+        if step is not None:
+            known = self._requests.get(cursor) or _in_file(record)
+            step.requests.append(known)
 
     def _begin_run(self, cursor: int, item: fact.RunBegan, within: str) -> None:
         del cursor, within
@@ -180,7 +210,9 @@ class _OutlineReader:
         node = span.node if span is not None else f"{item.speaker.path} {item.speaker.author}"
         step = self._nodes.get(node)
         if step is None:
-            step = self._add(Step(kind="agent", name=item.speaker.author, since=cursor, steps=[]))
+            step = self._add(
+                Step(kind="agent", name=item.speaker.author, since=cursor, steps=[], requests=[])
+            )
             self._nodes[node] = step
         step.is_said = not within
         block = self._blocks[within, item.block] = _Text()
@@ -191,7 +223,9 @@ class _OutlineReader:
         made = self._unrun.get(item.call) if item.kind == "tool" else None
         step = made.pop() if made else None
         if step is None:
-            step = self._add(Step(kind=item.kind, name=item.name, since=cursor, steps=[]))
+            step = self._add(
+                Step(kind=item.kind, name=item.name, since=cursor, steps=[], requests=[])
+            )
         step.node, step.call, step.branch = item.node, item.call, item.branch
         self._nodes[item.node] = step
 
@@ -199,7 +233,9 @@ class _OutlineReader:
         self._ids.add(item.call)
         self._ids.add(item.adk_id)
         span = self._timeline.speaking(item.speaker)
-        step = Step(kind="tool", name=item.name, since=cursor, call=item.call, steps=[])
+        step = Step(
+            kind="tool", name=item.name, since=cursor, call=item.call, steps=[], requests=[]
+        )
         step.status, step.input = "requested", _plain(item.input)
         step.parent = self._nodes.get(span.node) if span is not None else None
         self._calls[within, item.call] = self._add(step)
@@ -211,7 +247,9 @@ class _OutlineReader:
             self._ids.add(item.approval)
         elif step is None:  # Made in the run that this one continues.
             self._ids.add(item.call)
-            step = Step(kind="tool", name=item.name, since=cursor, call=item.call, steps=[])
+            step = Step(
+                kind="tool", name=item.name, since=cursor, call=item.call, steps=[], requests=[]
+            )
             self._calls[within, item.call] = self._add(step)
         if step is None:
             return
@@ -269,6 +307,27 @@ _HANDLERS: dict[type[fact.Fact], Callable[[_OutlineReader, int, Any, str], None]
     **dict.fromkeys(_ENDS, _OutlineReader._answer),
 }
 """What is done with a fact; the others are no step, and no part of one."""
+
+
+def _in_file(record: ModelCalled) -> ModelRequest:
+    """Return a request as a file has it; most have none."""
+    if is_absent(record.request):
+        return ModelRequest(model=record.model)
+    request = read_object(record.request)
+    config = request.get("config")
+    config = dict(config) if isinstance(config, dict) else {}
+    instruction, tools = config.pop("systemInstruction", None), request.get("tools")
+    return ModelRequest(
+        model=record.model,
+        is_kept=True,
+        instruction=_written(instruction),
+        tools=_written(tools),
+        config=_written(config),
+    )
+
+
+def _written(value: Any) -> bytes:
+    return b"" if value in (None, {}, []) else msgspec.json.encode(value)
 
 
 def _plain(raw: Raw) -> Any:

@@ -25,8 +25,8 @@ export function StepRow({ step, a, b }: Props) {
     <Details className="compare-step" data-change={step.change} summary={line}>
       {() => (
         <div className="compare-pair">
-          <OneSide side={step.a} run={a} differs={differs} />
-          <OneSide side={step.b} run={b} differs={differs} />
+          <OneSide side={step.a} run={a} differs={differs} request={step.request?.a} />
+          <OneSide side={step.b} run={b} differs={differs} request={step.request?.b} />
         </div>
       )}
     </Details>
@@ -35,7 +35,9 @@ export function StepRow({ step, a, b }: Props) {
 
 const VALUES = ['input', 'output'] as const;
 
-function OneSide({ side, run, differs }: { side: Side | undefined; run: string; differs: readonly string[] }) {
+type SideProps = { side: Side | undefined; run: string; differs: readonly string[]; request: Record<string, unknown> | undefined };
+
+function OneSide({ side, run, differs, request }: SideProps) {
   if (!side) return <div className="quiet">Not in this run</div>;
   const marked = (name: string) => (differs.includes(name) ? '' : undefined);
   return (
@@ -47,6 +49,11 @@ function OneSide({ side, run, differs }: { side: Side | undefined; run: string; 
       {side.text && (
         <div className="compare-text" data-differs={marked('text')}>
           {side.text}
+        </div>
+      )}
+      {request && (
+        <div data-differs="">
+          <Json name="model request" value={request} open={2} />
         </div>
       )}
       {VALUES.map(

@@ -36,6 +36,8 @@ export type Step = {
   name: string;
   change: Change;
   differs?: string[];
+  /** Parts of requests to models that differ, of the first two that do. */
+  request?: { a: Record<string, unknown>; b: Record<string, unknown> };
   a?: Side;
   b?: Side;
 };

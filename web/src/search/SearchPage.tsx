@@ -1,7 +1,7 @@
 /** Runs of every app, found by what was said and done in them. The address holds the whole question. */
 import { useEffect, useState } from 'react';
 import { explain } from '../app/problem';
-import { useRoute } from '../app/route';
+import { linkTo, useRoute } from '../app/route';
 import { OUTCOMES } from '../home/outcomes';
 import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
@@ -103,6 +103,7 @@ function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }
               Duration
             </th>
             <th scope="col">Started</th>
+            <th scope="col">Compare</th>
           </tr>
         </thead>
         <tbody>
@@ -132,6 +133,11 @@ function Result({ found, fields }: { found: FoundRun; fields: Fields }) {
       <td className="number">{duration(found.duration)}</td>
       <td>
         <Time at={found.started} />
+      </td>
+      <td>
+        <a href={linkTo({ kind: 'compare', a: found.run, b: null })} aria-label={`Compare ${found.title || found.run} with another run`}>
+          with…
+        </a>
       </td>
     </tr>
   );

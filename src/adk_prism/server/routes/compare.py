@@ -9,18 +9,20 @@ from fastapi import APIRouter, Request, Response
 
 from adk_prism.errors import TooLarge
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.server.compression import compressed
-from adk_prism.server.identity.parameters import TwoRuns
+from adk_prism.server.identity.caller import Caller, may_operate
+from adk_prism.server.identity.parameters import CallerOf, TwoRuns
 from adk_prism.view.compare import compare
-from adk_prism.view.outline import outline
+from adk_prism.view.outline import Requests, outline
 
 LARGEST_RUN = 64 * 1024**2
 """Bytes of a run that is compared here: as many as can be uploaded."""
 
 
-def routes(log: RunLog, chats: Chats) -> APIRouter:
+def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
     """Return the router of comparisons."""
     router = APIRouter(prefix="/api", tags=["runs"])
 
@@ -33,10 +35,20 @@ def routes(log: RunLog, chats: Chats) -> APIRouter:
             )
         return [entry async for entry in chats.entries(run)]
 
-    async def compare_runs(request: Request, runs: TwoRuns) -> Response:
-        """Compare run `a` with run `b`, as far as they have got."""
+    async def asked(caller: Caller, run: RunId, entries: list[Entry]) -> Requests:
+        # Instructions are the app's, not the user's.
+        return await calls.asked(run, entries) if may_operate(caller) else {}
+
+    async def compare_runs(request: Request, caller: CallerOf, runs: TwoRuns) -> Response:
+        """Compare run `a` with run `b`, as far as they have got.
+
+        Where callers are known, instructions, tools and configs of models are compared for administrators.
+        """
         a, b = [await read(run) for run in runs]
-        compared = await asyncio.to_thread(lambda: compare(outline(a), outline(b)))
+        ours, theirs = [
+            await asked(caller, run, entries) for run, entries in zip(runs, (a, b), strict=True)
+        ]
+        compared = await asyncio.to_thread(lambda: compare(outline(a, ours), outline(b, theirs)))
         body = msgspec.json.encode(compared)
         return await compressed(request, body, "application/json", {"cache-control": "no-cache"})
 
