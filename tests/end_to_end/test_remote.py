@@ -137,10 +137,21 @@ async def test_what_a_remote_lacks(remote: Server) -> None:
         rewind = await adk.http.post(f"{where}/rewind", json={"invocationId": invocation})
         runs = (await adk.http.get("/api/runs", params={"session": adk.session})).json()
         fork = await adk.http.post(f"/api/runs/{runs[0]['run']}/fork", json={"at": 2})
-        graph = await adk.http.get("/api/studio/tour/graph")
-        for answer, feature in ((rewind, "rewind"), (fork, "fork"), (graph, "graph")):
+        for answer, feature in ((rewind, "rewind"), (fork, "fork")):
             assert answer.status_code == 501, answer.text
             assert told["lacks"][feature] in answer.json()["detail"]
+
+
+async def test_graph(remote: Server) -> None:
+    """Agents, transfers and tools are drawn as the server describes them."""
+    async with client_of(remote) as http:
+        graph = (await http.get("/api/studio/tour/graph")).json()
+        kinds = {node["id"]: node["kind"] for node in graph["nodes"]}
+        assert kinds["tour"] == kinds["tour/guide"] == "agent"
+        assert kinds["tour/get_weather"] == "tool"
+        drawn = {(each["from"], each["to"], each["kind"]) for each in graph["edges"]}
+        assert ("tour", "tour/guide", "transfer") in drawn
+        assert "graph" not in (await http.get("/api/apps/tour")).json()["lacks"]
 
 
 async def test_regenerate_is_refused(remote: Server) -> None:

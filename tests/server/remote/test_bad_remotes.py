@@ -101,6 +101,12 @@ async def _large_event(wire: Wire) -> None:
     await wire.end()
 
 
+async def _huge_event(wire: Wire) -> None:
+    await wire.event(event("x" * 10_000_000))
+    await wire.event(event("Done.", id="e2", finishReason="STOP"))
+    await wire.end()
+
+
 async def _slow_drip(wire: Wire) -> None:
     await wire.send(b"data: ")
     while not wire.writer.is_closing():
@@ -158,6 +164,16 @@ async def test_hostile_streams(
         assert '"type":"error"' in answer.text
         assert await chat.outcome() == ("failed", "remote-failed")
         assert any(says in each.detail for each in reports if each.kind == "remote failed")
+        await _keeps_serving(chat)
+
+
+async def test_ten_megabytes(far: Loopback, fronted: Fronted) -> None:
+    """An event that is large, and within the limit, is an event like any other."""
+    far.run = _huge_event
+    async with fronted(far.url) as chat:
+        answer = await chat.say()
+        assert len(answer.content) > 10_000_000
+        assert await chat.outcome() == ("finished", "")
         await _keeps_serving(chat)
 
 

@@ -16,6 +16,7 @@ from adk_prism.runlog.entry import Agent, AgentEvent, Record, RunStarted
 from adk_prism.source.contract import Emit, EventSource
 from adk_prism.source.graph import Graph
 from adk_prism.source.redaction import Serialiser, state_json
+from adk_prism.source.remote.app_graph import graph_of
 from adk_prism.source.remote.artifacts import RemoteArtifacts
 from adk_prism.source.remote.client import RemoteClient
 from adk_prism.source.remote.connection import Connection
@@ -37,6 +38,7 @@ _LACKS: Mapping[Feature, str] = {
     "resume": "Its server stops a run when the connection to it is lost.",
     "memory": "Its server does not let others read its memory.",
     "graph": "Its server does not describe how its agents are connected.",
+    "state": "Its server changes state only with a run.",
 }
 
 
@@ -87,9 +89,11 @@ class RemoteApp:
     @property
     def lacks(self) -> Mapping[Feature, str]:
         """What cannot be done from here, and why."""
-        if self._connection.dialect.patches_state:
-            return _LACKS
-        return {**_LACKS, "state": "Its server changes state only with a run."}
+        known = {
+            "state": self._connection.dialect.patches_state,
+            "graph": self._connection.info.root_agent_name in self._connection.info.agents,
+        }
+        return {feature: why for feature, why in _LACKS.items() if not known.get(feature)}
 
     def agents(self) -> list[Agent]:
         """Return the agents as far as the server describes them; their models are not known."""
@@ -98,8 +102,10 @@ class RemoteApp:
         return [Agent(name=name, tools=len(info.agents[name].tools)) for name in names]
 
     def graph(self) -> Graph:
-        """Raise `NotSupported`."""
-        self._refuse("graph")
+        """Return the agents and tools that the server describes. Raise `NotSupported`."""
+        if "graph" in self.lacks:
+            self._refuse("graph")
+        return graph_of(self._connection.info)
 
     async def details(self) -> dict[str, Any]:
         """Return the agents in ADK's words, by name."""
@@ -146,7 +152,7 @@ class RemoteApp:
         return RemoteStateUpdate(self.sessions, request, self.agents(), report)
 
     def _refuse(self, feature: Feature) -> NoReturn:
-        raise NotSupported(f"The app {self.name!r} runs on another server. {self.lacks[feature]}")
+        raise NotSupported(f"The app {self.name!r} runs on another server. {_LACKS[feature]}")
 
 
 class RemoteStateUpdate:
