@@ -33,6 +33,7 @@ VERBS = {
     "compare": "compare two runs; fail in CI if they differ",
     "share": "write a recording as one HTML file",
     "runs": "find recorded runs",
+    "export": "send a recorded run as a trace to an OpenTelemetry collector",
     "console": "chat with an app in the terminal",
     "doctor": "show which versions are installed and what works with them",
 }

@@ -1,0 +1,102 @@
+"""`adk-prism export`: sends a recorded run as a trace to an OpenTelemetry collector."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from adk_prism.cli.log_access import add_arguments, opened
+from adk_prism.console.client import Client, shown_url
+from adk_prism.errors import SourceError, UsageError
+from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.source.recording import read_run
+from adk_prism.transport.otlp import trace_request
+from adk_prism.version import VERSION
+from adk_prism.view.exported_spans import exported_spans
+
+PATIENCE = 60.0
+"""Seconds for the collector to answer."""
+
+
+def register(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "run", metavar="RUN|FILE", help="id of a run, or a recording; - reads stdin"
+    )
+    parser.add_argument(
+        "--otlp",
+        metavar="URL",
+        required=True,
+        help="OTLP over HTTP, e.g. http://127.0.0.1:6006 for Phoenix; /v1/traces is added to a bare address",
+    )
+    parser.add_argument(
+        "--header",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="header for the collector, e.g. authorization='Bearer …'; repeatable",
+    )
+    add_arguments(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Send the run. Raise `PrismError` if it is not there, or the collector does not take it."""
+    url, headers = _address(args.otlp), dict(map(_header, args.header))
+    entries = _from_file(args.run) if _is_file(args.run) else asyncio.run(_from_log(args))
+    spans = exported_spans(entries)
+    if not spans:
+        raise SourceError("The run has no times, so it cannot be a trace.")
+    service = str(spans[0].attributes["gen_ai.agent.name"])
+    _send(url, headers, trace_request(spans, service, VERSION))
+    print(f"{len(spans)} spans, trace {spans[0].trace.hex()}")
+    return 0
+
+
+def _is_file(name: str) -> bool:
+    return name == "-" or Path(name).is_file()
+
+
+def _from_file(name: str) -> list[Entry]:
+    source = sys.stdin.buffer if name == "-" else name
+    return list(read_run(source, end=CaptureEnding()))
+
+
+async def _from_log(args: argparse.Namespace) -> list[Entry]:
+    run = RunId(args.run)
+    async with opened(args) as place:
+        if isinstance(place, Client):
+            return await place.recording(run)
+        async with aclosing(place.read(run)) as batches:
+            return [entry async for batch in batches for entry in batch]
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"--otlp must be a URL such as http://127.0.0.1:4318, got {url[:80]!r}.")
+    bare = not parts.path.strip("/")
+    return parts._replace(path="/v1/traces").geturl() if bare else url
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not name.strip():
+        raise UsageError("--header must be NAME=VALUE.")
+    return name.strip(), value
+
+
+def _send(url: str, headers: dict[str, str], body: bytes) -> None:
+    sent = {"content-type": "application/x-protobuf", **headers}
+    try:
+        answer = httpx.post(url, content=body, headers=sent, timeout=PATIENCE)
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeEncodeError):
+        raise SourceError(f"{shown_url(url)} does not answer.") from None
+    if not answer.is_success:
+        raise SourceError(f"{shown_url(url)} refused the trace: HTTP {answer.status_code}.")
