@@ -11,6 +11,7 @@ from tests.security.people import BOB, ROOT, SECRET, headers, house
 from tests.server.staged import Stage, agent, staging
 from tests.source.scripted import Scripted, call
 
+from adk_prism.errors import UsageError
 from adk_prism.server.settings import Settings
 
 Json = dict[str, Any]
@@ -142,3 +143,30 @@ async def test_a_fork_leaves_them_with_the_run_that_made_them() -> None:
         await stage.client.get(f"/api/runs/{made}/stream")
         (only,) = await calls(stage, made)
         assert only["request"]["contents"][-1]["parts"] == [{"text": "again"}]
+
+
+async def test_prices_become_costs(tmp_path: Path) -> None:
+    """Of a call and of the run; without a price list there is no cost."""
+    file = tmp_path / "prices.json"
+    file.write_text('{"scripted": {"input": 1, "output": 2}}')
+    async with staging(_agent(), model_calls="full", prices=str(file)) as stage:
+        run = await stage.say("count")
+        shown = (await stage.client.get(f"/api/runs/{run}")).json()
+        assert (shown["modelCalls"], shown["cost"]) == (2, 0.0)
+        assert [each["cost"] for each in await calls(stage, run)] == [0.0, 0.0]
+    async with staging(_agent()) as stage:
+        run = await stage.say("count")
+        assert "cost" not in (await stage.client.get(f"/api/runs/{run}")).json()
+
+
+@pytest.mark.parametrize("text", [None, "{"], ids=["missing", "no JSON"])
+async def test_a_price_list_that_cannot_be_used_is_refused(
+    text: str | None, tmp_path: Path
+) -> None:
+    """At the start, with one line."""
+    file = tmp_path / "prices.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UsageError, match="The price list"):
+        async with staging(_agent(), prices=str(file)):
+            pass

@@ -15,6 +15,7 @@ from msgspec import Raw, json
 from adk_prism.facts import model as fact
 from adk_prism.facts.calls.pending import Pending
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
+from adk_prism.facts.pricing import Prices, UsageSum
 
 SHORT = 200
 """Most characters of a value on a line, about two lines of a terminal."""
@@ -43,8 +44,11 @@ class _Block:
 class Readable:
     """One run, in words."""
 
-    def __init__(self, *, colour: bool, advice: str = CANNOT_ANSWER) -> None:
-        """`advice` says what to do about a run that waits."""
+    def __init__(
+        self, *, colour: bool, advice: str = CANNOT_ANSWER, prices: Prices | None = None
+    ) -> None:
+        """`advice` says what to do about a run that waits. With `prices`, the end says what it cost."""
+        self._spent = UsageSum(prices) if prices else None
         self._colour = colour
         self._advice = advice
         self._pending = Pending()
@@ -165,6 +169,11 @@ class Readable:
 
     # -------------------------------------------------------------- the end
 
+    def _model_called(self, item: fact.ModelCalled) -> Iterator[str]:
+        if self._spent is not None:
+            self._spent.add(item)
+        return iter(())
+
     def _run_over(self, item: fact.RunOver) -> Iterator[str]:
         if item.outcome in BROKEN:
             yield from self._line(with_reference(item), _RED)
@@ -172,6 +181,10 @@ class Readable:
             yield from self._line("The run was cancelled.", _RED)
         elif item.outcome == "waiting":
             yield from self._waiting()
+        if self._spent is not None:
+            cost = self._spent.cost
+            words = "cost unknown: a model has no price" if cost is None else f"cost {cost:.6f}"
+            yield from self._line(f"[{self._spent.tokens.get('total', 0)} tokens, {words}]", _DIM)
 
     def _waiting(self) -> Iterator[str]:
         pending = self._pending
@@ -214,6 +227,7 @@ _SHOW: dict[type[Any], Callable[[Any, Any], Iterator[str]]] = {
     fact.ApprovalRequested: _R._approval_requested,
     fact.ProofGiven: _R._proof_given,
     fact.RunOver: _R._run_over,
+    fact.ModelCalled: _R._model_called,
 }
 _LINES: dict[type[Any], tuple[Callable[[Any], str], str]] = {
     fact.InputTranscribed: (lambda item: f"you: {item.text}" if item.final else "", _DIM),
@@ -267,7 +281,6 @@ NOT_SHOWN = frozenset(
         fact.SourcesLinked,
         fact.CitationsGiven,
         fact.ModelCallEnded,
-        fact.ModelCalled,
         fact.MetadataGiven,
         fact.NodeBegan,
         fact.NodeFinished,

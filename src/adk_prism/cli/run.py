@@ -25,6 +25,7 @@ from adk_prism.cli.readable import Readable
 from adk_prism.commands import RunAgent
 from adk_prism.diagnostics import Diagnostic
 from adk_prism.errors import UsageError
+from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
 from adk_prism.facts.stored_facts import StoredFacts
 from adk_prism.pipeline.protocols import names, protocol
@@ -32,6 +33,7 @@ from adk_prism.projection.contract import Format
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, to_raw
 from adk_prism.runlog.memory import MemoryLog
+from adk_prism.server.price_list import prices_of
 from adk_prism.server.settings import DATA_DIR, Settings
 from adk_prism.server.settings.sources import read_settings
 from adk_prism.source.error_text import place_in
@@ -71,13 +73,22 @@ def register(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dir", metavar="AGENTS_DIR", help="folder of ADK apps (default: the example apps)"
     )
+    parser.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="JSON file with prices of models per million tokens: print the cost [ADK_PRISM_PRICES]",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run the app once; return 1 if the run failed. Raise `UsageError` for bad arguments."""
     format = protocol(args.protocol).format() if args.protocol else None
     state = dict(_assignment(text) for text in args.state)
-    return asyncio.run(_run(args, state, _Output(format)))
+    # The server's settings also apply here; `insecure` only silences the rule about its address.
+    given = {"insecure": True} | ({"prices": args.prices} if args.prices else {})
+    settings = read_settings(given, os.environ, Path.cwd())
+    prices = Prices() if format else prices_of(settings)
+    return asyncio.run(_run(args, settings, state, _Output(format, prices)))
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -95,11 +106,11 @@ def _assignment(text: str) -> tuple[str, Any]:
 class _Output:
     """Writes a run's entries to stdout, as text or as a protocol."""
 
-    def __init__(self, format: Format | None) -> None:
+    def __init__(self, format: Format | None, prices: Prices) -> None:
         self._frames = format.reader() if format is not None else None
         self._reader = Reader(annotators=[ProofAnnotator()])
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        self._readable = Readable(colour=colour)
+        self._readable = Readable(colour=colour, prices=prices)
         # A terminal shows text as it streams; a pipe gets what ADK stored.
         self._stored = None if sys.stdout.isatty() else StoredFacts()
 
@@ -117,9 +128,9 @@ class _Output:
             sys.stdout.buffer.flush()
 
 
-async def _run(args: argparse.Namespace, state: Mapping[str, Any], output: _Output) -> int:
-    # The server's settings also apply here; `insecure` only silences the rule about its address.
-    settings = read_settings({"insecure": True}, os.environ, Path.cwd())
+async def _run(
+    args: argparse.Namespace, settings: Settings, state: Mapping[str, Any], output: _Output
+) -> int:
     log = MemoryLog()
     await log.open()
     async with _conversations(args, log, settings) as (conversations, start):
@@ -145,6 +156,7 @@ async def _conversations(
     # Importing ADK takes seconds, so arguments are checked first.
     from adk_prism.pipeline.chats import Chats
     from adk_prism.pipeline.conversation import Conversations, Start
+    from adk_prism.pipeline.model_call_writer import ModelCallWriter
     from adk_prism.pipeline.runs import Runs
     from adk_prism.pipeline.session_locks import SessionLocks
     from adk_prism.server.configured_secrets import secrets_of
@@ -168,7 +180,12 @@ async def _conversations(
         missing = f"There is no app {args.app[:60]!r}. Available apps: {names}."
         raise UsageError(missing + (install_hint(args.app) if folder is None else ""))
     locks = SessionLocks()
-    conversations = Conversations(apps, Runs(log, locks, report), locks, Chats(log), report)
+    # Only what is shown is recorded: the positions of protocols stay what they are.
+    calls = ModelCallWriter(
+        log, "summary" if settings.prices and not args.protocol else "off", report
+    )
+    runs = Runs(log, locks, report, calls=calls)
+    conversations = Conversations(apps, runs, locks, Chats(log), report)
     session = args.session or f"run-{secrets.token_hex(8)}"
     origin = Origin(app=args.app, user=USER, session=session)
     try:

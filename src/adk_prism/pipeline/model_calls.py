@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Raw, Struct, json, structs
 
+from adk_prism.facts.pricing import Prices, run_usage
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
-from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.contract import RunLog, RunSummary
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.view.outline import ModelRequest
 
 ANSWER_BYTES = 32 * 1024**2
 """Requests and responses in one answer. Calls beyond it come without them, and say so."""
+
+MOST_SUMS = 512
+"""Runs whose sums are remembered: a page asks for those of a list again and again."""
 
 
 class _Text(Struct, frozen=True):
@@ -28,8 +33,29 @@ class _Text(Struct, frozen=True):
 class ModelCalls:
     """Reads the model calls of runs."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, prices: Prices | None = None) -> None:
         self._log = log
+        self._prices = prices or Prices()
+        self._sums: OrderedDict[RunId, dict[str, Any]] = OrderedDict()
+        """Of runs that are over, the last ones asked for."""
+
+    async def usage(self, summary: RunSummary) -> dict[str, Any]:
+        """Return what the model calls of a run took: tokens by kind, time and cost, also by agent."""
+        known = self._sums.get(summary.run)
+        if known is not None:
+            return known
+        calls = [
+            entry.record
+            async for batch in self._log.read(summary.run)
+            for entry in batch
+            if isinstance(entry.record, ModelCalled)
+        ]
+        shown = run_usage(calls, self._prices)
+        if summary.outcome is not None:
+            self._sums[summary.run] = shown
+            if len(self._sums) > MOST_SUMS:
+                self._sums.popitem(last=False)
+        return shown
 
     async def of_run(self, run: RunId, cursor: int = 0) -> list[dict[str, Any]]:
         """Return the calls of a run, or the one at a cursor. Raise `NotFound` or `Gone`."""
@@ -46,7 +72,7 @@ class ModelCalls:
             if record.pieces is not None and left > 0:
                 texts = await reading.texts(record.pieces, record.usage)
                 left -= texts[0].size + texts[1].size
-            shown.append(_shown(at, record, texts))
+            shown.append(_shown(at, record, texts) | self._cost(record))
         return shown
 
     async def asked(self, run: RunId, entries: Iterable[Entry]) -> dict[int, ModelRequest]:
@@ -71,6 +97,11 @@ class ModelCalls:
             )
             for cursor, each in pieces.items()
         }
+
+    def _cost(self, record: ModelCalled) -> dict[str, Any]:
+        if not self._prices:
+            return {}
+        return {"cost": self._prices.cost(record.model, token_usage(record.usage))}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""

@@ -41,6 +41,7 @@ from adk_prism.server.limits.limit_middleware import LimitMiddleware
 from adk_prism.server.observability.observability import Observability, open_observability
 from adk_prism.server.observability.request_tracking import TrackRequests
 from adk_prism.server.observability.tracing import Trace
+from adk_prism.server.price_list import prices_of
 from adk_prism.server.problem_format import RESPONSES
 from adk_prism.server.problems import ProblemEdge, add_problems
 from adk_prism.server.resume_url import ResumeAddress
@@ -99,7 +100,7 @@ def routers(context: Context) -> list[APIRouter]:
     settings, apps, log, errors = context.settings, context.apps, context.log, context.errors
     chats, audit_log, lifecycle = context.chats, context.audit, context.lifecycle
     starter, streams, client_state = context.starter, context.streams, context.client_state
-    calls = ModelCalls(log)
+    calls = ModelCalls(log, prices_of(settings))
     return [
         index_page.routes(settings, apps, context.identity),
         web_page.routes(),
@@ -118,7 +119,14 @@ def routers(context: Context) -> list[APIRouter]:
         live.routes(apps, context.live, log, lifecycle, errors, audit_log, settings),
         adk_live.routes(apps, context.live, log, client_state, errors, audit_log, lifecycle),
         runs.routes(
-            log, context.run_index, chats, context.canceller, context.files, audit_log, streams
+            log,
+            context.run_index,
+            chats,
+            context.canceller,
+            context.files,
+            audit_log,
+            streams,
+            calls,
         ),
         model_calls.routes(calls),
         views.routes(context.films),

@@ -49,10 +49,11 @@ def routes(
     files: RunFiles,
     audit: AuditLog,
     streams: RunStreams,
+    calls: ModelCalls,
 ) -> APIRouter:
     """Return the router of runs."""
     router = APIRouter(prefix="/api/runs", tags=["runs"])
-    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams)
+    runs = _RunsRoutes(log, index, chats, canceller, files, audit, streams, calls)
     router.get("", openapi_extra={"parameters": _SEARCH_PARAMETERS})(runs.list_runs)
     router.get("/{run}")(runs.get_run)
     router.get("/{run}/stream", response_class=Response)(runs.stream)
@@ -72,7 +73,9 @@ class _RunsRoutes:
         files: RunFiles,
         audit: AuditLog,
         streams: RunStreams,
+        calls: ModelCalls,
     ) -> None:
+        self._calls = calls
         self._log = log
         self._index = index
         self._chats = chats
@@ -114,8 +117,9 @@ class _RunsRoutes:
         return [shown_found(each, query.text) for each in page.found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
-        """Return one run."""
-        return shown_run(await self._log.summary(run))
+        """Return one run, with the tokens by kind, the time and the cost of its model calls."""
+        summary = await self._log.summary(run)
+        return shown_run(summary) | await self._calls.usage(summary)
 
     async def stream(
         self,
@@ -157,7 +161,7 @@ class _RunsRoutes:
         )
 
     async def _lines(self, run: RunId, with_calls: bool) -> AsyncIterator[bytes]:
-        left_out, calls = CallsLeftOut(), ModelCalls(self._log)
+        left_out, calls = CallsLeftOut(), self._calls
         async for entry in self._chats.entries(run):
             if with_calls and isinstance(entry.record, ModelCalled):
                 kept: Iterable[Entry] = [await calls.in_file(run, entry)]

@@ -41,6 +41,12 @@ class OutputSettings:
             " full if the server is only used locally, else summary",
         ),
     ] = ""
+    prices: Annotated[
+        str,
+        Option(
+            FILE, "JSON file with prices of models per million tokens; without: no cost is shown"
+        ),
+    ] = ""
     log_format: Annotated[
         LogFormat, Option(choice("text", "json"), "format of log lines on stderr")
     ] = "text"

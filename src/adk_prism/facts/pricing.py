@@ -1,0 +1,117 @@
+"""What model calls cost, by a price list of the operator. No price is guessed: without one there is no cost.
+
+A price list is a JSON object: a model's name → prices per million tokens by kind, such as
+`{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`. Without a price of their own, cached tokens and
+those from tools cost what input costs, and reasoning what output costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from adk_prism.errors import UsageError
+from adk_prism.facts import model as fact
+from adk_prism.facts.token_usage import token_usage
+from adk_prism.runlog.entry import ModelCalled
+
+_MILLION = 1_000_000
+_INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}
+"""Whose price a kind has that has none."""
+_KINDS = ("input", "output", *_INSTEAD)
+_DIGITS = 9
+"""Decimals of a cost: sums in floating point have more, which mean nothing."""
+
+
+class Prices:
+    """Prices by model and kind of tokens."""
+
+    def __init__(self, models: Mapping[str, Mapping[str, float]] | None = None) -> None:
+        self._models = models or {}
+
+    def __bool__(self) -> bool:
+        return bool(self._models)
+
+    def cost(self, model: str, tokens: Mapping[str, int]) -> float | None:
+        """Return what tokens of a model cost; None if a price is missing."""
+        prices = self._models.get(model)
+        if prices is None:
+            return None
+        # Cached tokens are part of the input.
+        counts = {**tokens, "input": max(0, tokens.get("input", 0) - tokens.get("cached", 0))}
+        total = 0.0
+        for kind in _KINDS:
+            price = prices.get(kind, prices.get(_INSTEAD.get(kind, ""), None))
+            if counts.get(kind) and price is None:
+                return None
+            total += counts.get(kind, 0) * (price or 0.0)
+        return round(total / _MILLION, _DIGITS)
+
+
+def read_prices(text: bytes, name: str) -> Prices:
+    """Read a price list. Raise `UsageError`, which says what is wrong in it; `name` is the file's."""
+
+    def wrong(what: str) -> UsageError:
+        kinds = ", ".join(_KINDS)
+        return UsageError(
+            f"The price list {name} {what}. Expected JSON such as"
+            ' {"my-model": {"input": 0.3, "output": 2.5}}: prices per million tokens of'
+            f" {kinds}."
+        )
+
+    try:
+        models = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise wrong(f"is not JSON ({error})") from None
+    if not isinstance(models, dict):
+        raise wrong("is not a JSON object")
+    for model, prices in models.items():
+        if not isinstance(prices, dict):
+            raise wrong(f"has no prices for {model[:60]!r}")
+        for kind, price in prices.items():
+            if kind not in _KINDS:
+                raise wrong(f"has a price of {kind[:60]!r} for {model[:60]!r}")
+            if type(price) not in (int, float) or not 0 <= price < math.inf:
+                raise wrong(f"has {str(price)[:60]!r} as a price for {model[:60]!r}")
+    return Prices(models)
+
+
+class UsageSum:
+    """Calls, tokens, time and cost of some model calls."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self.calls = 0
+        self.tokens: dict[str, int] = {}
+        self._duration = 0
+        self.cost: float | None = 0.0
+        """None: one of them has no price."""
+
+    def add(self, call: ModelCalled | fact.ModelCalled) -> None:
+        """Add a call."""
+        tokens = token_usage(call.usage)
+        self.calls += 1
+        self._duration += call.duration
+        for kind, count in tokens.items():
+            self.tokens[kind] = self.tokens.get(kind, 0) + count
+        # A call that reported no tokens failed, or nobody knows what it cost.
+        cost = self._prices.cost(call.model, tokens) if tokens or not call.error else 0.0
+        self.cost = None if cost is None or self.cost is None else self.cost + cost
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as routes answer it; cost only where there are prices."""
+        shown = {"modelCalls": self.calls, "usage": self.tokens, "modelMs": self._duration}
+        cost = None if self.cost is None else round(self.cost, _DIGITS)
+        return shown | ({"cost": cost} if self._prices else {})
+
+
+def run_usage(calls: Iterable[ModelCalled], prices: Prices) -> dict[str, Any]:
+    """Return what the model calls of a run took, in all and by agent."""
+    total, agents = UsageSum(prices), dict[str, UsageSum]()
+    for call in calls:
+        total.add(call)
+        agents.setdefault(call.agent, UsageSum(prices)).add(call)
+    return total.shown() | {"agents": {name: each.shown() for name, each in agents.items()}}
