@@ -1,8 +1,8 @@
 """What model calls cost, by a price list of the operator. No price is guessed: without one there is no cost.
 
 A price list is a JSON object: a model's name → prices per million tokens by kind, such as
-`{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`. Without a price of their own, cached tokens and
-those from tools cost what input costs, and reasoning what output costs.
+`{"my-model": {"input": 0.3, "output": 2.5, "cached": 0.075}}`. Without a price of their own, cached tokens
+and those from tools cost what input costs, and reasoning what output costs.
 """
 
 from __future__ import annotations
