@@ -18,6 +18,7 @@ NAMES = (
     "nodes",
     "view",
     "film",
+    "compare",
     "scrubbing",
     "proof",
     "grounding",
