@@ -1,8 +1,8 @@
 """`make test-remotes`: our server in front of real ADK servers, each in an environment of its own.
 
 Environments are made under `.venv/remotes/`, from PyPI and npm, when they are missing. A server that cannot
-be installed or started is a failed test, not a skipped one. The file is named like no test: `make test-all` has
-to work without a network, and does not take it.
+be installed or started is a failed test, not a skipped one. The file is named like no test: `make test-all`
+has to work without a network, and does not take it.
 """
 
 from __future__ import annotations
