@@ -19,6 +19,8 @@ export type ModelCall = {
   /** Null where only a summary was recorded. */
   request: ModelRequest | null;
   response: { [name: string]: Json } | null;
+  /** Absent without a price list; null if the model has no price in it. */
+  cost?: number | null;
   /** What was too large to be kept whole. */
   cut?: string[];
 };

@@ -15,3 +15,8 @@ export function callTokens(tokens: CallTokens): string {
   const said = KINDS.flatMap(([kind, word]) => (tokens[kind] ? [`${number(tokens[kind])} ${word}`] : []));
   return said.length ? `tokens: ${said.join(', ')}` : tokens.total ? `tokens: ${number(tokens.total)}` : '';
 }
+
+/** Say what something cost, in the currency of the operator's price list; null: a price is missing. */
+export function costWords(cost: number | null): string {
+  return cost === null ? 'cost unknown: the model has no price' : `cost ${cost.toLocaleString('en', { maximumSignificantDigits: 4 })}`;
+}
