@@ -43,6 +43,8 @@ class Case:
 ASKED = ApprovalAsked(approval="a1", call="c1", name="look")
 YES = ApprovalGiven(approval="a1", approved=True)
 NO = ApprovalGiven(approval="a1", approved=False, reason="no")
+SEARCH = event({"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {}}})
+FOUND = event({"toolResponse": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "response": {}}})
 STOP = SpeakerInterrupted(reason="user_abort")
 
 CASES = (
@@ -174,6 +176,11 @@ CASES = (
         "an interruption while a call waits leaves its message open",
         (said("I "), CALL, ASKED, STOP, NO, event(answer("look", "c1")), said("Fine."), DONE),
         ("1: I look? asked cut no look denied Fine.",),
+    ),
+    Case(
+        "a search of the provider that is never answered, or too late",
+        (SEARCH, said("Hm."), DONE, said("So "), FOUND, said("it is."), DONE),
+        ("1: GOOGLE_SEARCH_WEB? Hm. GOOGLE_SEARCH_WEB abandoned", "2: So it is."),
     ),
     Case("the run ends inside a call", (CALL, ASKED), ("1: look? asked no look denied",)),
 )

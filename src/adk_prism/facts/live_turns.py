@@ -8,7 +8,8 @@ The rules, each found on real runs of google-adk 2.13 against both families of l
   call and speak in the next one, others stay silent after a tool. A forgiven message ends at the next
   `turnComplete`, when the user speaks, or with the run;
 - while a call waits, all that is said stays in its message: no client takes an output for a call of an
-  earlier one;
+  earlier one. A call that the model's provider runs does not wait: with the turn it is over, answered or
+  not;
 - who is interrupted by the person is not heard until upstream ends the turn too; unless a call was the
   last thing: what comes then is news.
 """
@@ -64,11 +65,13 @@ NOTHING_SAID = Sign()
 class _Open:
     """The current message."""
 
-    __slots__ = ("ends_with_call", "forgives", "held", "message", "unanswered")
+    __slots__ = ("at_provider", "ends_with_call", "forgives", "held", "message", "unanswered")
 
     def __init__(self, message: str) -> None:
         self.message = message
         self.unanswered: set[str] = set()
+        self.at_provider: dict[str, str] = {}
+        """Calls that the model's provider runs, without an answer: call → name."""
         self.ends_with_call = False
         """The last content is a call, or the answer to one."""
         self.forgives = False
@@ -89,6 +92,8 @@ class Turns:
         self._is_speaking = False
         """Something was said, and upstream has not ended the turn."""
         self._is_muted = False
+        self._left: set[str] = set()
+        """Calls that ended with their message: what comes of them later is of no message."""
 
     @property
     def is_muted(self) -> bool:
@@ -126,7 +131,7 @@ class Turns:
         elif kind in _USER:
             if self._open is not None and self._open.held:
                 self._end(out)
-        elif kind in _ANSWERS and self._open is None:
+        elif isinstance(item, _ANSWERS) and (self._open is None or item.call in self._left):
             return  # of an earlier message, which has ended for the client
         out.append(item)
         if self._open is not None:
@@ -153,6 +158,8 @@ class Turns:
     def _end(self, out: list[Fact]) -> None:
         state, self._open = self._open, None
         if state is not None:
+            out.extend(fact.CallAbandoned(*call, True) for call in state.at_provider.items())
+            self._left |= state.at_provider.keys()
             out.append(MessageEnded(state.message, self._ending.finish, False))
 
     def interrupt(self, closing: Sequence[Fact]) -> list[Fact]:
@@ -179,13 +186,16 @@ def _note(state: _Open, item: Fact) -> None:
     """Note what the message's content ends with, and which calls wait."""
     match item:
         case fact.CallRequested():
-            if not item.provider_executed:
+            if item.provider_executed:
+                state.at_provider[item.call] = item.name
+            else:
                 state.unanswered.add(item.call)
             state.ends_with_call, state.forgives, state.held = True, True, False
         case (
             fact.CallAnswered() | fact.CallFailed() | fact.CallDenied() | fact.CallAbandoned()
         ) as answer:
             state.unanswered.discard(answer.call)
+            state.at_provider.pop(answer.call, None)
             state.ends_with_call = True
         case fact.BlockBegan() | fact.BlockGrew() | fact.AudioHeard():
             state.ends_with_call = state.held = False
