@@ -36,6 +36,7 @@ NAMES = (
     "live_hour",
     "long_sessions",
     "redis_log",
+    "search",
     "start_up",
     "page",
     "console",

@@ -7,7 +7,6 @@ import asyncio
 import sys
 from contextlib import aclosing
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -16,6 +15,7 @@ from adk_prism.console.client import Client, shown_url
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.server.observability.trace_export import otlp_address
 from adk_prism.source.recording import read_run
 from adk_prism.transport.otlp import trace_request
 from adk_prism.version import VERSION
@@ -48,7 +48,7 @@ def register(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Send the run. Raise `PrismError` if it is not there, or the collector does not take it."""
-    url, headers = _address(args.otlp), dict(map(_header, args.header))
+    url, headers = otlp_address(args.otlp), dict(map(_header, args.header))
     entries = _from_file(args.run) if _is_file(args.run) else asyncio.run(_from_log(args))
     spans = exported_spans(entries)
     if not spans:
@@ -75,14 +75,6 @@ async def _from_log(args: argparse.Namespace) -> list[Entry]:
             return await place.recording(run)
         async with aclosing(place.read(run)) as batches:
             return [entry async for batch in batches for entry in batch]
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--otlp must be a URL such as http://127.0.0.1:4318, got {url[:80]!r}.")
-    bare = not parts.path.strip("/")
-    return parts._replace(path="/v1/traces").geturl() if bare else url
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -33,6 +33,7 @@ from adk_prism.pipeline.session_log import SessionLog
 from adk_prism.pipeline.takeover import Takeovers, can_resume, settle_orphans
 from adk_prism.pipeline.uploads import Uploads
 from adk_prism.runlog.contract import LogObserver, RunLog
+from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.expiring_store import ExpiringStore
 from adk_prism.runlog.from_url import (
     open_expiring_store,
@@ -61,6 +62,7 @@ from adk_prism.server.limits.shared_run_count import SharedRunCount
 from adk_prism.server.observability.metrics.gauges import add_gauges
 from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability
+from adk_prism.server.observability.trace_export import TraceExport
 from adk_prism.server.open_sockets import Sockets
 from adk_prism.server.run_starter import RunStarter
 from adk_prism.server.run_streams import RunStreams
@@ -183,12 +185,19 @@ def _recording(
     counted = SharedRunCount(shared, limits.runs, metrics.refused) if shared else None
     quota = Quota(of_runs, metrics.refused, counted)
     index = RunIndex(log, report)
+    exports = [TraceExport(log, settings.otlp, report)] if settings.otlp else []
+
+    def ended(run: RunId) -> None:
+        index.ended(run)
+        for export in exports:
+            export.ended(run)
+
     observer = LogObserver(
         written=metrics.appends.observe,
         committed=metrics.commits.observe,
         following=quota.following,
         left=quota.left,
-        ended=index.ended,
+        ended=ended,
     )
     log.attach(redact=secrets.payload, observer=observer)
     resumable = partial(can_resume, apps)
@@ -199,6 +208,8 @@ def _recording(
     lifecycle.hold(lambda: _opened(log))
     lifecycle.hold(lambda: _opened(leases))
     lifecycle.hold(index.indexing)
+    for export in exports:
+        lifecycle.hold(export.exporting)
     lifecycle.hold(takeovers.watching)
     jobs: list[Job] = [RunRetention(log, settings.retention, report)]
     if settings.retention_sessions:

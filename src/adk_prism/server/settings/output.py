@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from adk_prism.server.settings.option_kinds import (
     FILE,
     FLAG,
+    URL,
     Option,
     choice,
 )
@@ -45,6 +46,13 @@ class OutputSettings:
         str,
         Option(
             FILE, "JSON file with prices of models per million tokens; without: no cost is shown"
+        ),
+    ] = ""
+    otlp: Annotated[
+        str,
+        Option(
+            URL,
+            "send every run that has ended as a trace to this OpenTelemetry collector, over HTTP",
         ),
     ] = ""
     log_format: Annotated[
