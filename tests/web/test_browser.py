@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from tests.conftest import Node
-from tests.end_to_end.server import Server
+from tests.end_to_end.server import AGENTS, Server, free_port, serving
 
 VOICE = Path(__file__).parent / "voice.test.mjs"
-FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE})
+REMOTE = Path(__file__).parent / "remote.test.mjs"
+FILES = sorted(set(Path(__file__).parent.glob("*.test.mjs")) - {VOICE, REMOTE})
 
 PATIENCE = 3600
 """Seconds for one file. Its own tests give up long before, and say on what."""
@@ -46,6 +49,24 @@ def test_voice_in_the_browser(
         "PRISM_ASKING_URL": asking_server.url,
     }
     _run(node, VOICE, environment)
+
+
+def test_a_remote_app_in_the_browser(node: Node, browser: Path, page: Path, tmp_path: Path) -> None:
+    """The same for an app on ADK's own server, which the file starts and kills."""
+    url = f"http://127.0.0.1:{free_port()}"
+    stores = ["--session_service_uri", f"sqlite:///{tmp_path}/far.db"]
+    stores += ["--artifact_service_uri", "memory://", "--port", url.rpartition(":")[2]]
+    command = [sys.executable, "-m", "google.adk.cli", "api_server", str(AGENTS), *stores]
+    with serving(tmp_path, "--remote", f"tour={url}", agents=None) as ours:
+        environment = {
+            "PRISM_URL": ours.url,
+            "PRISM_REMOTE_URL": ours.url,
+            "PRISM_FAR_URL": url,
+            "PRISM_FAR_COMMAND": json.dumps(command),
+            "ADK_PRISM_MODEL": "offline",
+            "ADK_PRISM_OFFLINE_DELAY": "0",
+        }
+        _run(node, REMOTE, environment)
 
 
 def _run(node: Node, file: Path, environment: dict[str, str]) -> None:
