@@ -59,19 +59,21 @@ def left() -> Left:
     return Left(len(asyncio.all_tasks()), len(os.listdir("/proc/self/fd")), size)
 
 
-async def cycle(count: int) -> tuple[Left, Left]:
-    """Let clients come and vanish; return what there was after the first few, and after that many more."""
+async def cycle(count: int) -> tuple[Left, Left, Left]:
+    """Let clients come and vanish; return what there was after the first few, after that many more, and after
+    as many again."""
     runner = runner_of(scripted_agent(script, TOOLS))
     async with served(runner, live_grace=0.01) as server:
         tracemalloc.start()
         for number in range(WARM):
             await vanish(server, number)
-        before = left()
-        for number in range(WARM, WARM + count):
-            await vanish(server, number)
-        after = left()
+        found = [left()]
+        for half in range(2):
+            for number in range(count):
+                await vanish(server, WARM + half * count + number)
+            found.append(left())
         tracemalloc.stop()
-    return before, after
+    return found[0], found[1], found[2]
 
 
 if __name__ == "__main__":

@@ -34,12 +34,14 @@ def routes(recorded: RecordedRuns, lifecycle: Lifecycle) -> APIRouter:
     """Return the router of recorders."""
     router = APIRouter(tags=["runs"])
 
-    async def record(request: Request, response: Response, secret: Secret) -> dict[str, Any]:
+    async def record(request: Request, response: Response, secret: Secret = "") -> dict[str, Any]:
         """Take a piece of a run that happens elsewhere; answer the last cursor that is stored."""
         lifecycle.check_open()
         check_type(request, TYPES)
         if _SECRET.fullmatch(secret) is None:
-            raise UsageError("x-prism-recorder must have 32 to 128 letters, digits, - or _.")
+            raise UsageError(
+                "The header x-prism-recorder must have 32 to 128 letters, digits, - or _."
+            )
         run = recorded_run(secret)
         cursor = await recorded.append(run, await request.body(), _naming(caller_of(request)))
         response.headers[RUN_HEADER] = run
