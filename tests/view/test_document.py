@@ -28,7 +28,7 @@ def grown(whole: Json, growth: Json) -> Json:
     items = {kind: [dict(item) for item in known] for kind, known in whole["items"].items()}
     for kind, news in growth["items"].items():
         for item in news:
-            if item["index"] < len(items[kind]):
+            if item["index"] < len(items.setdefault(kind, [])):
                 known = items[kind][item["index"]]
                 replaced = item["marks"] and item["marks"][-1][1] == {"replaced": True}
                 known["marks"] = item["marks"] if replaced else known["marks"] + item["marks"]
