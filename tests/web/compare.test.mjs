@@ -16,8 +16,8 @@ test('a run is compared with another one from its menu', async () => {
   await page.getByRole('button', { name: 'Share' }).click();
   await page.getByRole('link', { name: 'Compare with another run…' }).click();
   await page.getByRole('link', { name: 'tool', exact: true }).first().click();
-  await page.getByText('tools differs').waitFor();
-  await page.getByText('answer differs').waitFor();
+  await page.getByText('Different tools').waitFor();
+  await page.getByText('Different answer').waitFor();
   await page.getByText('only in A').waitFor();
   await page.getByText('only in B').click();
   await page.getByText('Lisbon').first().waitFor();

@@ -71,7 +71,7 @@ function Compared({ compared }: { compared: Comparison }) {
         ) : (
           compared.differs.map((aspect) => (
             <KindChip key={aspect} kind="approval" icon="neutral">
-              {aspect} differs
+              Different {aspect}
             </KindChip>
           ))
         )}
