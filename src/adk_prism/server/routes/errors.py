@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from adk_prism.server.error_texts import ErrorTexts
 
+NONE: dict[int | str, dict[str, Any]] = {
+    204: {"description": "no such error, or not for the caller"}
+}
+
 
 def routes(errors: ErrorTexts) -> APIRouter:
     """Return the router of errors."""
     router = APIRouter(prefix="/api/errors", tags=["errors"])
 
-    @router.get("/{reference}", response_class=Response)
+    @router.get("/{reference}", response_class=Response, responses=NONE)
     async def trace(
         request: Request, reference: Annotated[str, Path(pattern="^[0-9a-f]{12}$")]
     ) -> Response:
