@@ -53,7 +53,7 @@ class ModelCallWriter:
     async def store(self, run: RunId, origin: Origin, call: SeenCall) -> ModelCalled:
         """Store the texts of a call; return its record. Raise `Gone` or `Fenced`.
 
-        If they cannot be stored, the record says nothing of them, and the operator is told.
+        If they cannot be stored, the record says nothing of them, and the operator gets a diagnostic.
         """
         if call.texts is None:
             return call.record

@@ -125,9 +125,8 @@ class RunIndex:
             return fold.digest()
         except (NotFound, Gone, LogError):
             raise
-        except (
-            Exception
-        ) as error:  # One run that cannot be read must not keep others from being found.
+        except Exception as error:
+            # One run that cannot be read must not keep others from being found.
             self._tell(error, run)
             return RunDigest(version=DIGEST_VERSION)
 

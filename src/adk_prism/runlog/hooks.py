@@ -14,7 +14,7 @@ from adk_prism.runlog.entry import Record, RunId, unpack
 from adk_prism.runlog.run_state import Packed, pack_all
 
 PIECE = "Piece"
-"""The kind of pieces, as the redaction is told."""
+"""The kind that the redaction gets for pieces."""
 
 
 class HookedLog:
