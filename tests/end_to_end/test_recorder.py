@@ -125,4 +125,4 @@ def test_the_log_of_adk_says_what_happened_once(story: Story) -> None:
         1,
         1,
     ]
-    assert len(said) == 3
+    assert len(said) == 3, said

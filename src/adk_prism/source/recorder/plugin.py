@@ -235,9 +235,10 @@ class Recorder(NodeCallbacks):
             logger.warning(text, exc_info=error)
 
     def _report(self, diagnostic: Diagnostic) -> None:
-        self._say(
-            f"adk-prism recorder: {diagnostic.kind}; the level DEBUG shows the cause of each."
-        )
+        if diagnostic.kind != "agent error":  # which is recorded, and which ADK logs itself
+            self._say(
+                f"adk-prism recorder: {diagnostic.kind}; the level DEBUG shows the cause of each."
+            )
         logger.debug("%s: %s %s", diagnostic.kind, diagnostic.detail, diagnostic.cause)
 
 
