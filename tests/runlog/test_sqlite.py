@@ -21,6 +21,7 @@ from adk_prism.runlog.entry import AgentEvent, RunEnded, RunId
 from adk_prism.runlog.retention import MAX_TOMBSTONES
 from adk_prism.runlog.sqlite import queries
 from adk_prism.runlog.sqlite.file import APPLICATION_ID, MIGRATIONS, Synchronous, prepare
+from adk_prism.runlog.sqlite.log_reader import SqliteLogReader
 from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_steps import (
     END,
@@ -203,6 +204,25 @@ async def test_a_file_of_version_1_is_opened(path: Path) -> None:
     assert [entry.time for entry in await eventually(collect(log, follow=True))][:2] == [5.0, 6.0]
     assert [found.run for found in await log.list()] == [RUN, third]
     await log.close()
+
+
+async def test_notes_are_read_without_the_lock(path: Path, log: SqliteLog) -> None:
+    """A command reads notes beside the server that writes them."""
+    await log.append(RUN, [start()])
+    note = await log.put_note(RUN, "kind", "key", b"1")
+    reader = SqliteLogReader(path)
+    await reader.open()
+    assert await reader.notes([RUN, OTHER]) == {RUN: [note]}
+    await reader.close()
+
+
+async def test_a_file_of_version_1_has_no_notes(path: Path) -> None:
+    """A command can read a file that was written before there were notes."""
+    write(path, VERSION_1)
+    reader = SqliteLogReader(path)
+    await reader.open()
+    assert await reader.notes([RUN]) == {}
+    await reader.close()
 
 
 def test_a_file_is_migrated_step_by_step(path: Path) -> None:

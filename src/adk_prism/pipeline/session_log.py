@@ -48,6 +48,8 @@ class SessionLog:
         self.append, self.commit, self.leave = log.append, log.commit, log.leave
         self.trim, self.census, self.delete_session = log.trim, log.census, log.delete_session
         self.put_pieces = log.put_pieces
+        self.put_note, self.delete_note = log.put_note, log.delete_note
+        self.notes, self.noted = log.notes, log.noted
         self.index, self.unindexed, self.search = log.index, log.unindexed, log.search
         self._learned = LearnedInvocations(log)
         self._apps = apps

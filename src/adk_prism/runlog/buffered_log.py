@@ -22,6 +22,7 @@ from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.group_commit import GroupCommit
 from adk_prism.runlog.hooks import HookedLog
 from adk_prism.runlog.log_store import AppendBatch, AppendResult, Group, LogStore, StoredRun
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.pieces import digest, pack_piece, unpack_piece
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import runs_to_trim
@@ -260,6 +261,29 @@ class BufferedLog(HookedLog):
         found = await self.store.get_pieces(live, list(numbers))
         return {number: unpack_piece(stored) for number, stored in found.items()}
 
+    # ----------------------------------------------------------------------- notes
+
+    async def put_note(self, owner: NoteOwner, kind: str, key: str, value: bytes) -> Note:
+        note = self._clean_note(Note(kind, key, self._clock(), value))
+        if isinstance(owner, Origin):
+            self._usable()
+        else:
+            await self.commit(owner)  # The store refuses notes of a run that it does not have.
+        await self.store.put_note(owner, note)
+        return note
+
+    async def delete_note(self, owner: NoteOwner, kind: str, key: str) -> None:
+        self._usable()
+        await self.store.delete_notes(owner, (kind, key))
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        self._usable()
+        return await self.store.notes(owners)
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        self._usable()
+        return await self.store.noted(kind)
+
     # ----------------------------------------------------------------------- reading
 
     async def read(
@@ -388,6 +412,7 @@ class BufferedLog(HookedLog):
                 live.changed.notify()
         for run in runs:
             await self.store.remove(run, origin)
+        await self.store.delete_notes(origin)
         return runs
 
     # ----------------------------------------------------------------------- searching

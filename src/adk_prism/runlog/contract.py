@@ -10,6 +10,8 @@ Promises
 - **The end is a record.** After `RunEnded` nothing can be appended, and every iteration ends.
 - **Pieces.** Texts that many records of a session refer to are kept beside the log, once per session, and
   removed with the session's last run.
+- **Notes.** Small texts about a run or a session are kept beside the log. They may change, the last one put
+  counts, and they are removed with the run, or with the session's last run.
 - **Digests go with their runs.** A run that is removed is not found any more.
 - **Fencing.** An append names the owner's epoch; a log that has seen a higher one refuses it.
 
@@ -25,6 +27,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, Outcome, Record, RunId
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.run_query import RunQuery
 
 
@@ -127,6 +130,9 @@ class LogReader(Protocol):
     async def summary(self, run: RunId) -> RunSummary:
         """Return one run's summary."""
 
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        """Return the notes of runs and sessions."""
+
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         """Return the newest runs that fit."""
 
@@ -197,6 +203,23 @@ class RunLog(Protocol):
         Raise `NotFound`, `Gone` or `LogError`.
         """
 
+    async def put_note(self, owner: NoteOwner, kind: str, key: str, value: bytes) -> Note:
+        """Keep a JSON text beside the log, redacted, in place of an earlier one of this kind and key.
+
+        It is committed when this returns. A session need not have a run. Raise `TooLarge` for more than
+        `notes.NOTE_BYTES`, `Conflict` for more than `notes.OWNER_NOTES`, `NotFound` or `Gone` for a run that
+        is not there, `LogError`.
+        """
+
+    async def delete_note(self, owner: NoteOwner, kind: str, key: str) -> None:
+        """Remove a note; nothing happens if there is none."""
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        """Return the notes of runs and sessions by kind and key, without owners that have none."""
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        """Return the sessions that have a note of a kind; some may have had one that was removed."""
+
     async def summary(self, run: RunId) -> RunSummary:
         """Return one run's summary; raise `NotFound` or `Gone`."""
 
@@ -215,7 +238,7 @@ class RunLog(Protocol):
         """Try a write. Raise `LogError` if the store accepts no entries now."""
 
     async def delete_session(self, origin: Origin) -> Sequence[RunId]:
-        """Remove every run of a session, ended or not; return which."""
+        """Remove every run of a session, ended or not, and its notes; return which runs."""
 
     async def index(self, run: RunId, digest: RunDigest) -> None:
         """Store the digest of an ended run, in place of an older one. Nothing happens for any other run."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from msgspec import structs
+
 from adk_prism.runlog.contract import LogObserver, Redact
 from adk_prism.runlog.entry import Record, RunId, unpack
+from adk_prism.runlog.notes import Note, check_note
 from adk_prism.runlog.run_state import Packed, pack_all
 
-PIECE = "Piece"
-"""The kind that the redaction gets for pieces."""
+PIECE, NOTE = "Piece", "Note"
+"""The kinds that the redaction gets for pieces and notes."""
 
 
 class HookedLog:
@@ -44,6 +47,12 @@ class HookedLog:
         """Return pieces as they may be stored."""
         redact = self._redact
         return list(pieces) if redact is None else [redact(PIECE, piece) for piece in pieces]
+
+    def _clean_note(self, note: Note) -> Note:
+        """Return a note as it may be stored. Raise `UsageError`."""
+        redact = self._redact
+        value = note.value if redact is None else redact(NOTE, note.value)
+        return check_note(structs.replace(note, value=value))
 
     @contextmanager
     def _observed(self, run: RunId, *, follow: bool) -> Iterator[None]:

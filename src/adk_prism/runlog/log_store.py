@@ -6,7 +6,7 @@ methods raise `LogError` if it cannot be used, and are called on the event loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 from adk_prism.runlog.contract import Census, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_query import RunQuery
@@ -122,9 +123,10 @@ class LogStore(Protocol):
         """Store a group; return what became of each batch. One group at a time."""
 
     async def remove(self, run: RunId, origin: Origin | None, *, only_ended: bool = False) -> bool:
-        """Remove a run and remember its name, and if it was its session's last, the pieces of the session.
+        """Remove a run with its notes and remember its name.
 
-        Return whether it was removed. Runs even if cancelled.
+        If it was its session's last, the session's pieces and notes go too. Return whether it was removed.
+        Runs even if cancelled.
         """
 
     async def find_pieces(self, live: BufferedRun, digests: Sequence[bytes]) -> dict[bytes, int]:
@@ -138,6 +140,18 @@ class LogStore(Protocol):
 
     async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
         """Return pieces of the run's session as they are stored."""
+
+    async def put_note(self, owner: NoteOwner, note: Note) -> None:
+        """Store a note. Raise `Gone` if its run was removed, `Conflict` if there are too many."""
+
+    async def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None = None) -> None:
+        """Remove a note, by kind and key, or all of an owner."""
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        """Return the notes of those owners that have any."""
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        """Return the sessions that may have a note of a kind."""
 
     async def find(self, run: RunId, *, patient: bool = False) -> StoredRun:
         """Return a run. Raise `NotFound` or `Gone`. With `patient`, wait for a store that is away."""

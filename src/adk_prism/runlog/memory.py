@@ -19,6 +19,7 @@ from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.digest_scan import KeptDigest, scan
 from adk_prism.runlog.entry import Entry, Origin, Record, RunEnded, RunId
 from adk_prism.runlog.hooks import HookedLog
+from adk_prism.runlog.notes import OWNER_NOTES, Note, NoteOwner, by_kind_and_key, too_many
 from adk_prism.runlog.pieces import SESSION_BYTES, digest, pack_piece, unpack_piece
 from adk_prism.runlog.retention import MAX_TOMBSTONES, EndedRun, runs_to_trim
 from adk_prism.runlog.run_query import RunQuery
@@ -73,6 +74,7 @@ class MemoryLog(HookedLog):
         self._bytes = 0
         self._pieces: dict[Origin, _Pieces] = {}
         self._last_piece = 0
+        self._notes: dict[NoteOwner, dict[tuple[str, str], Note]] = {}
         self._digests: dict[RunId, KeptDigest] = {}
         self._started = 0
         """Runs that were started so far."""
@@ -190,6 +192,34 @@ class MemoryLog(HookedLog):
         kept = self._pieces.get(self._find(run).origin, _Pieces()).stored
         return {number: unpack_piece(kept[number]) for number in numbers if number in kept}
 
+    async def put_note(self, owner: NoteOwner, kind: str, key: str, value: bytes) -> Note:
+        self._check_open()
+        note = self._clean_note(Note(kind, key, self._clock(), value))
+        if not isinstance(owner, Origin):
+            self._find(owner)
+        kept = self._notes.get(owner, {})
+        if (kind, key) not in kept and len(kept) >= OWNER_NOTES:
+            raise too_many()
+        self._notes[owner] = kept | {(kind, key): note}
+        return note
+
+    async def delete_note(self, owner: NoteOwner, kind: str, key: str) -> None:
+        self._check_open()
+        self._notes.get(owner, {}).pop((kind, key), None)
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        self._check_open()
+        found = {owner: self._notes.get(owner, {}).values() for owner in owners}
+        return {owner: by_kind_and_key(notes) for owner, notes in found.items() if notes}
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        self._check_open()
+        return [
+            owner
+            for owner, notes in self._notes.items()
+            if isinstance(owner, Origin) and any(each == kind for each, _ in notes)
+        ]
+
     async def summary(self, run: RunId) -> RunSummary:
         self._check_open()
         return self._find(run).summary()
@@ -221,6 +251,7 @@ class MemoryLog(HookedLog):
         self._check_open()
         runs = [run for run, head in self._runs.items() if head.origin == origin]
         self._remove(runs)
+        self._notes.pop(origin, None)
         return runs
 
     async def index(self, run: RunId, digest: RunDigest) -> None:
@@ -268,15 +299,18 @@ class MemoryLog(HookedLog):
         for run in runs:
             head = self._runs.pop(run)
             self._digests.pop(run, None)
+            self._notes.pop(run, None)
             head.removed = True
             head.changed.notify()
             self._bytes -= head.bytes
-            self._drop_pieces(head.origin)
+            self._drop_session(head.origin)
             self._tombstones[run] = None
             if len(self._tombstones) > MAX_TOMBSTONES:
                 del self._tombstones[next(iter(self._tombstones))]
 
-    def _drop_pieces(self, origin: Origin) -> None:
-        """Remove the pieces of a session without runs."""
-        if origin in self._pieces and all(h.origin != origin for h in self._runs.values()):
-            del self._pieces[origin]
+    def _drop_session(self, origin: Origin) -> None:
+        """Remove the pieces and notes of a session without runs."""
+        kept = origin in self._pieces or origin in self._notes
+        if kept and all(h.origin != origin for h in self._runs.values()):
+            self._pieces.pop(origin, None)
+            self._notes.pop(origin, None)

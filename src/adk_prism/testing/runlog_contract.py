@@ -26,6 +26,7 @@ from adk_prism.errors import (
     Gone,
     LogError,
     NotFound,
+    TooLarge,
     UsageError,
 )
 from adk_prism.runlog.contract import Census, LogObserver, Retention, RunLog
@@ -49,6 +50,7 @@ from adk_prism.runlog.entry import (
     SpeakerInterrupted,
     pack,
 )
+from adk_prism.runlog.notes import NOTE_BYTES, OWNER_NOTES, NoteOwner
 from adk_prism.testing.runlog_search import SEARCH_CHECKS
 from adk_prism.testing.runlog_steps import (
     END,
@@ -381,6 +383,76 @@ async def pieces_go_with_the_last_run_of_their_session(store: Store) -> None:
         assert new > number
 
 
+# --------------------------------------------------------------------------- notes
+
+
+async def the_last_note_counts(store: Store) -> None:
+    """A note replaces an earlier one of its owner, kind and key; owners are kept apart; redaction applies."""
+    run: NoteOwner = RUN
+    async with opened(store) as log:
+        log.attach(redact=lambda _, payload: payload.replace(b"the-secret", b"[redacted]"))
+        await log.append(RUN, [start()])
+        first = await log.put_note(RUN, "score", AWKWARD, b"1")
+        await log.put_note(RUN, "score", "a", b'{"of":"the-secret"}')
+        await log.put_note(ORIGIN, "name", "", b'"A"')
+        again = await log.put_note(RUN, "score", AWKWARD, b"2")
+        assert again.time >= first.time > 0
+        found = await log.notes([RUN, ORIGIN, OTHER])
+        assert set(found) == {RUN, ORIGIN}
+        assert [(n.key, n.value) for n in found[run]] == [
+            ("a", b'{"of":"[redacted]"}'),
+            (AWKWARD, b"2"),
+        ]
+        await log.delete_note(RUN, "score", "a")
+        await log.delete_note(RUN, "score", "a")
+        await log.delete_note(RUN, "other", AWKWARD)
+        assert await log.noted("name") == [ORIGIN]
+        assert await log.noted("score") == []
+    if store.durable:
+        async with opened(store) as log:
+            found = await log.notes([ORIGIN, RUN])
+            assert found[run] == [again]
+            assert [(n.kind, n.value) for n in found[ORIGIN]] == [("name", b'"A"')]
+
+
+async def notes_are_bounded(store: Store) -> None:
+    """A large note, one too many, and one of a run that is not there are refused, and change nothing."""
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        await refused(TooLarge, log.put_note(RUN, "k", "k", b"1" * (NOTE_BYTES + 1)))
+        await refused(UsageError, log.put_note(RUN, "k", "\ud800", b"1"))
+        await refused(UsageError, log.put_note(RUN, "k", "k" * 10_000, b"1"))
+        await refused(NotFound, log.put_note(OTHER, "k", "k", b"1"))
+        for number in range(OWNER_NOTES):
+            await log.put_note(RUN, "k", str(number), b"1")
+        await refused(Conflict, log.put_note(RUN, "k", "more", b"1"))
+        await log.put_note(RUN, "k", "0", b"2")
+        assert len((await log.notes([RUN]))[RUN]) == OWNER_NOTES
+
+
+async def notes_go_with_their_owners(store: Store) -> None:
+    """Those of a run go with it, those of a session with its last run, or when it is deleted."""
+    empty = structs.replace(ORIGIN, session="without runs")
+    async with opened(store) as log:
+        await log.append(RUN, [start()])
+        await log.append(OTHER, [start(OTHER)])
+        for owner in (RUN, OTHER, ORIGIN, empty):
+            await log.put_note(owner, "k", "k", b"1")
+        await log.append(RUN, [END])
+        await log.commit(RUN)
+        assert await log.trim(EVERYTHING, LATER) == [RUN]
+        await refused(Gone, log.put_note(RUN, "k", "k", b"1"))
+        assert set(await log.notes([RUN, OTHER, ORIGIN, empty])) == {OTHER, ORIGIN, empty}
+        await log.append(OTHER, [END])
+        await log.commit(OTHER)
+        assert await log.trim(EVERYTHING, LATER) == [OTHER]
+        assert set(await log.notes([RUN, OTHER, ORIGIN, empty])) == {empty}
+        assert await log.noted("k") == [empty]
+        await log.delete_session(empty)
+        assert await log.notes([RUN, OTHER, ORIGIN, empty]) == {}
+        assert await log.noted("k") == []
+
+
 # --------------------------------------------------------------------------- what may be appended
 
 
@@ -646,6 +718,9 @@ CHECKS: Sequence[Check] = (
     pieces_are_kept_once_per_session,
     pieces_are_redacted,
     pieces_go_with_the_last_run_of_their_session,
+    the_last_note_counts,
+    notes_are_bounded,
+    notes_go_with_their_owners,
     reading_goes_on_after_any_cursor,
     a_follower_sees_no_seam,
     a_follower_is_given_entries_as_they_come,

@@ -26,6 +26,8 @@ class RunKeys(NamedTuple):
     """Exists for a while after the run was removed."""
     digest: str
     """What the run is found by, once it has ended."""
+    notes: str
+    """A hash: kind and key → time and value."""
 
 
 class Keys:
@@ -65,10 +67,20 @@ class Keys:
         name = f"{self.prefix}:pieces:{{{_digest(origin.app, origin.user, origin.session)}}}"
         return f"{name}:numbers", name
 
+    def session_notes(self, origin: Origin) -> str:
+        """The notes of a session, as those of a run."""
+        return f"{self.prefix}:notes:{{{_digest(origin.app, origin.user, origin.session)}}}"
+
+    def noted(self, kind: str) -> str:
+        """A set of the sessions that have, or had, a note of a kind."""
+        return f"{self.prefix}:noted:{kind}"
+
     def run(self, run: RunId) -> RunKeys:
         """Return the keys of a run."""
         tag = f"{self.prefix}:{{{run}}}"
-        return RunKeys(f"{tag}:head", f"{tag}:entries", f"{tag}:gone", f"{tag}:digest")
+        return RunKeys(
+            f"{tag}:head", f"{tag}:entries", f"{tag}:gone", f"{tag}:digest", f"{tag}:notes"
+        )
 
     def lease(self, run: RunId) -> str:
         """The lease of a run; in the slot of its other keys."""

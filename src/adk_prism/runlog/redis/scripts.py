@@ -39,13 +39,13 @@ return {'ok'}
 that was added before is *ok*: its writer lost the first answer."""
 
 REMOVE = """
--- KEYS head, entries, tombstone, digest
+-- KEYS head, entries, tombstone, digest, notes
 -- ARGV seconds the tombstone stays, channel, 1 if only an ended run may go
 if ARGV[3] == '1' then
   local outcome = redis.call('HGET', KEYS[1], 'outcome')
   if not outcome or outcome == '' then return 0 end
 end
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[4])
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[4], KEYS[5])
 redis.call('SET', KEYS[3], '1', 'EX', ARGV[1])
 redis.call('PUBLISH', ARGV[2], 'gone')
 return 1
@@ -70,6 +70,16 @@ return numbers
 """
 """Adds pieces to a session, unless it has them; returns their numbers, 0 for those beyond the limit."""
 
+PUT_NOTE = """
+-- KEYS notes, then the head of the run whose notes they are; ARGV field, value, how many there may be
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 0 then return 'gone' end
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[3]) then
+  return 'full'
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 'ok'
+"""
+"""Stores a note of a run, or of a session."""
 
 INDEX = """
 -- KEYS head, entries, tombstone, digest; ARGV digest

@@ -8,7 +8,7 @@ another process writes are followed through pub/sub (`subscriptions.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
 from adk_prism.runlog.buffered_log import BufferedLog
@@ -16,10 +16,12 @@ from adk_prism.runlog.contract import Census, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import AppendResult, FollowedRun, Group, StoredRun
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.redis.client import asking, is_cluster, listening
 from adk_prism.runlog.redis.digests import RedisDigests
 from adk_prism.runlog.redis.keys import DEFAULT_PREFIX, Keys
+from adk_prism.runlog.redis.notes import RedisNotes
 from adk_prism.runlog.redis.pieces import RedisPieces
 from adk_prism.runlog.redis.reader import RedisReader
 from adk_prism.runlog.redis.scripts import APPEND, REMOVE, Script
@@ -46,6 +48,7 @@ class RedisStore:
         self.keys = Keys(prefix)
         self._append, self._remove = Script(APPEND), Script(REMOVE)
         self._pieces = RedisPieces(self.redis, self.keys)
+        self._notes = RedisNotes(self.redis, self.keys)
         self._digests = RedisDigests(self.redis, self.keys)
 
     async def open(self) -> Sequence[StoredRun]:
@@ -59,6 +62,7 @@ class RedisStore:
                 await self._append.ready(self.redis)
                 await self._remove.ready(self.redis)
                 await self._pieces.ready()
+                await self._notes.ready()
                 await self._digests.ready()
                 await self._subscriptions.open()
             undo.pop_all()
@@ -109,6 +113,7 @@ class RedisStore:
                 await pipeline.execute()
             if done and origin is not None:
                 await self._pieces.drop(origin)
+                await self._notes.drop(origin)
         return done
 
     async def find_pieces(self, live: BufferedRun, digests: Sequence[bytes]) -> dict[bytes, int]:
@@ -119,6 +124,18 @@ class RedisStore:
 
     async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
         return await self._pieces.get(live.origin, numbers)
+
+    async def put_note(self, owner: NoteOwner, note: Note) -> None:
+        await self._notes.put(owner, note)
+
+    async def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None = None) -> None:
+        await self._notes.delete(owner, note)
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        return await self._notes.get(owners)
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        return await self._notes.noted(kind)
 
     async def probe(self) -> None:
         with log_errors("The run log cannot be written"):

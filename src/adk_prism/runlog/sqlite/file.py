@@ -98,6 +98,19 @@ CREATE INDEX digest_names_by_run ON digest_names (run);
 CREATE VIRTUAL TABLE digest_text USING fts5(text, tokenize = 'ascii', prefix = '1 2');
 """
 
+_NOTES = """
+CREATE TABLE notes (
+    owner TEXT NOT NULL,
+    kind  TEXT NOT NULL,
+    key   TEXT NOT NULL,
+    time  REAL NOT NULL,
+    value BLOB NOT NULL,
+    is_of_session INTEGER NOT NULL,
+    PRIMARY KEY (owner, kind, key)
+) WITHOUT ROWID;
+CREATE INDEX session_notes_by_kind ON notes (kind, owner) WHERE is_of_session;
+"""
+
 Step = Callable[[sqlite3.Connection], None]
 
 
@@ -109,7 +122,7 @@ def _script(schema: str) -> Step:
     return step
 
 
-MIGRATIONS: Sequence[Step] = (_script(_SCHEMA_1), _script(_PIECES), _script(_DIGESTS))
+MIGRATIONS: Sequence[Step] = tuple(map(_script, (_SCHEMA_1, _PIECES, _DIGESTS, _NOTES)))
 """Step n takes a file from version n to n + 1. Steps are only ever added, so every old file can be
 opened. The version is `PRAGMA user_version`."""
 

@@ -6,7 +6,7 @@ For commands that look at runs. It also reads a file of an older schema, which o
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -15,8 +15,9 @@ from urllib.parse import quote
 from adk_prism.errors import LogError
 from adk_prism.runlog.contract import RunSummary, SearchPage
 from adk_prism.runlog.entry import Entry, RunId
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.run_query import RunQuery
-from adk_prism.runlog.sqlite import digests, queries
+from adk_prism.runlog.sqlite import digests, notes, queries
 from adk_prism.runlog.sqlite.file import MIGRATIONS, check_version
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, reason_of
 
@@ -65,8 +66,13 @@ class SqliteLogReader:
     def _batch(self, number: int, after: int, last: int) -> list[Entry]:
         return self._ask(lambda it: queries.read_entries(it, number, after, last))
 
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        if not self._ask(lambda it: _has_table(it, "notes")):
+            return {}  # Of an older adk-prism, which kept none.
+        return self._ask(lambda it: notes.get_notes(it, owners))
+
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
-        if not self._ask(_has_digests):
+        if not self._ask(lambda it: _has_table(it, "digests")):
             raise LogError(
                 "The run log was written by an older adk-prism and has no index yet. "
                 "Start adk-prism serve with it once."
@@ -80,8 +86,8 @@ class SqliteLogReader:
             return question(self._connection)
 
 
-def _has_digests(connection: sqlite3.Connection) -> bool:
-    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'digests'")
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,))
     return found.fetchone() is not None
 
 

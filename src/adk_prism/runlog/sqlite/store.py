@@ -16,7 +16,7 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from functools import partial
@@ -31,11 +31,12 @@ from adk_prism.runlog.contract import Census, RunSummary, SearchPage
 from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunId
 from adk_prism.runlog.log_store import OK, AppendResult, FollowedRun, Group, StoredRun
+from adk_prism.runlog.notes import Note, NoteOwner, too_many
 from adk_prism.runlog.recent_entries import TAIL_BYTES, BufferedRun
 from adk_prism.runlog.retention import EndedRun
 from adk_prism.runlog.run_query import RunQuery
 from adk_prism.runlog.run_state import not_open, trimmed
-from adk_prism.runlog.sqlite import digests, pieces, queries
+from adk_prism.runlog.sqlite import digests, notes, pieces, queries
 from adk_prism.runlog.sqlite.file import DatabaseFile, FileLock, Synchronous, prepare
 from adk_prism.runlog.sqlite.reader import SqliteReader
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, SqliteWriter, reason_of
@@ -210,6 +211,33 @@ class SqliteStore:
 
     async def get_pieces(self, live: BufferedRun, numbers: Sequence[int]) -> dict[int, bytes]:
         return await self._reader.ask(pieces.get_pieces, live.origin, numbers)
+
+    # ----------------------------------------------------------------------- notes
+
+    async def put_note(self, owner: NoteOwner, note: Note) -> None:
+        answer = await self._change_notes(lambda: self._writer.put_note(owner, note))
+        if answer == "full":
+            raise too_many()
+        if answer == "gone" and not isinstance(owner, Origin):
+            raise trimmed(owner)
+
+    async def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None = None) -> None:
+        await self._change_notes(lambda: self._writer.delete_notes(owner, note))
+
+    async def _change_notes(self, change: Callable[[], _Answer]) -> _Answer:
+        try:
+            answer = await self._in_thread(change)
+        except STORE_ERRORS as error:
+            self._failed_at = time.monotonic()
+            raise LogError(f"A note could not be stored: {reason_of(error)}.") from error
+        self._grow_journal(_GROUP_BYTES)
+        return answer
+
+    async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
+        return await self._reader.ask(notes.get_notes, owners)
+
+    async def noted(self, kind: str) -> Sequence[Origin]:
+        return await self._reader.ask(notes.noted, kind)
 
     # ----------------------------------------------------------------------- reading
 

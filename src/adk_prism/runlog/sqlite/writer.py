@@ -10,12 +10,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from adk_prism.runlog.digest import RunDigest
 from adk_prism.runlog.entry import Entry, Origin, RunEnded, RunId, RunStarted
 from adk_prism.runlog.log_store import OK, AppendBatch, AppendResult, Group
+from adk_prism.runlog.notes import Note, NoteOwner
 from adk_prism.runlog.recent_entries import BufferedRun
-from adk_prism.runlog.sqlite import pieces, queries
+from adk_prism.runlog.sqlite import notes, pieces, queries
 from adk_prism.runlog.sqlite.digests import put_digest
 from adk_prism.runlog.sqlite.file import DatabaseFile
 
@@ -25,6 +27,8 @@ VACUUM_PAGES = 4096
 PATIENCE = 5000
 """Milliseconds for which the thread waits for a file that is locked: only a person's sqlite3 shell can lock
 it."""
+
+_Answer = TypeVar("_Answer")
 
 STORE_ERRORS = (sqlite3.Error, OSError, OverflowError)
 """What a store that cannot be used raises. OverflowError: a number or a text beyond SQLite's limits."""
@@ -70,20 +74,24 @@ class SqliteWriter:
         queries.remove_runs(self._connection, [run])
         if origin is not None:
             pieces.drop_pieces(self._connection, origin)
+            notes.drop_notes(self._connection, run, origin)
 
     def put_pieces(
         self, run: int, origin: Origin, new: Mapping[bytes, bytes]
     ) -> dict[bytes, int] | None:
         """Store pieces; return their numbers, None if the run is gone. Raise one of `STORE_ERRORS`."""
-        numbers: dict[bytes, int] | None = None
-
-        def put() -> None:
-            nonlocal numbers
-            numbers = pieces.put_pieces(self._connection, run, origin, new)
-
         with self._patient():
-            self._transact(put)
-        return numbers
+            return self._transact(lambda: pieces.put_pieces(self._connection, run, origin, new))
+
+    def put_note(self, owner: NoteOwner, note: Note) -> str:
+        """Store a note; return *ok*, or why not. Raise one of `STORE_ERRORS`."""
+        with self._patient():
+            return self._transact(lambda: notes.put_note(self._connection, owner, note))
+
+    def delete_notes(self, owner: NoteOwner, note: tuple[str, str] | None) -> None:
+        """Remove a note, or all of an owner; raise one of `STORE_ERRORS`."""
+        with self._patient():
+            self._transact(lambda: notes.delete_notes(self._connection, owner, note))
 
     def index(self, run: RunId, digest: RunDigest) -> None:
         """Store a run's digest; raise one of `STORE_ERRORS`."""
@@ -117,13 +125,14 @@ class SqliteWriter:
             return AppendResult("failed", reason_of(error))
         return OK
 
-    def _transact(self, change: Callable[[], None]) -> None:
+    def _transact(self, change: Callable[[], _Answer]) -> _Answer:
         """Make a change completely or not at all; raise what kept it from being made."""
         self._file.check()
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            change()
+            answer = change()
             self._connection.execute("COMMIT")
+            return answer
         finally:
             # Some failures (a full disk) have rolled back already.
             if self._connection.in_transaction:
