@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from google.adk.cli.fast_api import get_fast_api_app
+from tests.security.people import BOB, ROOT, headers, house
 from tests.server.conftest import OPEN, talking
 
 import adk_prism.apps
@@ -138,3 +140,19 @@ async def test_what_is_read_is_bounded(settings: Settings, monkeypatch: pytest.M
         latest = await trace(client, session)
     assert {span["trace_id"] for span in first}.isdisjoint(span["trace_id"] for span in latest)
     assert any(span["name"] == "execute_tool get_weather" for span in latest)
+
+
+async def test_requests_are_for_those_who_may_see_model_calls(tmp_path: Path) -> None:
+    """As ADK's page reads them: `config` with instruction and tools, `contents`. A user gets `{}`."""
+    async with house(tmp_path, model_calls="full") as made:
+        path = f"/dev/apps/app/debug/trace/session/{made.bobs.session}"
+        seen: dict[str, Json] = {}
+        for who in (BOB, ROOT):
+            spans = (await made.client.get(path, headers=headers(who))).json()
+            about = [s["attributes"] for s in spans if s["name"].startswith("generate_content")]
+            seen[who] = json.loads(about[0]["gcp.vertex.agent.llm_request"])
+    assert seen[BOB] == {}
+    assert seen[ROOT].keys() == {"model", "config", "contents"}
+    assert "systemInstruction" in seen[ROOT]["config"]
+    assert seen[ROOT]["config"]["tools"]
+    assert seen[ROOT]["contents"][0]["role"] == "user"

@@ -12,10 +12,12 @@ from adk_prism.cli import FAILURE, USAGE, fail
 from adk_prism.cli.log_access import add_arguments
 from adk_prism.cli.stored_runs import read_stored
 from adk_prism.errors import PrismError
-from adk_prism.view.compare import ASPECTS, Comparison, Row, compare
+from adk_prism.view.compare import ASPECTS, REQUEST_PARTS, Comparison, Row, compare
 from adk_prism.view.outline import outline
 
 _SIGNS = {"same": " ", "changed": "~", "moved": "^", "added": "+", "removed": "-"}
+_VALUES = ("name", "status", "input", "output", "text")
+"""What a step has of its own, of what may differ; its order and its model's requests are elsewhere."""
 LONGEST_VALUE = 200
 """Characters of a value or text that are printed; --json has all."""
 
@@ -82,9 +84,12 @@ def _step(row: Row) -> list[str]:
     about = f" ({', '.join(row.differs)})" if row.differs else ""
     lines = [f"{_SIGNS[row.change]} {indent}{row.kind} {_plain(row.name)}{about}"]
     for name in row.differs:
-        if name != "order":
+        if name in _VALUES:
             values = [getattr(side, name) for side in (row.a, row.b)]
             lines.append(f"    {indent}{name}: {_both(*values)}")
+    for part in row.request.get("a", ()):
+        values = [row.request[side].get(part) for side in ("a", "b")]
+        lines.append(f"    {indent}{REQUEST_PARTS[part]}: {_both(*values)}")
     return lines
 
 

@@ -14,6 +14,7 @@ from adk_prism.cli.log_access import add_arguments, opened
 from adk_prism.console.client import Client, shown_url
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.server.observability.trace_export import otlp_address
 from adk_prism.source.recording import read_run
@@ -72,9 +73,10 @@ async def _from_log(args: argparse.Namespace) -> list[Entry]:
     run = RunId(args.run)
     async with opened(args) as place:
         if isinstance(place, Client):
-            return await place.recording(run)
+            return await place.recording(run, model_calls=True)
         async with aclosing(place.read(run)) as batches:
-            return [entry async for batch in batches for entry in batch]
+            entries = [entry async for batch in batches for entry in batch]
+        return await ModelCalls(place).filled(run, entries)
 
 
 def _header(text: str) -> tuple[str, str]:

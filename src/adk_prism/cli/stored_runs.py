@@ -15,6 +15,7 @@ from adk_prism.cli.log_access import opened
 from adk_prism.console.client import Client
 from adk_prism.errors import SourceError, UsageError
 from adk_prism.facts.capture_ending import CaptureEnding
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.source.recording import read_run
 
@@ -40,5 +41,6 @@ def _of_file(word: str) -> list[Entry]:
 async def _of_place(run: RunId, args: argparse.Namespace) -> list[Entry]:
     async with opened(args) as place:
         if isinstance(place, Client):
-            return await place.recording(run)
-        return [entry async for batch in place.read(run) for entry in batch]
+            return await place.recording(run, model_calls=True)
+        entries = [entry async for batch in place.read(run) for entry in batch]
+        return await ModelCalls(place).filled(run, entries)

@@ -175,9 +175,18 @@ class Client:
                         break
         return next(iter(read_run([line.partition(b"\n")[0] + b"\n"])))
 
-    async def recording(self, run: str) -> list[Entry]:
-        """Return all entries of a run so far."""
-        async with self._stream("GET", f"/api/runs/{run}/recording") as response:
+    async def recording(self, run: str, *, model_calls: bool = False) -> list[Entry]:
+        """Return all entries of a run so far; with model calls, if the caller may see them."""
+        query = "?modelCalls=true" if model_calls else ""
+        try:
+            return await self._recording(f"/api/runs/{run}/recording{query}")
+        except Refused as refused:
+            if not model_calls or refused.code != httpx.codes.FORBIDDEN:
+                raise
+        return await self._recording(f"/api/runs/{run}/recording")
+
+    async def _recording(self, path: str) -> list[Entry]:
+        async with self._stream("GET", path) as response:
             with _reaching():
                 pieces = [piece async for piece in response.aiter_raw()]
         return await asyncio.to_thread(lambda: list(read_run(iter(pieces))))

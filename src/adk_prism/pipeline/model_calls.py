@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, json, structs
 from adk_prism.facts.pricing import Prices, run_usage
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
-from adk_prism.runlog.contract import RunLog, RunSummary
+from adk_prism.runlog.contract import LogReader, RunSummary
 from adk_prism.runlog.entry import CallPieces, Entry, ModelCalled, RunId, is_absent
 from adk_prism.view.outline import ModelRequest
 
@@ -33,7 +33,7 @@ class _Text(Struct, frozen=True):
 class ModelCalls:
     """Reads the model calls of runs."""
 
-    def __init__(self, log: RunLog, prices: Prices | None = None) -> None:
+    def __init__(self, log: LogReader, prices: Prices | None = None) -> None:
         self._log = log
         self._prices = prices or Prices()
         self._sums: OrderedDict[RunId, dict[str, Any]] = OrderedDict()
@@ -105,24 +105,27 @@ class ModelCalls:
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""
-        record = entry.record
-        if not isinstance(record, ModelCalled) or record.pieces is None:
-            return entry
-        request, response = await _Pieces(self._log, run).texts(record.pieces, record.usage)
-        whole = structs.replace(
-            record,
-            pieces=None,
-            cut=list(dict.fromkeys([*record.cut, *request.missing])),
-            request=Raw(json.encode(request.value)),
-            response=Raw(json.encode(response.value)),
-        )
-        return Entry(entry.cursor, entry.time, whole)
+        filled, _ = await _in_file(_Pieces(self._log, run), entry)
+        return filled
+
+    async def filled(
+        self, run: RunId, entries: Iterable[Entry], left: int = ANSWER_BYTES
+    ) -> list[Entry]:
+        """Return entries with model calls as files have them; without texts beyond `left` bytes of them."""
+        reading = _Pieces(self._log, run)
+        shown = []
+        for entry in entries:
+            if left > 0 and isinstance(entry.record, ModelCalled):
+                entry, size = await _in_file(reading, entry)
+                left -= size
+            shown.append(entry)
+        return shown
 
 
 class _Pieces:
     """Reads pieces of one run's session, each once."""
 
-    def __init__(self, log: RunLog, run: RunId) -> None:
+    def __init__(self, log: LogReader, run: RunId) -> None:
         self._log = log
         self._run = run
         self._texts: dict[int, bytes] = {}
@@ -179,6 +182,22 @@ class _Pieces:
         unknown = {number for number in numbers if number and number not in self._texts}
         if unknown:
             self._texts |= await self._log.get_pieces(self._run, unknown)
+
+
+async def _in_file(reading: _Pieces, entry: Entry) -> tuple[Entry, int]:
+    """Return the entry of a model call with its request and response, and their size."""
+    record = entry.record
+    if not isinstance(record, ModelCalled) or record.pieces is None:
+        return entry, 0
+    request, response = await reading.texts(record.pieces, record.usage)
+    whole = structs.replace(
+        record,
+        pieces=None,
+        cut=list(dict.fromkeys([*record.cut, *request.missing])),
+        request=Raw(json.encode(request.value)),
+        response=Raw(json.encode(response.value)),
+    )
+    return Entry(entry.cursor, entry.time, whole), request.size + response.size
 
 
 def _shown(cursor: int, record: ModelCalled, texts: tuple[_Text, _Text] | None) -> dict[str, Any]:

@@ -133,6 +133,9 @@ class LogReader(Protocol):
     async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
         """Return the notes of runs and sessions."""
 
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        """Return pieces of a run's session by number."""
+
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
         """Return the newest runs that fit."""
 

@@ -107,7 +107,7 @@ def routers(context: Context) -> list[APIRouter]:
         catalogue.routes(apps, log, chats, errors),
         error_routes.routes(errors),
         adk_meta.routes(apps, lifecycle),
-        adk_trace.routes(log, chats),
+        adk_trace.routes(log, chats, calls),
         ready.routes(log, apps, lifecycle),
         adk_sessions.routes(
             apps, context.locks, log, context.rewinds, client_state, audit_log, lifecycle

@@ -41,7 +41,7 @@ nodes; with which model, instruction, tools and config models were asked; the st
 ended."""
 
 _REQUESTED = ("instruction", "tools", "config")
-_REQUEST = {"model": "model", **{part: f"model's {part}" for part in _REQUESTED}}
+REQUEST_PARTS = {"model": "model", **{part: f"model's {part}" for part in _REQUESTED}}
 """Parts of a request to a model, and what a difference in them is called."""
 
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
@@ -382,7 +382,7 @@ def _row(
     change: Change = "added" if one is None else "removed"
     if one is not None and other is not None:
         request = _requests(one, other, a, b)
-        asked = [_REQUEST[part] for part in request.get("a", ())]
+        asked = [REQUEST_PARTS[part] for part in request.get("a", ())]
         differs = _differences(one, other, a, b) + asked
         change = "changed" if differs else "moved" if moved else "same"
         if differs and moved:

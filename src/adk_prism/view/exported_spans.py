@@ -2,25 +2,29 @@
 
 `spans.py` says what took how long. Here the run itself becomes the root, and what was said is written in
 OpenTelemetry's conventions for generative AI (`gen_ai.input.messages`, `gen_ai.output.messages`) and in those
-of OpenInference, by which Phoenix and others choose how to draw a span. Of a model call, events tell the
-answer and not the request.
+of OpenInference, by which Phoenix and others choose how to draw a span. A model call has its request where
+the entries contain it, as those of a file do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.run_digest import DigestFold
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
+from adk_prism.view.call_attributes import REQUEST, RESPONSE
+from adk_prism.view.exported_messages import (
+    LONGEST,
+    Attributes,
+    input_attributes,
+    message,
+    output_attributes,
+    to_json,
+)
 from adk_prism.view.spans import Span, spans_of
-
-LONGEST = 32_000
-"""Characters of one attribute: collectors refuse requests of some megabytes."""
 
 _KINDS = {"invoke_agent": "AGENT", "execute_tool": "TOOL", "generate_content": "LLM"}
 """OpenInference's kinds of spans; any other operation is a CHAIN."""
@@ -28,11 +32,9 @@ _KINDS = {"invoke_agent": "AGENT", "execute_tool": "TOOL", "generate_content": "
 _TOKENS = {
     "gen_ai.usage.input_tokens": "llm.token_count.prompt",
     "gen_ai.usage.output_tokens": "llm.token_count.completion",
+    "gen_ai.usage.cache_read.input_tokens": "llm.token_count.prompt_details.cache_read",
+    "gen_ai.usage.reasoning.output_tokens": "llm.token_count.completion_details.reasoning",
 }
-
-_OUTPUT = "llm.output_messages.0.message"
-
-Attributes = dict[str, Any]
 
 
 class ExportedSpan(Struct, frozen=True, kw_only=True):
@@ -90,7 +92,8 @@ def _of_run(entries: Sequence[Entry], start: RunStarted) -> Attributes:
     for way, (role, text) in said.items():
         if text:
             about[f"{way}.value"] = text
-            about[f"gen_ai.{way}.messages"] = _messages(role, [{"type": "text", "content": text}])
+            parts = [{"type": "text", "content": text}]
+            about[f"gen_ai.{way}.messages"] = to_json([message(role, parts)])
     return about
 
 
@@ -108,9 +111,7 @@ def _exported(span: Span, root: ExportedSpan, has_parent: bool) -> ExportedSpan:
     if operation == "execute_tool":
         own |= _of_tool(span.attributes)
     elif operation == "generate_content":
-        response = read_object(span.attributes["gcp.vertex.agent.llm_response"].encode())
-        own |= _of_model_call(own, response)
-        error = response.get("errorCode") or error
+        own |= _of_model_call(span, own)
     start = span.start_time or root.start
     return ExportedSpan(
         trace=root.trace,
@@ -136,40 +137,13 @@ def _of_tool(about: Attributes) -> Attributes:
     }
 
 
-def _of_model_call(about: Attributes, response: dict[str, Any]) -> Attributes:
-    content = response.get("content")
-    given = content.get("parts") if isinstance(content, dict) else None
-    parts = [_part(part) for part in given or () if isinstance(part, dict)]
-    text = "".join(part["content"] for part in parts if part["type"] == "text")[:LONGEST]
-    out: Attributes = {
-        "gen_ai.output.messages": _messages("assistant", parts),
-        f"{_OUTPUT}.role": "assistant",
+def _of_model_call(span: Span, about: Attributes) -> Attributes:
+    request, response = (
+        read_object(str(span.attributes.get(name, "{}")).encode()) for name in (REQUEST, RESPONSE)
+    )
+    return {
+        **(input_attributes(request) if request else {}),
+        **output_attributes(response),
         "llm.model_name": about.get("gen_ai.request.model", ""),
         **{theirs: about[ours] for ours, theirs in _TOKENS.items() if ours in about},
     }
-    if text:
-        out |= {"output.value": text, f"{_OUTPUT}.content": text}
-    calls = [part for part in parts if part["type"] == "tool_call"]
-    for number, call in enumerate(calls):
-        function = f"{_OUTPUT}.tool_calls.{number}.tool_call.function"
-        out[f"{function}.name"] = call["name"]
-        out[f"{function}.arguments"] = _json(call["arguments"])
-    return out
-
-
-def _part(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part of a message in OpenTelemetry's form."""
-    if isinstance(call := part.get("functionCall"), dict):
-        name, given = str(call.get("name", "")), call.get("args")
-        return {"type": "tool_call", "id": call.get("id"), "name": name, "arguments": given}
-    if isinstance(text := part.get("text"), str):
-        return {"type": "reasoning" if part.get("thought") else "text", "content": text}
-    return {"type": next(iter(part), "unknown")}
-
-
-def _messages(role: str, parts: list[dict[str, Any]]) -> str:
-    return _json([{"role": role, "parts": parts}])
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()[:LONGEST]

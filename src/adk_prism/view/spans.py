@@ -5,7 +5,7 @@ follow the semantic conventions for generative AI. They are computed from the lo
 collector and no memory, and are there for runs that are over. Differences to ADK's own:
 - what was said is in attributes `gcp.vertex.agent.…`, where earlier versions of ADK put it, without media;
 - what a tool runs is inside the tool's span; joining the results of parallel calls has none;
-- a model call begins when its agent had nothing else to wait for;
+- without a record of it, a model call begins when its agent had nothing else to wait for;
 - ids are derived, and small enough for JavaScript to read them exactly.
 """
 
@@ -33,7 +33,15 @@ from adk_prism.facts.model import (
     Speaker,
 )
 from adk_prism.facts.reader import Reader
-from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, NodeKind, RunStarted
+from adk_prism.runlog.entry import (
+    AgentEvent,
+    ChildEvent,
+    Entry,
+    ModelCalled,
+    NodeKind,
+    RunStarted,
+)
+from adk_prism.view.call_attributes import REQUEST, RESPONSE, call_attributes
 
 _MICROSECONDS = 1_000_000
 _ID_BITS = 53
@@ -102,6 +110,8 @@ class Spans:
         self._inputs: dict[str, Raw] = {}
         self._tools: dict[str, list[Span]] = {}
         """Call → spans without its answer, innermost last."""
+        self._answers: list[tuple[str, Span]] = []
+        """Node and span of what models answered, until a record says how the call was."""
         self._ended: list[Span] = []
 
     def feed(self, entries: Iterable[Entry]) -> list[Span]:
@@ -117,6 +127,8 @@ class Spans:
                 self._read(fact, event, now)
             if event is not None:
                 self._end_model_call(entry, event, facts, now)
+            if isinstance(record, ModelCalled):
+                self._describe_call(entry.cursor, record)
         return self._ended
 
     def _read(self, fact: Fact, event: AdkEvent | None, now: int) -> None:
@@ -199,11 +211,13 @@ class Spans:
             "gen_ai.agent.name": event.author,
             "gcp.vertex.agent.event_id": event.id,
             "gcp.vertex.agent.invocation_id": event.invocation_id,
-            "gcp.vertex.agent.llm_request": "{}",
-            "gcp.vertex.agent.llm_response": _response(entry),
+            REQUEST: "{}",
+            RESPONSE: _response(entry),
         }
         if event.finish_reason:
             about["gen_ai.response.finish_reasons"] = [event.finish_reason.lower()]
+        if event.error_code:
+            about["error.type"] = event.error_code
         usage = read_object(event.usage_metadata)
         about |= {
             name: usage[theirs]
@@ -214,6 +228,27 @@ class Spans:
         span = self._span(f"generate_content {model}", f"model {entry.cursor}", node, start, about)
         span.end_time = self._idle[node] = now
         self._ended.append(span)
+        self._answers.append((node, span))
+
+    def _describe_call(self, cursor: int, call: ModelCalled) -> None:
+        """Take times, tokens and texts from the record of a call: its answers are one span."""
+        start = round(call.started * _MICROSECONDS) * 1000
+        since = [(node, span) for node, span in self._answers if (span.end_time or 0) >= start]
+        mine = [span for node, span in since if node == call.node] or [
+            span for _, span in since if span.attributes["gen_ai.agent.name"] == call.agent
+        ]
+        if not mine:  # It failed before it answered.
+            about = self._about("generate_content") | {"gen_ai.agent.name": call.agent}
+            mine = [self._span("", f"model {cursor}", call.node, start, about)]
+            self._ended.append(mine[0])
+        ids = {span.span_id for span in mine}
+        self._answers = [each for each in self._answers if each[1].span_id not in ids]
+        *others, span = mine
+        gone = {other.span_id for other in others}
+        self._ended = [each for each in self._ended if each.span_id not in gone]
+        span.name = f"generate_content {call.model}"
+        span.start_time, span.end_time = start, start + call.duration * 1_000_000
+        span.attributes |= call_attributes(call)
 
     def _is_answer(self, event: AdkEvent) -> bool:
         """Return whether a model wrote an event that does not say so: an agent's words or calls."""

@@ -1,6 +1,7 @@
 """Reads a run log's SQLite file beside the server that writes it: no lock, no migration, nothing written.
 
-For commands that look at runs. It also reads a file of an older schema, which only cannot be searched.
+For commands that look at runs. It also reads a file of an older schema, which cannot be searched and has no
+pieces.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from adk_prism.errors import LogError
 from adk_prism.runlog.contract import RunSummary, SearchPage
 from adk_prism.runlog.entry import Entry, RunId
 from adk_prism.runlog.notes import Note, NoteOwner
+from adk_prism.runlog.pieces import unpack_piece
 from adk_prism.runlog.run_query import RunQuery
-from adk_prism.runlog.sqlite import digests, notes, queries
+from adk_prism.runlog.sqlite import digests, notes, pieces, queries
 from adk_prism.runlog.sqlite.file import MIGRATIONS, check_version
 from adk_prism.runlog.sqlite.writer import STORE_ERRORS, reason_of
 
@@ -67,28 +69,35 @@ class SqliteLogReader:
         return self._ask(lambda it: queries.read_entries(it, number, after, last))
 
     async def notes(self, owners: Collection[NoteOwner]) -> dict[NoteOwner, Sequence[Note]]:
-        if not self._ask(lambda it: _has_table(it, "notes")):
+        if not self._has("notes"):
             return {}  # Of an older adk-prism, which kept none.
         return self._ask(lambda it: notes.get_notes(it, owners))
 
+    async def get_pieces(self, run: RunId, numbers: Collection[int]) -> dict[int, bytes]:
+        found = self._ask(lambda it: queries.find_run(it, run))
+        if not self._has("pieces"):
+            return {}
+        origin = found.summary.origin
+        stored = self._ask(lambda it: pieces.get_pieces(it, origin, list(numbers)))
+        return {number: unpack_piece(text) for number, text in stored.items()}
+
     async def search(self, query: RunQuery, *, limit: int, before: int | None = None) -> SearchPage:
-        if not self._ask(lambda it: _has_table(it, "digests")):
+        if not self._has("digests"):
             raise LogError(
                 "The run log was written by an older adk-prism and has no index yet. "
                 "Start adk-prism serve with it once."
             )
         return self._ask(lambda it: digests.search(it, query, limit, before))
 
+    def _has(self, table: str) -> bool:
+        asked = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+        return self._ask(lambda it: it.execute(asked, (table,)).fetchone()) is not None
+
     def _ask(self, question: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
         if self._connection is None:
             raise LogError("The run log is not open.")
         with _readable():
             return question(self._connection)
-
-
-def _has_table(connection: sqlite3.Connection, name: str) -> bool:
-    found = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,))
-    return found.fetchone() is not None
 
 
 @contextmanager

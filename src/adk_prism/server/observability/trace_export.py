@@ -15,6 +15,7 @@ import httpx
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, NotFound, UsageError
+from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import Entry, RunId
@@ -46,6 +47,7 @@ class TraceExport:
 
     def __init__(self, log: RunLog, url: str, report: Report) -> None:
         self._log = log
+        self._calls = ModelCalls(log)
         self._url = otlp_address(url)
         self._report = report
         self._waiting: asyncio.Queue[RunId] = asyncio.Queue(MOST_WAITING)
@@ -83,7 +85,7 @@ class TraceExport:
             return
         async with aclosing(self._log.read(run)) as batches:
             entries = [entry async for batch in batches for entry in batch]
-        body = await asyncio.to_thread(_body, entries)
+        body = await asyncio.to_thread(_body, await self._calls.filled(run, entries))
         if body:
             headers = {"content-type": "application/x-protobuf"}
             answer = await client.post(self._url, content=body, headers=headers)

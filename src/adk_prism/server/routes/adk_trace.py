@@ -17,10 +17,11 @@ from fastapi import APIRouter, Response
 
 from adk_prism.errors import Gone, NotFound
 from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.model_calls import ANSWER_BYTES, ModelCalls
 from adk_prism.runlog.contract import RunLog, RunSummary
-from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry
+from adk_prism.runlog.entry import AgentEvent, ChildEvent, Entry, ModelCalled
 from adk_prism.server.guards.name_rules import AppName, SessionId
-from adk_prism.server.identity.caller import listed_user
+from adk_prism.server.identity.caller import Caller, listed_user, may_operate
 from adk_prism.server.identity.parameters import CallerOf
 from adk_prism.view.spans import spans_of
 
@@ -33,27 +34,31 @@ MOST_RUNS = 200
 _JSON = "application/json"
 
 
-def routes(log: RunLog, chats: Chats) -> APIRouter:
+def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
     """Return the router of traces."""
     router = APIRouter(prefix="/dev/apps/{app_name}/debug/trace", tags=["ADK: debug"])
-    handlers = _TraceRoutes(log, chats)
+    handlers = _TraceRoutes(log, chats, calls)
     router.get("/session/{session_id}", response_class=Response)(handlers.session)
     router.get("/{event_id}", response_class=Response)(handlers.event)
     return router
 
 
 class _TraceRoutes:
-    def __init__(self, log: RunLog, chats: Chats) -> None:
+    def __init__(self, log: RunLog, chats: Chats, calls: ModelCalls) -> None:
         self._log = log
         self._chats = chats
+        self._calls = calls
 
     async def session(self, caller: CallerOf, app_name: AppName, session_id: SessionId) -> Response:
         """Return the spans of a session's latest runs, oldest first; none of a session that is not there."""
         user = listed_user(caller, "")
         runs = _latest(await self._log.list(app=app_name, user=user, session=session_id))
         found: list[Any] = []
-        for run in reversed(runs):
-            found += await asyncio.to_thread(spans_of, await self._entries(run))
+        left = ANSWER_BYTES
+        for run in runs:
+            entries = await self._entries(caller, run, left)
+            left -= sum(len(e.record.request) for e in entries if isinstance(e.record, ModelCalled))
+            found = await asyncio.to_thread(spans_of, entries) + found
         return Response(msgspec.json.encode(found), media_type=_JSON)
 
     async def event(self, caller: CallerOf, app_name: AppName, event_id: str) -> Response:
@@ -61,7 +66,7 @@ class _TraceRoutes:
         user = listed_user(caller, "")
         sought = msgspec.json.encode(event_id)
         for run in _latest(await self._log.list(app=app_name, user=user)):
-            entries = await self._entries(run)
+            entries = await self._entries(caller, run)
             if not any(sought in _written(entry) for entry in entries):
                 continue
             for span in reversed(await asyncio.to_thread(spans_of, entries)):
@@ -71,9 +76,14 @@ class _TraceRoutes:
                     return Response(msgspec.json.encode(about), media_type=_JSON)
         raise NotFound("Trace not found")
 
-    async def _entries(self, run: RunSummary) -> list[Entry]:
+    async def _entries(
+        self, caller: Caller, run: RunSummary, most: int = ANSWER_BYTES
+    ) -> list[Entry]:
+        # Instructions are the app's, not the user's.
+        most = most if may_operate(caller) else 0
         try:
-            return [entry async for entry in self._chats.entries(run.run)]
+            entries = [entry async for entry in self._chats.entries(run.run)]
+            return await self._calls.filled(run.run, entries, most)
         except (NotFound, Gone):  # Deleted since it was listed.
             return []
 
