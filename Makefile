@@ -1,5 +1,5 @@
 # Needs Python 3.11 or newer and make. Everything else comes from the hashed locks: Python packages
-# from requirements/, Node itself as one of them, npm packages from web/ (the page) and tests/node.
+# from requirements/, Node itself as one of them, npm packages from web/ (the page), packages/ and tests/node.
 #
 # Each stamp lives inside what it describes: delete .venv or node_modules, and make builds it again.
 
@@ -13,6 +13,7 @@ BENCH := $(VENV)/bench
 NODE  := tests/node
 KIT   := tests/web/copilotkit
 WEB   := web
+CLIENT := packages/client
 
 PAGE    := src/adk_prism/web/dist/index.html
 BROWSER := $(NODE)/node_modules/.browser
@@ -56,12 +57,13 @@ test-versions: $(TESTED)  ## contracts, laws and the tour on the oldest and newe
 test-remotes: $(TESTED)  ## our server in front of real ADK servers: Python 1.x and 2.x, Agent Engine's route, TypeScript
 	$(CLEAN_ENV) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 0 tests/remotes.py $(ARGS)
 
-check: $(VENV)/.installed-test $(WEB)/node_modules/.installed  ## format, lint, types, imports; changes nothing
+check: $(VENV)/.installed-test $(WEB)/node_modules/.installed $(CLIENT)/node_modules/.installed  ## format, lint, types, imports; changes nothing
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd $(WEB) && $(NPM) run --silent check
+	cd $(CLIENT) && $(NPM) run --silent check
 
 format: $(VENV)/.installed-test  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix --exit-zero --quiet
@@ -79,7 +81,7 @@ cluster: $(VENV)/.installed-test $(VENV)/redis-server/.installed $(VENV)/cluster
 	@exec $(BIN)/python -m tests.cluster.up $(VENV)/cluster/bin/adk-prism
 
 clean:  ## remove environments, caches and dist/
-	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(dir $(PAGE)) dist
+	rm -rf $(VENV) $(NODE)/node_modules $(WEB)/node_modules $(KIT)/node_modules $(KIT)/dist $(CLIENT)/node_modules $(CLIENT)/dist $(dir $(PAGE)) dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src apps tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -103,10 +105,11 @@ lock: $(VENV)/.installed-lock  ## resolve all locks anew
 	$(COMPILE) --group redis-server --no-deps --output-file requirements/redis-server.txt
 	$(COMPILE) --group lock --output-file requirements/lock.txt
 	$(MAKE) $(VENV)/.installed-test
-	rm -rf $(foreach folder,$(NODE) $(WEB) $(KIT),$(folder)/package-lock.json $(folder)/node_modules)
+	rm -rf $(foreach folder,$(NODE) $(WEB) $(KIT) $(CLIENT),$(folder)/package-lock.json $(folder)/node_modules)
 	cd $(NODE) && $(NPM) install --package-lock-only
 	cd $(WEB) && $(NPM) install --package-lock-only
 	cd $(KIT) && $(NPM) install --package-lock-only
+	cd $(CLIENT) && $(NPM) install --package-lock-only
 	$(BIN)/python -m pytest -q tests/test_packaging.py
 
 # --- environments --------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PYTHON_LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
 NPM_LOCKS = [
-    ROOT / folder / "package-lock.json" for folder in ("tests/node", "tests/web/copilotkit", "web")
+    ROOT / folder / "package-lock.json"
+    for folder in ("tests/node", "tests/web/copilotkit", "web", "packages/client")
 ]
 
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>[^ ]+)", re.MULTILINE)

@@ -125,6 +125,13 @@ def test_the_command_prints_the_types(capsys: pytest.CaptureFixture[str]) -> Non
         assert f"  '{name}': " in declarations()
 
 
+def test_the_npm_package_has_the_types() -> None:
+    """They are written into it, so that its users need no Python."""
+    package = Path(__file__).parents[2] / "packages" / "client"
+    written = (package / "src" / "prism.ts").read_text()
+    assert written == declarations(), "adk-prism types > packages/client/src/prism.ts"
+
+
 def test_the_command_needs_no_adk() -> None:
     """A front-end developer gets the types at once; importing ADK takes seconds."""
     script = """

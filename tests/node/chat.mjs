@@ -8,6 +8,8 @@
 //   id           the chat id; made up when absent
 //   messages     UIMessages to begin with
 //   lastOnly     true: send the body of last_message.mjs instead of the whole history
+//   prism        options of our own client's transport, which then takes the place of the SDK's, with its own
+//                `sendWhenAnswered` and `loadMessages`; auto: [] still means none
 //   headers, body   extras of every request of the transport
 //   auto         sendAutomaticallyWhen: of "tools", "approvals"; both when absent, [] for none
 //   clientTools  {<tool>: {output} | {errorText}}: answered as soon as they are called
@@ -26,6 +28,7 @@
 //   deny         {tool?, first?, reason?}
 //   output       {tool?, output} or {tool?, errorText}: answer calls that wait for the client
 //   stop         the stop button
+//   drop         let a held response break off; done when the client has come back
 //   release      let a held response go on, to its end
 //   reload       a new chat whose messages come from GET {url}/{id}/messages
 //   resume *     reload, then resumeStream(); {from: "memory"}: in the same chat, without reload

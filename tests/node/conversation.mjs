@@ -1,6 +1,7 @@
 // A scripted conversation over the SDK's real chat. chat.mjs has the script format.
 import { refusal, satisfied } from './client.mjs';
 import { prepareSendMessagesRequest } from './last_message.mjs';
+import { PrismChatTransport, loadMessages, sendWhenAnswered } from '../../packages/client/src/ai.ts';
 import { loadSdk, makeChat } from './sdk.mjs';
 import { QUIET_TURNS, turn } from './turns.mjs';
 import { Wire } from './wire.mjs';
@@ -42,13 +43,10 @@ export class Conversation {
 
   /** Go on in a new chat that shows `messages`, as a freshly loaded page does. */
   enter(messages) {
-    const { url: api, headers, body, lastOnly } = this.script;
-    const { fetch } = this.wire;
-    const options = { api, headers, body, fetch, ...(lastOnly && { prepareSendMessagesRequest }) };
     this.chat = this.construct({
       id: this.id,
       messages,
-      transport: new this.ai.DefaultChatTransport(options),
+      transport: this.#transport(),
       sendAutomaticallyWhen: this.#sendsAutomatically,
       onToolCall: ({ toolCall }) => this.#runClientTool(toolCall),
       onData: part => { this.data.push(copy(part)); },
@@ -57,7 +55,23 @@ export class Conversation {
     });
   }
 
+  #transport() {
+    const { url: api, headers, body, lastOnly, prism } = this.script;
+    const { fetch } = this.wire;
+    if (prism) return new PrismChatTransport({ ...this.#connection(), body, ...prism });
+    const options = { api, headers, body, fetch, ...(lastOnly && { prepareSendMessagesRequest }) };
+    return new this.ai.DefaultChatTransport(options);
+  }
+
+  /** The address of the chat as our own client takes it. */
+  #connection() {
+    const { url, headers } = this.script;
+    const [, server, app, dialect] = /^(.*)\/api\/chat\/([^?]+)(?:\?dialect=(.))?$/.exec(url);
+    return { server, app, dialect, headers, fetch: this.wire.fetch };
+  }
+
   #sendsAutomatically = options => {
+    if (this.script.prism && !this.script.auto) return sendWhenAnswered(options);
     const helpers = this.script.auto ?? Object.keys(HELPERS);
     return helpers.some(name => this.ai[HELPERS[name]]?.(options));
   };
@@ -106,6 +120,14 @@ export class Conversation {
     await this.settle();
   }
 
+  /** Let a held response break off, and wait until the client has asked for the rest. */
+  async drop() {
+    const { requests } = this.wire;
+    const before = requests.length;
+    this.wire.drop();
+    while (requests.length === before || requests.at(-1).status === null) await turn();
+  }
+
   /** Stop the response as the stop button does. */
   async stop() {
     const stopping = this.chat.stop();
@@ -145,9 +167,9 @@ export class Conversation {
 
   /** What the server kept: each message one that the SDK accepts, and none that makes it post again. */
   async storedMessages() {
-    const { status, text } = await this.fetchRoute('messages');
-    if (status !== 200) throw new Error(`GET messages answered ${status}: ${text}`);
-    const messages = JSON.parse(text);
+    const messages = this.script.prism
+      ? await loadMessages(this.#connection(), this.id)
+      : await this.#fetchMessages();
     for (const message of messages) {
       const refused = await refusal(this.sdk, message);
       if (refused !== null) throw new Error(`a kept message is refused: ${refused}`);
@@ -155,6 +177,12 @@ export class Conversation {
     const helper = satisfied(this.ai, messages);
     if (helper !== null) throw new Error(`a reloaded page would post at once: ${helper}`);
     return messages;
+  }
+
+  async #fetchMessages() {
+    const { status, text } = await this.fetchRoute('messages');
+    if (status !== 200) throw new Error(`GET messages answered ${status}: ${text}`);
+    return JSON.parse(text);
   }
 
   report() {

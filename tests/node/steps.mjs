@@ -57,6 +57,7 @@ export const STEPS = {
 
   stop: conversation => conversation.stop(),
   release: conversation => conversation.release(),
+  drop: conversation => conversation.drop(),
 
   fetch: async (conversation, { path, method, body }) => {
     await conversation.fetchRoute(path, { method, body: body && JSON.stringify(body) });

@@ -36,6 +36,12 @@ export class Wire {
     this.#hold = null;
   }
 
+  /** Let a held response break off. */
+  drop() {
+    this.#hold?.reject(new TypeError('network error'));
+    this.#hold = null;
+  }
+
   fetch = async (url, init = {}) => {
     if (this.requests.length >= this.#limit) {
       throw new Error(`more than ${this.#limit} requests: the client posts again and again`);

@@ -1,0 +1,6 @@
+/** For the AI SDK (`ai` 6 and 7). */
+export * from './index.ts';
+export { loadMessages } from './messages.ts';
+export * from './prism.ts';
+export { standing } from './standing.ts';
+export { PrismChatTransport, type Dialect, type TransportOptions } from './transport.ts';

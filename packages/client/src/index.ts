@@ -1,0 +1,7 @@
+/** What needs no other package. The other entry points are `/ai`, `/ag-ui`, `/react`, `/zod` and `/assistant-ui`. */
+export { deleteChat, listChats, pinChat, renameChat, restoreChat, type Chat } from './chats.ts';
+export type { Connection, Resolvable } from './connection.ts';
+export { ConnectionError, PrismError } from './errors.ts';
+export { sendFeedback, type Feedback } from './feedback.ts';
+export { follow, type ConnectionState, type ServerEvent, type Stream } from './follow.ts';
+export { sendWhenAnswered } from './sendWhenAnswered.ts';

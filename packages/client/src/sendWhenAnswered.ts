@@ -1,0 +1,45 @@
+/** When a chat goes on by itself: once everything that a message asks the person or the page is answered. */
+
+type Part = { type: string; state?: string; toolCallId?: string; providerExecuted?: boolean; data?: unknown };
+type Message = { role: string; parts: readonly unknown[] };
+
+/** States of a call that nobody has answered yet. */
+const OPEN: ReadonlySet<string> = new Set(['approval-requested', 'input-streaming', 'input-available']);
+/** States of a call that has a result. */
+const RESULT: ReadonlySet<string> = new Set(['output-available', 'output-error']);
+const REQUESTS: ReadonlySet<string> = new Set(['data-input-request', 'data-credential-request']);
+
+/**
+ * For `sendAutomaticallyWhen`: approvals are decided, and tools of the page have their results, in any mixture. A call
+ * that runs an agent and waits for an answer inside it does not count: it is the server's.
+ */
+export function sendWhenAnswered({ messages }: { messages: readonly Message[] }): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return false;
+  const parts = last.parts as readonly Part[];
+  const ours = callsOfClients(parts);
+  // Whatever is open is in the last step: the server closes a step only when its calls are settled.
+  const calls = parts.slice(parts.findLastIndex(({ type }) => type === 'step-start') + 1).filter(isCall);
+  if (calls.some((call) => isOpen(call, ours))) return false;
+  if (calls.some(({ state }) => state === 'approval-responded')) return true;
+  const hasResult = calls.some(({ state = '', toolCallId = '' }) => RESULT.has(state) && ours.has(toolCallId));
+  return hasResult && !parts.some(({ type, data }) => REQUESTS.has(type) && !statusOf(data));
+}
+
+function isCall({ type, providerExecuted }: Part): boolean {
+  return (type === 'dynamic-tool' || type.startsWith('tool-')) && providerExecuted !== true;
+}
+
+function isOpen({ state = '', toolCallId = '' }: Part, ours: ReadonlySet<string>): boolean {
+  return OPEN.has(state) && (state !== 'input-available' || ours.has(toolCallId));
+}
+
+/** Return the calls that a client may answer, and has not: those with a part `data-long-running`. */
+function callsOfClients(parts: readonly Part[]): ReadonlySet<string> {
+  const found = parts.filter(({ type, data }) => type === 'data-long-running' && !statusOf(data));
+  return new Set(found.map(({ data }) => (data as { toolCallId: string }).toolCallId));
+}
+
+function statusOf(data: unknown): string | undefined {
+  return (data as { status?: string } | null)?.status;
+}

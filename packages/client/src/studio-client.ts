@@ -1,0 +1,1 @@
+../../../src/adk_prism/clients/studio-client.ts
