@@ -135,6 +135,15 @@ export async function say(page, text) {
   await page.keyboard.press('Enter');
 }
 
+/** Open a panel beside the chat, unless it is open; return it. */
+export async function openPanel(page, name) {
+  const button = page.getByRole('navigation', { name: 'Panels' }).getByRole('button', { name, exact: true });
+  if ((await button.getAttribute('aria-pressed')) !== 'true') await button.click();
+  const panel = page.locator(`section.panel[aria-label="${name}"]`);
+  await panel.waitFor();
+  return panel;
+}
+
 /** Wait until an answer has ended. */
 export async function settled(page) {
   await page.getByRole('log').and(page.locator('[aria-busy="false"]')).waitFor();

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { launch, newChat, PATIENCE, say, settled } from './browser.mjs';
+import { launch, newChat, openPanel, PATIENCE, say, settled } from './browser.mjs';
 import { CAPTURE, MONSTERS, MONSTROUS, PAYLOADS } from './hostile.mjs';
 import { proxy } from './proxy.mjs';
 
@@ -95,13 +95,8 @@ async function walk(page) {
   const slider = page.getByRole('slider', { name: 'Playhead' });
   await slider.waitFor();
   await unharmed(page, 'the conversation');
-  const inspector = page.getByRole('navigation', { name: 'Inspector' });
   for (const name of PANELS) {
-    const panel = page.locator(`section.panel[aria-label="${name}"]`);
-    const tab = inspector.getByRole('button', { name });
-    if (await tab.count()) await tab.click();
-    else if (await page.getByRole('button', { name, exact: true, pressed: false }).count()) await page.getByRole('button', { name, exact: true }).first().click();
-    await panel.waitFor();
+    await openPanel(page, name);
     await unharmed(page, name);
   }
   for (const button of ['Table', 'Waterfall']) {

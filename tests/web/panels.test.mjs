@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, SERVER, settled, until } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, openPanel, SERVER, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -17,12 +17,6 @@ const cursor = async (page) => Number(await slider(page).inputValue());
 /** Wait until the playhead stands at an event. */
 const stands = (page, at) => until(async () => (await cursor(page)) === at, `the playhead is not at event ${at}`);
 const panel = (page, name) => page.locator(`section.panel[aria-label="${name}"]`);
-
-async function inspect(page, name) {
-  await page.getByRole('navigation', { name: 'Inspector' }).getByRole('button', { name }).click();
-  await panel(page, name).waitFor();
-  return panel(page, name);
-}
 
 async function seek(page, at) {
   await slider(page).fill(String(at));
@@ -99,8 +93,8 @@ test('the strip opens into a waterfall with a lane per node, and into a table', 
 });
 
 test('every panel travels with the playhead', async () => {
-  const page = await openRun('state');
-  const state = await inspect(page, 'State');
+  const page = await openRun('state', '?panel=graph', { width: 1800 }); // Room for the graph and another panel.
+  const state = await openPanel(page, 'State');
   await seek(page, 5);
   await state.getByText('No state yet').waitFor();
   await page.getByRole('log').getByText('note_trip').waitFor({ state: 'detached' });
@@ -110,7 +104,7 @@ test('every panel travels with the playhead', async () => {
   await page.locator('.vertex[data-status="running"]').getByText('tour').waitFor();
   await page.locator('.vertex[data-status="finished"]').getByText('note_trip').waitFor();
   await page.locator('.vertex[data-status="later"]').getByText('note_budget').waitFor();
-  const event = await inspect(page, 'Event');
+  const event = await openPanel(page, 'Event');
   await event.getByRole('heading', { name: 'Event 12 of 30' }).waitFor();
   await page.reload();
   await page.getByText('event 12 of').first().waitFor();
@@ -177,7 +171,7 @@ test('state: what changed since when, who wrote it, and every write of a key', a
 test('a run of this server is forked with a changed state, and bad JSON is explained', async () => {
   const page = await open(browser);
   await ask(page, 'state');
-  const state = await inspect(page, 'State');
+  const state = await openPanel(page, 'State');
   await state.getByRole('button', { name: 'Fork from here' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel(/^State changes/).fill('{');
@@ -197,7 +191,7 @@ test('a run of this server is forked with a changed state, and bad JSON is expla
 test('graph: what ran beside what is declared, keys only where they were seen, and a table', async () => {
   const page = await open(browser);
   await ask(page, 'workflow');
-  const graph = panel(page, 'Graph');
+  const graph = await openPanel(page, 'Graph');
   const edges = page.locator('.react-flow__edge');
   await graph.locator('.vertex', { hasText: 'route_planner' }).waitFor();
   await until(async () => (await edges.count()) > 5, 'edges are missing');
@@ -220,7 +214,7 @@ test('graph: what ran beside what is declared, keys only where they were seen, a
 });
 
 test('graph: it is drawn smaller, dragged, scrolled, and left alone by a double click', async () => {
-  const page = await openRun('parallel_specialists');
+  const page = await openRun('parallel_specialists', '?panel=graph');
   const view = page.locator('.react-flow__viewport');
   const place = () => view.evaluate((element) => new DOMMatrix(getComputedStyle(element).transform)).then(({ a, e, f }) => [a, e, f]);
   await page.locator('.vertex', { hasText: 'food_specialist' }).waitFor();
@@ -272,7 +266,7 @@ test('event: the entry, its facts, and its frames in every protocol', async () =
 test('grounding: a plan is answered by a key, and the box is edited without calling the model', async () => {
   const page = await open(browser);
   await ask(page, 'What is known about explainable AI in medicine?', { app: 'research' });
-  const box = await inspect(page, 'Grounding');
+  const box = await openPanel(page, 'Grounding');
   await box.getByText('pending plan').waitFor();
   await box.getByRole('textbox', { name: 'Another assumption' }).fill('Only adults');
   await page.keyboard.press('Enter');
@@ -297,7 +291,7 @@ for (const dark of [false, true]) {
   test(`every panel of a run that nobody here has seen, ${dark ? 'dark' : 'light'}, keeps the rules of access`, async () => {
     const page = await openRun('raw/x_recovery_capture', '?waterfall=open', { dark });
     for (const name of PANELS.slice(1)) {
-      await inspect(page, name);
+      await openPanel(page, name);
       await checkAccess(page);
     }
     await close(page);

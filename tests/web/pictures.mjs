@@ -2,7 +2,7 @@
 //
 //     PRISM_URL=http://127.0.0.1:8000 node tests/web/pictures.mjs
 import path from 'node:path';
-import { ask, launch, open } from './browser.mjs';
+import { ask, launch, open, openPanel } from './browser.mjs';
 
 const FOLDER = path.join(import.meta.dirname, '..', '..', 'docs', 'pictures');
 const BRIEFING = 'Give me a recovery briefing for Cedar Creek Fire';
@@ -18,12 +18,12 @@ for (const dark of [false, true]) {
   const suffix = dark ? '-dark' : '';
   const page = await open(browser, '', { dark });
   await ask(page, BRIEFING, { app: 'recovery' });
-  await page.getByRole('button', { name: 'Proof', exact: true }).click();
+  await openPanel(page, 'Proof');
   await picture(page, `briefing${suffix}`);
   await page.evaluate(() => (location.hash = `${location.hash.split('?')[0]}?at=600`));
   await picture(page, `past${suffix}`);
   await ask(page, 'What is known about counterfactual explanations?', { app: 'research' });
-  await page.getByRole('button', { name: 'Grounding', exact: true }).click();
+  await openPanel(page, 'Grounding');
   await picture(page, `research${suffix}`);
   await page.goto(`${process.env.PRISM_URL}/#/`);
   await page.locator('.card').first().waitFor();

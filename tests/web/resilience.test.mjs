@@ -1,7 +1,7 @@
 // What happens when something goes wrong elsewhere: nothing that was said or typed is lost, and the page says what is.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { afterTest, ask, close, launch, loadCode, newChat, open, say, SERVER, settled, until } from './browser.mjs';
+import { afterTest, ask, close, launch, loadCode, newChat, open, openPanel, say, SERVER, settled, until } from './browser.mjs';
 import { proxy } from './proxy.mjs';
 
 const NETWORK = [/Failed to load resource/, /ERR_/];
@@ -112,7 +112,7 @@ test('files that are no recording are refused by name, each with its reason', as
 
 test('a server that is away is said to be, wherever one is; what was written stays', async () => {
   await ask(page, 'state');
-  await page.getByRole('navigation', { name: 'Inspector' }).getByRole('button', { name: 'State' }).click();
+  await openPanel(page, 'State');
   await page.getByRole('button', { name: 'Fork from here' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel(/^Message/).fill('another way');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { ask, checkAccess, close, launch, open } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, openPanel } from './browser.mjs';
 
 let browser;
 let folder;
@@ -45,19 +45,19 @@ async function openFile(address, options = {}) {
 
 test('a shared run shows the same panels, from a disk, with the network off', async () => {
   const page = await openFile(await shareOf('Cedar Creek recovery briefing', 'recovery'));
-  const tabs = page.getByRole('navigation', { name: 'Inspector' });
   await page.getByRole('log').getByText('Screening aid').first().waitFor();
+  await page.getByRole('region', { name: 'Proof', exact: true }).waitFor(); // By itself: it is a briefing.
+  await openPanel(page, 'Graph');
   await page.locator('.vertex', { hasText: 'burn_analyst' }).waitFor();
   for (const [name, shows] of [['State', /key/], ['Proof', /computed/], ['Grounding', /has no research plan/], ['Event', /RunOver|not available/]]) {
-    await tabs.getByRole('button', { name }).click();
-    await page.getByRole('region', { name, exact: true }).getByText(shows).first().waitFor();
+    await (await openPanel(page, name)).getByText(shows).first().waitFor();
   }
   await checkAccess(page);
   const playhead = page.getByRole('slider', { name: 'Playhead' });
   await playhead.fill('20');
   await page.getByText('Viewing the past: event 20').waitFor();
   await page.getByRole('region', { name: 'Event', exact: true }).getByText('what it means').waitFor();
-  await tabs.getByRole('button', { name: 'State' }).click();
+  await openPanel(page, 'State');
   assert.ok(await page.getByRole('button', { name: 'Fork from here' }).isDisabled());
   await close(page);
 });

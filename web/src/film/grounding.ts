@@ -50,6 +50,17 @@ export function groundingAt(film: Film, at: number): GroundingView {
   };
 }
 
+/** Tell whether a search plan waits for the researcher at the end of a run. */
+export function planWaits(film: Film): boolean {
+  if (film.ended === null) return false;
+  const valueOf = (name: string) => {
+    const item = film.items.keys.find(({ is }) => is.key === PREFIX + name);
+    return item && lastUpTo(item.marks, film.last)?.[1].value;
+  };
+  const plan = valueOf('pending_search_plan');
+  return typeof plan === 'object' && plan !== null && !valueOf('user_approval');
+}
+
 function isTold(key: string): boolean {
   return key.startsWith(PREFIX) && key !== HISTORY;
 }

@@ -18,16 +18,21 @@ import '../panels.css';
 import './timeline.css';
 import { nextZoom, Waterfall } from './Waterfall';
 
+/** No more than the strip. */
+const STRIP = 'strip';
+
 export default function TimelinePanel({ film, at, selected, select, seek, live }: PanelProps) {
-  const [{ options }, move] = useRoute();
+  const [{ options, panel }, move] = useRoute();
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState<Speed>(1);
   const [zoom, setZoom] = useState(1);
   const [scale, setScale] = useState<'time' | 'event' | null>(null);
   // A capture may have no times.
   const byEvent = scale === null ? timeAt(film, film.last) <= 0 : scale === 'event';
-  const shape = options.waterfall ?? '';
-  const turn = (to: string) => move({ options: { ...options, waterfall: shape === to ? '' : to } }, 'replace');
+  // Whoever asks for the timeline alone, on a small screen, sees all of it at once.
+  const usual = panel === 'timeline' ? 'open' : STRIP;
+  const shape = options.waterfall ?? usual;
+  const turn = (to: string) => move({ options: { ...options, waterfall: shape === to ? STRIP : to } }, 'replace');
   const info = eventsOf(film)[at];
   const failures = moves.failureCount(film);
 
@@ -60,7 +65,7 @@ export default function TimelinePanel({ film, at, selected, select, seek, live }
   usePlayback(film, at, playing, speed, seek, () => setPlaying(false));
 
   return (
-    <section className="timeline" aria-label="Timeline" data-open={shape || undefined}>
+    <section className="timeline" aria-label="Timeline" data-open={shape === STRIP ? undefined : shape}>
       <div className="controls">
         <button type="button" className="button" data-look="quiet" data-square="" aria-label={playing ? 'Pause' : 'Play'} title={playing ? 'Pause (Space)' : 'Play (Space)'} onClick={play}>
           <Icon name={playing ? 'pause' : 'play'} />

@@ -1,0 +1,30 @@
+/** One button for each panel: tabs where there is room for one thing at a time, else switches. */
+import type { PanelSpec } from '../panels/panel';
+
+type Props = {
+  panels: readonly PanelSpec[];
+  /** Names of those that are shown. */
+  open: readonly string[];
+  onPick(panel: PanelSpec): void;
+  /** Show the chat again; absent where it is always shown. */
+  onChat?: () => void;
+};
+
+export function PanelBar({ panels, open, onPick, onChat }: Props) {
+  return (
+    <nav className="tabs" aria-label="Panels" data-alone={onChat ? '' : undefined}>
+      {onChat && <Tab title="Chat" isOpen={open.length === 0} onPick={onChat} />}
+      {panels.map((panel) => (
+        <Tab key={panel.name} title={panel.title} keys={panel.key} isOpen={open.includes(panel.name)} onPick={() => onPick(panel)} />
+      ))}
+    </nav>
+  );
+}
+
+function Tab({ title, keys, isOpen, onPick }: { title: string; keys?: string; isOpen: boolean; onPick: () => void }) {
+  return (
+    <button type="button" className="tab" aria-pressed={isOpen} title={keys ? `${title} (${keys})` : title} onClick={onPick}>
+      {title}
+    </button>
+  );
+}
