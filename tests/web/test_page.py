@@ -17,16 +17,16 @@ from tests.web.conftest import WEB
 from adk_prism.apps.tour.scenarios import SCENARIOS
 from adk_prism.projection.ai_sdk.typescript import declarations
 
-FIRST_LOAD = 153_500
+FIRST_LOAD = 170_000
 """Bytes, compressed, before a chat can be used."""
 
-ALL = 330_000
+ALL = 900_000
 """Bytes, compressed, of everything that the page may ever load."""
 
-SHARED = 260_000
+SHARED = 420_000
 """Bytes, compressed, of the page in a shared file: people send it by mail."""
 
-SHARED_PLAIN = 850_000
+SHARED_PLAIN = 1_200_000
 """The same as it lies in the file."""
 
 _STATIC = re.compile(r'(?:from|import)\s*"(\./[^"]+\.js)"|(?:src|href)="\./(assets/[^"]+)"')
