@@ -39,6 +39,7 @@ test('a panel is made wider, narrower and closed, by mouse and by key, and is as
   await edge.focus();
   await page.keyboard.press('ArrowRight');
   const wanted = await until(async () => { const now = await widthOf(page, '.slot'); return now < usual + 90 && now; }, 'no key makes it narrower');
+  await page.waitForFunction(() => location.hash.includes('panel=state'));
   await page.reload();
   await until(async () => (await panels(page).count()) === 1 && Math.abs((await widthOf(page, '.slot')) - wanted) < 2, 'its width is forgotten');
   await edge.dblclick();
@@ -58,6 +59,7 @@ test('a briefing opens its proof, a plan that waits its grounding; what was clos
   await page.getByRole('region', { name: 'Proof', exact: true }).waitFor();
   await checkAccess(page);
   await page.getByRole('button', { name: 'Close Proof' }).click();
+  await page.waitForFunction(() => location.hash.includes('panel=chat'));
   await page.reload();
   await page.getByRole('slider', { name: 'Playhead' }).waitFor();
   assert.equal(await panels(page).count(), 0);
