@@ -47,11 +47,13 @@ def golden(name: str, looks: int = LOOKS) -> bytes:
     step = max(1, film.last // looks)
     cursors = sorted({*range(1, film.last + 1, step), film.last})
     views = {str(cursor): film.at(cursor) for cursor in cursors}
+    runs = {str(at): film.at(at, "nodes")["nodes"] for at in {*cursors[::4], film.last}}
     golden = {
         "document": Raw(encode(film)),
         "half": Raw(encode(half)),
         "growth": Raw(encode(film, half.last)),
         "views": views,
+        "runs": dict(sorted(runs.items())),
     }
     return msgspec.json.encode(golden) + b"\n"
 

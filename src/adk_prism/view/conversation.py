@@ -4,6 +4,7 @@ Text is kept once, with marks of how long it was at which cursor, so a playhead 
 exactly what a viewer had seen by then. What ADK did not store is in no view, at no cursor: a block that was
 replaced loses its text, also where it was shown before. What an agent says and calls inside a tool
 (`AgentTool`) is marked with that tool's call, `within`: no word of the answer, but of how it came about.
+`node` is the run of a node that said or called it; nothing where none was running.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
 from adk_prism.runlog.entry import Entry, RunStarted
 from adk_prism.view.items import Item, Mark, Note, written
+from adk_prism.view.timeline import TimelineFilm
 
 _REPLACED: dict[str, Any] = {"replaced": True}
 
@@ -121,7 +123,9 @@ _Answer = fact.CallAnswered | fact.CallFailed | fact.CallDenied
 class ConversationFilm:
     """The conversation of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeline: TimelineFilm) -> None:
+        """`timeline` is fed each fact first: it knows which nodes run."""
+        self._timeline = timeline
         self._items: list[_Text | _Call | _Note] = []
         self._blocks: dict[str, _Text] = {}
         """Those that grow, or may still be replaced."""
@@ -146,7 +150,7 @@ class ConversationFilm:
             case fact.UserSpoke():
                 self._note(cursor, kind="user", speaker="user", text=item.text)
             case fact.BlockBegan():
-                block = _Text(cursor, kind=item.kind, speaker=item.speaker.author, **self._within)
+                block = _Text(cursor, kind=item.kind, **self._by(item.speaker), **self._within)
                 self._blocks[self._id(item.block)] = block
                 self._items.append(block)
             case fact.BlockGrew():
@@ -157,7 +161,7 @@ class ConversationFilm:
                 for name in item.blocks:
                     self._blocks.pop(self._id(name)).replace(cursor)
             case fact.CallRequested():
-                asked = {"speaker": item.speaker.author, "call": item.call, "name": item.name}
+                asked = {**self._by(item.speaker), "call": item.call, "name": item.name}
                 self._open(cursor, item.call, asked | {"input": _plain(item.input)})
             case fact.Nested():
                 self._feed_nested(cursor, item)
@@ -175,6 +179,10 @@ class ConversationFilm:
             around, self._within = self._within, {"within": item.call}
             self.feed(cursor, item.fact)
             self._within = around
+
+    def _by(self, speaker: fact.Speaker) -> dict[str, str]:
+        span = self._timeline.speaking(speaker)
+        return {"speaker": speaker.author} | ({"node": span.node} if span is not None else {})
 
     def _id(self, name: str) -> str:
         return f"{self._within['within']}/{name}" if self._within else name
@@ -200,12 +208,12 @@ class ConversationFilm:
                 request = _plain(item.request)
                 self._note(cursor, kind=f"{item.kind} request", call=item.call, request=request)
             case fact.FileShown():
-                self._note(cursor, **_file(item))
+                self._note(cursor, **_file(item), **self._by(item.speaker))
             case fact.AgentTransferred():
                 self._note(cursor, kind="transfer", to=item.to)
             case fact.ErrorRaised():
-                author = item.speaker.author
-                self._note(cursor, kind="error", speaker=author, code=item.code, text=item.message)
+                by = self._by(item.speaker)
+                self._note(cursor, kind="error", **by, code=item.code, text=item.message)
             case fact.TakenOver():
                 self._note(cursor, kind="takeover", calls=item.in_doubt)
             case fact.RunOver():
@@ -239,10 +247,18 @@ class ConversationFilm:
 
         Of several calls with that id it is the last one that was made by then.
         """
+        known = self._that_runs(call, since)
+        return [(max(at, since), key) for at, key in known.flow()] if known else []
+
+    def _that_runs(self, call: str, since: int) -> _Call | None:
         made = self._made.get(call, [])
         found = next((one for one in reversed(made) if one.since <= since), None)
-        known = found or next(iter(made), None)
-        return [(max(at, since), key) for at, key in known.flow()] if known else []
+        return found or next(iter(made), None)
+
+    def call_at(self, call: str, since: int, cursor: int) -> dict[str, Any] | None:
+        """Return at a cursor the call that runs a node since another."""
+        known = self._that_runs(call, since)
+        return known.at(cursor) if known is not None and known.since <= cursor else None
 
     def items(self, after: int = 0) -> dict[str, list[Item]]:
         """Return what was said, or what of it after a cursor."""
@@ -261,7 +277,6 @@ def _file(item: fact.FileShown) -> dict[str, Any]:
     """Return what is known of a file but its bytes, which stay in the log at this cursor and part."""
     return {
         "kind": "file",
-        "speaker": item.speaker.author,
         "mediaType": item.media_type,
         "uri": item.uri,
         "name": item.name,

@@ -16,6 +16,7 @@ from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
 from adk_prism.view.conversation import ConversationFilm
 from adk_prism.view.graph import graph_at
 from adk_prism.view.grounding import GroundingFilm
+from adk_prism.view.node_runs import node_runs_at
 from adk_prism.view.proof import ProofFilm
 from adk_prism.view.state import StateFilm
 from adk_prism.view.timeline import TimelineFilm
@@ -28,7 +29,7 @@ class Film:
         self._reader = Reader(annotators=[ProofAnnotator()])
         self.state = StateFilm()
         self.timeline = TimelineFilm()
-        self.conversation = ConversationFilm()
+        self.conversation = ConversationFilm(self.timeline)
         self.proof = ProofFilm()
         self.grounding = GroundingFilm(self.state)
         self.started: RunStarted | None = None
@@ -65,6 +66,7 @@ class Film:
     ) -> dict[str, Any]:
         """Return what the panels, or the one named, show at a cursor; without one, at the end.
 
+        The panel `nodes` repeats what the others show, by node: it is returned only if named.
         Of the state, `since` asks for the difference to another cursor, before or after, and `key` for
         every write of one key. Raise `BadPosition` for a cursor the run does not have, `UsageError` for a
         panel.
@@ -73,7 +75,8 @@ class Film:
         if panel and panel not in _PANELS:
             known = ", ".join(_PANELS)
             raise UsageError(f"Unknown panel {panel[:40]!r}; expected one of {known}.")
-        shown = {name: show(self, at) for name, show in _PANELS.items() if panel in ("", name)}
+        names = [panel] if panel else [name for name in _PANELS if name != "nodes"]
+        shown = {name: _PANELS[name](self, at) for name in names}
         if since is not None or key:
             if "state" not in shown:
                 raise UsageError(f"The difference and the history are of the state, not {panel!r}.")
@@ -135,4 +138,5 @@ _PANELS: dict[str, Callable[[Film, int], Any]] = {
     "conversation": lambda film, at: film.conversation.at(at),
     "proof": lambda film, at: film.proof.at(at),
     "grounding": lambda film, at: film.grounding.at(at),
+    "nodes": lambda film, at: node_runs_at(film.timeline, film.state, film.conversation, at),
 }

@@ -7,9 +7,10 @@ computes them anywhere gets the same.
 from __future__ import annotations
 
 from array import array
+from operator import itemgetter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import (
@@ -24,6 +25,7 @@ from adk_prism.facts.model import (
     Nested,
     NodeBegan,
     NodeFinished,
+    NodeOutput,
     RunOver,
     Speaker,
 )
@@ -68,13 +70,14 @@ class NodeSpan(Struct, kw_only=True):
     """Its end was inferred; what is shown of it before is not touched by that."""
     tokens: list[tuple[int, dict[str, int]]] = []
     """Cursor and counts of each of its model calls."""
+    outputs: list[tuple[int, Raw]] = []
+    """Cursor and value of what it passed on, as a node of a workflow does."""
 
     @property
     def touched(self) -> int:
-        """Cursor of its end, or of its last model call."""
-        if self.until is not None:
-            return self.until
-        return self.tokens[-1][0] if self.tokens else self.since
+        """Cursor of its last mark."""
+        last = [marks[-1][0] for marks in (self.tokens, self.outputs) if marks]
+        return max(self.until or self.since, *last) if last else self.until or self.since
 
     def about(self) -> dict[str, Any]:
         """Return what is known from its start."""
@@ -94,12 +97,13 @@ class NodeSpan(Struct, kw_only=True):
         }
 
     def marks(self) -> list[Mark]:
-        """Return its model calls and its end."""
+        """Return its model calls, its outputs and its end."""
         marks: list[Mark] = [(cursor, {"tokens": counts}) for cursor, counts in self.tokens]
+        marks += [(cursor, {"output": value}) for cursor, value in self.outputs]
         if self.until is not None:
             end = {"status": self.status, "end": self.ended, "derived": self.end_derived}
             marks.append((self.until, end | ({"error": self.error} if self.error else {})))
-        return marks
+        return sorted(marks, key=itemgetter(0))
 
 
 class Wait(Struct, kw_only=True):
@@ -167,6 +171,8 @@ class TimelineFilm:
                 self._count(entry.cursor, fact)
             case Nested(fact=ModelCallEnded() as ended):
                 self._count(entry.cursor, ended)
+            case NodeOutput() | Nested(fact=NodeOutput()):
+                self._pass_on(entry.cursor, fact)
             case ModelCalled():
                 self._calls.append(Note(entry.cursor, self._called(fact)))
             case ApprovalRequested():
@@ -201,6 +207,7 @@ class TimelineFilm:
             since=entry.cursor,
             started=self.times[-1],
             tokens=[],
+            outputs=[],
         )
         self._nodes[fact.node] = self._open[fact.node] = span
 
@@ -221,6 +228,13 @@ class TimelineFilm:
         if counts and span is not None:
             span.tokens.append((cursor, counts))
 
+    def _pass_on(self, cursor: int, fact: Fact) -> None:
+        output = fact.fact if isinstance(fact, Nested) else fact
+        assert isinstance(output, NodeOutput)
+        if (span := self.speaking(output.speaker)) is not None:
+            # A copy: what msgspec decodes is a window on the whole event, and would keep it.
+            span.outputs.append((cursor, output.output.copy()))
+
     def _called(self, fact: ModelCalled) -> dict[str, Any]:
         """Return a model call, as it is shown: it never changes."""
         began = round((fact.started - (self.start or 0.0)) * _SECOND)
@@ -239,11 +253,13 @@ class TimelineFilm:
         }
 
     def speaking(self, speaker: Speaker) -> NodeSpan | None:
-        """Return the open node that a speaker is: by path and branch, else by name."""
+        """Return the open node that a speaker is: by path and branch, else by path, else by name."""
         agents = [span for span in self._open.values() if span.kind != "tool"]
         exact = (s for s in agents if (s.path, s.branch) == (speaker.path, speaker.branch))
+        # A step of a workflow speaks in the workflow's name and branch; its path is its own.
+        here = (s for s in reversed(agents) if s.path and s.path == speaker.path)
         named = (s for s in reversed(agents) if s.name == speaker.author)
-        return next(exact, None) or next(named, None)
+        return next(exact, None) or next(here, None) or next(named, None)
 
     def _ask(self, entry: Entry, kind: str, call: str) -> None:
         wait = Wait(kind=kind, call=call, since=entry.cursor, started=self.times[-1])
@@ -290,6 +306,14 @@ class TimelineFilm:
     def spans(self, cursor: int) -> list[NodeSpan]:
         """Return the nodes that had started at a cursor, in the order of their starts."""
         return [span for span in self._nodes.values() if span.since <= cursor]
+
+    def calls_by_node(self, cursor: int) -> dict[str, list[int]]:
+        """Return the model calls that were over at a cursor, by node."""
+        found: dict[str, list[int]] = {}
+        for call in self._calls:
+            if call.since <= cursor:
+                found.setdefault(call.shown["node"], []).append(call.since)
+        return found
 
     def _gaps(self, cursor: int) -> list[dict[str, float]]:
         """Return the stretches in which no node ran."""

@@ -55,7 +55,8 @@ function read(item: SaidItem, at: number): Said {
   return { ...item.is, since: item.since };
 }
 
-export function conversationAt(film: Film, at: number): Said[] {
+/** Return what had been said at a cursor, in a film or in a part of what it has. */
+export function conversationAt(film: { items: Pick<Film['items'], 'said'> }, at: number): Said[] {
   return present(film.items.said, at)
     .filter((item) => !isReplaced(item.marks))
     .map((item) => saidAt(item, at));

@@ -38,7 +38,7 @@ export type NodeAbout = {
   /** Microseconds since the run's start, as all times here. */
   start: number;
 };
-export type NodeNews = { tokens: Tokens } | { status: string; end: number; derived: boolean; error?: string };
+export type NodeNews = { tokens: Tokens } | { output: Json } | { status: string; end: number; derived: boolean; error?: string };
 
 export type WaitAbout = { kind: string; call: string; start: number };
 export type WaitNews = { end: number };
@@ -65,7 +65,8 @@ export type KeyAbout = { key: string };
 export type KeyNews = { writer: string; value?: Json };
 
 export type TextKind = 'text' | 'reasoning' | 'transcript';
-export type SaidAbout = { kind: string; speaker?: string; [more: string]: Json | undefined };
+/** `node`: the run of a node that said it. */
+export type SaidAbout = { kind: string; speaker?: string; node?: string; [more: string]: Json | undefined };
 /** A piece of text; null: the text is complete; a number: complete without so many characters at its end; an object: what became of a call, or that a text was replaced. */
 export type SaidNews = string | null | number | { [key: string]: Json };
 

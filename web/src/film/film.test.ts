@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { nodeRunAt } from './nodeRuns';
+import { nodesAt } from './timeline';
 import { viewAt } from './viewAt';
 import { grow, readFilm, UnreadableFilm } from './film';
 
@@ -16,12 +18,19 @@ function golden(name: string) {
 test('there are golden films', () => expect(FILMS.length).toBeGreaterThan(5));
 
 describe.each(FILMS)('%s', (name) => {
-  const { document, half, growth, views } = golden(name);
+  const { document, half, growth, views, runs } = golden(name);
 
   test('every panel at every cursor', () => {
     const film = readFilm(document);
     for (const [cursor, view] of Object.entries(views)) {
       expect(viewAt(film, Number(cursor))).toEqual(view);
+    }
+  });
+
+  test('every run of every node', () => {
+    const film = readFilm(document);
+    for (const [cursor, found] of Object.entries(runs)) {
+      expect(nodesAt(film, Number(cursor)).map((node) => nodeRunAt(film, node, Number(cursor)))).toEqual(found);
     }
   });
 

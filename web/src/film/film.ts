@@ -51,3 +51,14 @@ export function once<Key extends object, Value>(compute: (key: Key) => Value): (
     return found.value;
   };
 }
+
+/** Return items by what they share, in their order. */
+export function grouped<Kind, Shared>(items: readonly Kind[], by: (item: Kind) => Shared): Map<Shared, Kind[]> {
+  const found = new Map<Shared, Kind[]>();
+  for (const item of items) {
+    const known = found.get(by(item));
+    if (known) known.push(item);
+    else found.set(by(item), [item]);
+  }
+  return found;
+}

@@ -4,7 +4,7 @@
  * bisected, so that a playhead moves through a long run as quickly as through a short one.
  */
 import type { Mark, NodeKind } from './document';
-import { once, type Film } from './film';
+import { grouped, once, type Film } from './film';
 import { countUpTo, lastUpTo, upTo } from './bisect';
 import { keysAt } from './state';
 import { endAt, endOf, SECOND, timeAt, type NodeItem } from './timeline';
@@ -150,18 +150,26 @@ type SaidItem = Film['items']['said'][number];
 
 /** Return the keys that went to and from each node that a call runs, from where on each was seen. */
 function flowsOf(film: Film): Map<string, Mark<string>[]> {
-  const made = new Map<unknown, SaidItem[]>();
-  for (const item of film.items.said) {
-    if (item.is.kind === 'call') made.set(item.is.call, [...(made.get(item.is.call) ?? []), item]);
-  }
+  const calls = callsThatRun(film);
   const flows = new Map<string, Mark<string>[]>();
   for (const { is, since } of film.items.nodes) {
-    const calls = is.call ? made.get(is.call) : undefined;
-    const call = calls?.findLast((one) => one.since <= since) ?? calls?.[0];
+    const call = calls.get(is.node);
     if (call) flows.set(is.node, firsts(keysOf(call).map(([cursor, key]) => [Math.max(cursor, since), key])));
   }
   return flows;
 }
+
+/** The call that runs each node; of several with that id it is the last one that was made by then. */
+export const callsThatRun = once((film: Film): Map<string, SaidItem> => {
+  const made = grouped(film.items.said.filter(({ is }) => is.kind === 'call'), ({ is }) => is.call);
+  const found = new Map<string, SaidItem>();
+  for (const { is, since } of film.items.nodes) {
+    const calls = is.call ? made.get(is.call) : undefined;
+    const call = calls?.findLast((one) => one.since <= since) ?? calls?.[0];
+    if (call) found.set(is.node, call);
+  }
+  return found;
+});
 
 function keysOf({ is, since, marks }: SaidItem): Mark<string>[] {
   const answers = marks.map(([cursor, news]): Mark<unknown> => [cursor, isObject(news) ? news.output : null]);

@@ -36,8 +36,8 @@ export type NodeEnd = { cursor: number; status: string; end: number; derived: bo
 
 /** Return a node's end, whenever it is; null while it has none. */
 export const endOf = once((node: NodeItem): NodeEnd | null => {
-  const last = node.marks.at(-1);
-  return last && 'status' in last[1] ? { cursor: last[0], ...last[1] } : null;
+  for (const [cursor, news] of node.marks) if ('status' in news) return { cursor, ...news };
+  return null;
 });
 
 /** Return a node's end if it is not past a cursor. */
