@@ -121,6 +121,7 @@ ROUTES: dict[str, Row] = {
     "GET /dev/apps/{app_name}/build_graph": Common(f"/dev/apps/{APP}/build_graph"),
     "GET /api/apps": Common("/api/apps"),
     "GET /api/apps/{app_name}": Common(f"/api/apps/{APP}"),
+    "GET /api/apps/{app_name}/agents": Operated(f"/api/apps/{APP}/agents"),
     "GET /api/studio/{app_name}/graph": Common(f"/api/studio/{APP}/graph"),
     "GET /api/protocols": Common("/api/protocols"),
     "GET /api/copilotkit/info": Common("/api/copilotkit/info"),

@@ -12,7 +12,9 @@ import { proxy } from './proxy.mjs';
 
 /** Moments of a run that are looked at. */
 const STOPS = 4;
-const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
+/** Nodes whose details are opened. */
+const NODES = 6;
+const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Node', 'Event'];
 
 let browser;
 let between;
@@ -90,6 +92,16 @@ async function unharmed(page, where) {
   assert.deepEqual({ ...found, noted: page.noted }, { ran: undefined, polluted: undefined, spoilt: [], violations: [], elements: [], handlers: [], links: [], fetched: [], styles: 0, wide: 0, bar: 0, noted: [] }, where);
 }
 
+/** Open the details of the nodes that are drawn. */
+async function everyNode(page, panel) {
+  const vertices = page.locator('.vertex[data-node="agent"], .vertex[data-node="tool"]');
+  for (let index = 0; index < Math.min(NODES, await vertices.count()); index += 1) {
+    await vertices.nth(index).dispatchEvent('click');
+    await panel.locator('.body, .empty').first().waitFor();
+    await unharmed(page, `node ${index}`);
+  }
+}
+
 /** Look at every panel of a run, at its end and on the way. */
 async function walk(page) {
   const slider = page.getByRole('slider', { name: 'Playhead' });
@@ -98,6 +110,7 @@ async function walk(page) {
   for (const name of PANELS) {
     await openPanel(page, name);
     await unharmed(page, name);
+    if (name === 'Node') await everyNode(page, panel);
   }
   for (const button of ['Table', 'Waterfall']) {
     await page.getByRole('button', { name: button, exact: true }).last().click();

@@ -1,9 +1,9 @@
 """Each time a node ran: what it got, what it said and called, what it passed on, and how the state changed.
 
 Decides what belongs to one run of a node. What it got is the call that runs it, and the outputs or last words
-of the nodes that led to it; where there are none, and it is in no other node, the user's words. What it said and called is marked with
-the node in the conversation. How the state changed is the difference between its start and its end: other
-nodes may have written meanwhile, so each change names its writer.
+of the nodes that led to it; where there are none, and it is in no other node, the user's words. What it said
+and called is marked with the node in the conversation. How the state changed is the difference between its
+start and its end: other nodes may have written meanwhile, so each change names its writer.
 """
 
 from __future__ import annotations

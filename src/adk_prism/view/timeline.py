@@ -162,6 +162,8 @@ class TimelineFilm:
 
     def feed(self, entry: Entry, fact: Fact) -> None:
         """Read the facts of an entry."""
+        if isinstance(fact, Nested) and isinstance(fact.fact, ModelCallEnded | NodeOutput):
+            fact = fact.fact
         match fact:
             case NodeBegan():
                 self._begin(entry, fact)
@@ -169,20 +171,23 @@ class TimelineFilm:
                 self._finish(entry, fact)
             case ModelCallEnded():
                 self._count(entry.cursor, fact)
-            case Nested(fact=ModelCallEnded() as ended):
-                self._count(entry.cursor, ended)
-            case NodeOutput() | Nested(fact=NodeOutput()):
+            case NodeOutput():
                 self._pass_on(entry.cursor, fact)
             case ModelCalled():
                 self._calls.append(Note(entry.cursor, self._called(fact)))
+            case RunOver(outcome="finished"):
+                self.finished = entry.cursor
+            case _:
+                self._feed_waits(entry, fact)
+
+    def _feed_waits(self, entry: Entry, fact: Fact) -> None:
+        match fact:
             case ApprovalRequested():
                 self._ask(entry, "approval", fact.call)
             case InputRequested():
                 self._ask(entry, fact.kind, fact.call)
             case CallAnswered() | CallFailed() | CallDenied():
                 self._answer(entry, fact.call)
-            case RunOver(outcome="finished"):
-                self.finished = entry.cursor
             case _:
                 pass  # has no place in time of its own
 
@@ -228,12 +233,10 @@ class TimelineFilm:
         if counts and span is not None:
             span.tokens.append((cursor, counts))
 
-    def _pass_on(self, cursor: int, fact: Fact) -> None:
-        output = fact.fact if isinstance(fact, Nested) else fact
-        assert isinstance(output, NodeOutput)
-        if (span := self.speaking(output.speaker)) is not None:
+    def _pass_on(self, cursor: int, fact: NodeOutput) -> None:
+        if (span := self.speaking(fact.speaker)) is not None:
             # A copy: what msgspec decodes is a window on the whole event, and would keep it.
-            span.outputs.append((cursor, output.output.copy()))
+            span.outputs.append((cursor, fact.output.copy()))
 
     def _called(self, fact: ModelCalled) -> dict[str, Any]:
         """Return a model call, as it is shown: it never changes."""
@@ -255,11 +258,11 @@ class TimelineFilm:
     def speaking(self, speaker: Speaker) -> NodeSpan | None:
         """Return the open node that a speaker is: by path and branch, else by path, else by name."""
         agents = [span for span in self._open.values() if span.kind != "tool"]
-        exact = (s for s in agents if (s.path, s.branch) == (speaker.path, speaker.branch))
         # A step of a workflow speaks in the workflow's name and branch; its path is its own.
-        here = (s for s in reversed(agents) if s.path and s.path == speaker.path)
+        here = [s for s in reversed(agents) if s.path and s.path == speaker.path]
+        exact = (s for s in here if s.branch == speaker.branch)
         named = (s for s in reversed(agents) if s.name == speaker.author)
-        return next(exact, None) or next(here, None) or next(named, None)
+        return next(exact, None) or next(iter(here), None) or next(named, None)
 
     def _ask(self, entry: Entry, kind: str, call: str) -> None:
         wait = Wait(kind=kind, call=call, since=entry.cursor, started=self.times[-1])

@@ -10,6 +10,8 @@ export type PanelProps = {
   selected: string | null;
   select(id: string | null): void;
   seek(cursor: number): void;
+  /** Show a panel of the inspector, beside what is in the centre. */
+  inspect(panel: string): void;
   app: string;
   session: string;
   live: boolean;

@@ -16,7 +16,9 @@ from adk_prism.runlog.entry import parse_position
 from adk_prism.server.identity.parameters import Run
 
 At = Annotated[str, Query(description="cursor of the playhead; without: the last entry")]
-Panel = Annotated[str, Query(description="timeline, state, graph or conversation; without: all")]
+Panel = Annotated[
+    str, Query(description="timeline, state, graph, conversation, proof, grounding or nodes")
+]
 Since = Annotated[str, Query(alias="from", description="cursor to which the state is compared")]
 Key = Annotated[str, Query(description="state key whose every write is listed")]
 

@@ -27,7 +27,7 @@ const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: NodeView };
 const EDGE_TYPES = { passage: EdgeView };
 
-export default function GraphPanel({ film, at, selected, select }: PanelProps) {
+export default function GraphPanel({ film, at, selected, select, inspect }: PanelProps) {
   const [{ options }, move] = useRoute();
   const [table, setTable] = useState(false);
   const declared = useAppGraph(film);
@@ -64,7 +64,7 @@ export default function GraphPanel({ film, at, selected, select }: PanelProps) {
       ) : drawing.vertices.length ? (
         <>
           <ReactFlowProvider>
-            <Canvas film={film} at={at} selected={selected} select={select} drawing={drawing} moment={moment} />
+            <Canvas film={film} at={at} selected={selected} select={select} inspect={inspect} drawing={drawing} moment={moment} />
           </ReactFlowProvider>
           <div className="visually-hidden">
             <GraphTable drawing={drawing} moment={moment} />
@@ -77,9 +77,9 @@ export default function GraphPanel({ film, at, selected, select }: PanelProps) {
   );
 }
 
-type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select'> & { drawing: Drawing; moment: Moment };
+type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select' | 'inspect'> & { drawing: Drawing; moment: Moment };
 
-const Canvas = memo(function Canvas({ film, at, selected, select, drawing, moment }: CanvasProps) {
+const Canvas = memo(function Canvas({ film, at, selected, select, inspect, drawing, moment }: CanvasProps) {
   const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const { width, height: whole } = useSize(box);
@@ -114,9 +114,12 @@ const Canvas = memo(function Canvas({ film, at, selected, select, drawing, momen
         minZoom={0.1}
         maxZoom={1.5}
         proOptions={{ hideAttribution: true }}
-        onNodeClick={(_, node) => select(node.data.vertex.name === selected ? null : node.data.vertex.name)}
+        onNodeClick={(_, { data: { vertex } }) => {
+          select(vertex.name === selected ? null : vertex.name);
+          if (vertex.name !== selected && vertex.kind !== 'start' && vertex.kind !== 'end') inspect('node');
+        }}
         onPaneClick={() => select(null)}
-        ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to select this node in every panel.' }}
+        ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to select this node in every panel and to open its details.' }}
       >
         <Background gap={20} size={1} color="var(--line)" />
         <Controls showInteractive={false} position="bottom-right" orientation="horizontal" />

@@ -1,0 +1,147 @@
+/** One run of a node: what it got, said, called, passed on, and changed in the state. */
+import type { ReactNode } from 'react';
+import type { Said } from '../../film/conversation';
+import type { Film } from '../../film/film';
+import { nodeRunAt, type NodeRun } from '../../film/nodeRuns';
+import { callsAt, endOf, type NodeItem } from '../../film/timeline';
+import { Details } from '../../ui/Details';
+import { Json } from '../../ui/Json';
+import { duration } from '../../ui/format';
+import { callTokens } from '../../ui/tokens';
+import { EventLink } from '../EventLink';
+import type { PanelProps } from '../panel';
+import { Words } from './NodePanel';
+
+type Props = Pick<PanelProps, 'at' | 'seek' | 'inspect'> & { film: Film; item: NodeItem; number: number; isOpen: boolean };
+
+export function RunOfNode({ film, at, item, number, isOpen, seek, inspect }: Props) {
+  const run = nodeRunAt(film, item, at);
+  const end = endOf(item);
+  return (
+    <Details
+      key={String(isOpen)}
+      className="section run-of-node"
+      open={isOpen}
+      summary={
+        <>
+          <b>Run {number}</b>{' '}
+          <span className="muted" data-kind={run.status === 'failed' ? 'error' : undefined}>
+            {[run.status, run.error, duration(run.duration), run.lane && `branch ${run.lane}`].filter(Boolean).join(' · ')}
+          </span>
+        </>
+      }
+    >
+      {() => (
+        <>
+          <p className="muted">
+            From <EventLink cursor={item.since} seek={seek} />
+            {end && (
+              <>
+                {' to '}
+                <EventLink cursor={end.cursor} seek={seek} />
+              </>
+            )}
+          </p>
+          <Inside film={film} at={at} run={run} seek={seek} inspect={inspect} />
+        </>
+      )}
+    </Details>
+  );
+}
+
+type InsideProps = Pick<PanelProps, 'at' | 'seek' | 'inspect'> & { film: Film; run: NodeRun };
+
+function Inside({ film, at, run, seek, inspect }: InsideProps) {
+  const { asked, received, said, outputs, changes } = run;
+  const calls = callsAt(film, at).filter(({ cursor }) => run.modelCalls.includes(cursor));
+  const answer = asked && (asked.output ?? asked.error ?? asked.reason);
+  const isEmpty = !asked && ![received, said, outputs, changes, calls].some((list) => list.length);
+  if (isEmpty) return <p className="muted">Nothing of what went in or out was recorded.</p>;
+  return (
+    <>
+      {(asked || received.length > 0) && (
+        <Part title="Input">
+          {asked && (asked.earlier ? <p className="muted">The call was made in an earlier run.</p> : <Json name="arguments" value={asked.input} open={2} />)}
+          {received.map(({ from, value }, index) => (
+            <Value key={index} name={`from ${from}`} value={value} />
+          ))}
+        </Part>
+      )}
+      {calls.length > 0 && (
+        <Part title="Model calls">
+          {calls.map((call) => (
+            <p key={call.cursor}>
+              <button type="button" className="link" title="Open in the Model panel" onClick={() => (seek(call.cursor), inspect('model'))}>
+                {call.model || 'model'}, event {call.cursor}
+              </button>{' '}
+              <span className="muted">{[duration(call.durationMs / 1000), callTokens(call.tokens), call.error].filter(Boolean).join(' · ')}</span>
+            </p>
+          ))}
+        </Part>
+      )}
+      {said.length > 0 && (
+        <Part title="Said and called">
+          {said.slice(0, SHOWN).map((one, index) => (
+            <Spoken key={index} said={one} seek={seek} />
+          ))}
+          {said.length > SHOWN && <p className="muted">The first {SHOWN} of {said.length} are shown; the conversation has all.</p>}
+        </Part>
+      )}
+      {(outputs.length > 0 || answer !== undefined && answer !== null) && (
+        <Part title="Output">
+          {outputs.map((value, index) => (
+            <Value key={index} value={value} />
+          ))}
+          {outputs.length === 0 && <Value value={answer} name={asked!.error !== undefined ? 'error' : 'result'} />}
+        </Part>
+      )}
+      {changes.length > 0 && (
+        <Part title="State, before and after">
+          {changes.map(({ key, kind, before, after, writer }) => (
+            <div key={key} className="state-change">
+              <b>{key}</b> <span className="muted">{`${kind}${writer && writer !== run.name ? ` by ${writer}` : ''}`}</span>
+              {kind !== 'added' && <Json name="before" value={before} open={0} />}
+              {kind !== 'removed' && <Json name="after" value={after} open={0} />}
+            </div>
+          ))}
+        </Part>
+      )}
+    </>
+  );
+}
+
+const SHOWN = 60; // Texts and calls of one run of a node.
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="part-of-run">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function Value({ name, value }: { name?: string; value: unknown }) {
+  if (typeof value !== 'string') return <Json name={name} value={value} open={2} />;
+  return (
+    <>
+      {name && <span className="muted">{name}</span>}
+      <Words text={value} />
+    </>
+  );
+}
+
+function Spoken({ said, seek }: { said: Said; seek(cursor: number): void }) {
+  const { kind, since, text, name, input, output, status, error, reason } = said;
+  return (
+    <div className="spoken">
+      <span className="muted">
+        {kind === 'call' ? `call, ${String(status)}` : kind} · <EventLink cursor={since} seek={seek} />
+      </span>
+      {typeof text === 'string' && <Words text={text} />}
+      {kind === 'call' && <Json name={String(name)} value={input} open={1} />}
+      {output !== undefined && <Json name="result" value={output} open={1} />}
+      {(error ?? reason) !== undefined && <Words text={String(error ?? reason)} />}
+    </div>
+  );
+}
