@@ -233,6 +233,11 @@ ROUTES: dict[str, Row] = {
     "GET /api/runs/{run}/film": Owned(f"{_RUN}/film"),
     "GET /api/runs/{run}/entries/{cursor}": Owned(f"{_RUN}/entries/1"),
     "GET /api/runs/{run}/model-calls": Owned(f"{_RUN}/model-calls", status=(200, 403)),
+    "POST /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback", lambda _: {"score": 1}),
+    "GET /api/runs/{run}/feedback": Owned(f"{_RUN}/feedback"),
+    "GET /api/chat/{app_name}/{chat_id}/feedback": Owned(
+        f"/api/chat/{APP}/{{session}}/feedback?userId={{user}}"
+    ),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
     "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),

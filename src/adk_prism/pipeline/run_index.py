@@ -13,6 +13,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 
+from msgspec import structs
+
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
 from adk_prism.errors import Gone, LogError, NotFound
 from adk_prism.facts.run_digest import DigestFold
@@ -20,6 +22,7 @@ from adk_prism.runlog.cancel_task import cancel_task
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
 from adk_prism.runlog.entry import RunId
+from adk_prism.runlog.feedback_label import FEEDBACK, feedback_labels
 from adk_prism.runlog.notifier import Notifier
 
 STEP = 64
@@ -52,6 +55,10 @@ class RunIndex:
         if len(self._waiting) < MOST_WAITING:
             self._waiting[run] = None
             self._changed.notify()
+
+    def changed(self, run: RunId) -> None:
+        """Note that what is said about a run has changed."""
+        self.ended(run)  # One that has not ended is indexed later, with what is said then.
 
     async def settled(self, patience: float = PATIENCE) -> None:
         """Wait until the runs that have ended by now are indexed, or patience has run out."""
@@ -122,13 +129,19 @@ class RunIndex:
                         for entry in batch[start : start + STEP]:
                             fold.feed(entry)
                         await asyncio.sleep(0)
-            return fold.digest()
+            return await self._with_feedback(run, fold.digest())
         except (NotFound, Gone, LogError):
             raise
         except Exception as error:
             # One run that cannot be read must not keep others from being found.
             self._tell(error, run)
             return RunDigest(version=DIGEST_VERSION)
+
+    async def _with_feedback(self, run: RunId, digest: RunDigest) -> RunDigest:
+        labels = feedback_labels((await self._log.notes([run])).get(run, ()))
+        if not labels:
+            return digest
+        return structs.replace(digest, names=digest.names | {FEEDBACK: labels})
 
     def _tell(self, error: Exception, run: RunId | None = None) -> None:
         self._report(Diagnostic(kind="run not indexed", run=run or "", cause=cause_of(error)))

@@ -7,12 +7,12 @@ offset they are UTC, and a day alone is that whole day.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from adk_prism.errors import UsageError
-from adk_prism.runlog.digest import NAME_KINDS
+from adk_prism.runlog.digest import NAME_KINDS, NameKind
 from adk_prism.runlog.entry import Outcome
 from adk_prism.runlog.run_query import Bounds, RunQuery
 from adk_prism.runlog.search_text import search_terms
@@ -24,6 +24,7 @@ SEARCH_FIELDS: dict[str, str] = {
     "model": "name of a model that answered",
     "error": "code of an error, such as ValueError; * for any error",
     "state": "key of the state that was set",
+    "feedback": "what people said about it: up, down, any or none",
     "outcome": f"how the run ended: {', '.join(get_args(Outcome))}",
     "minTokens": "least number of tokens",
     "maxTokens": "greatest number of tokens",
@@ -46,22 +47,35 @@ def read_query(
     for name, value in given.items():
         if len(value) > LONGEST:
             raise UsageError(f"`{name}` has {len(value)} characters; at most {LONGEST}.")
-    outcome = given.get("outcome", "")
-    if outcome and outcome not in get_args(Outcome):
-        known = ", ".join(get_args(Outcome))
-        raise UsageError(f"`outcome` must be one of {known}, got {outcome[:40]!r}.")
+    outcome = _choice(given, "outcome", get_args(Outcome))
+    feedback = _choice(given, "feedback", _FEEDBACK)
+    names: dict[NameKind, str] = {kind: given[kind] for kind in NAME_KINDS if kind in given}
+    if feedback:
+        names["feedback"] = _FEEDBACK[feedback]
     search_terms(given.get("text", ""))
     return RunQuery(
         app=app,
         user=user,
         session=session,
         text=given.get("text", ""),
-        names={kind: given[kind] for kind in NAME_KINDS if kind in given},
+        names=names,
+        without="feedback" if feedback == "none" else None,
         outcome=outcome,
         tokens=Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
         duration=Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
         started=Bounds(_moment(given, "since"), _moment(given, "until")),
     )
+
+
+_FEEDBACK = {"up": "up", "down": "down", "any": "*", "none": ""}
+"""Choices, and the patterns of what was said."""
+
+
+def _choice(given: Mapping[str, str], name: str, known: Collection[str]) -> str:
+    value = given.get(name, "")
+    if value and value not in known:
+        raise UsageError(f"`{name}` must be one of {', '.join(known)}, got {value[:40]!r}.")
+    return value
 
 
 def _number(given: Mapping[str, str], name: str) -> float | None:

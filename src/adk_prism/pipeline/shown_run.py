@@ -14,7 +14,7 @@ LONGEST_TITLE = 120
 BEFORE, AFTER = 40, 120
 """Characters of an excerpt around what was found."""
 
-_PLURALS = {kind: "state" if kind == "state" else f"{kind}s" for kind in NAME_KINDS}
+_PLURALS = {kind: kind if kind in ("state", "feedback") else f"{kind}s" for kind in NAME_KINDS}
 
 
 def shown_run(summary: RunSummary) -> dict[str, Any]:

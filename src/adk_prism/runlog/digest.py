@@ -17,8 +17,8 @@ from adk_prism.runlog.search_text import searchable
 DIGEST_VERSION = 1
 """Of the fold: digests of a lower one are made again."""
 
-NameKind = Literal["tool", "agent", "model", "error", "state"]
-NAME_KINDS: tuple[NameKind, ...] = ("tool", "agent", "model", "error", "state")
+NameKind = Literal["tool", "agent", "model", "error", "state", "feedback"]
+NAME_KINDS: tuple[NameKind, ...] = ("tool", "agent", "model", "error", "state", "feedback")
 
 
 class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,7 +31,8 @@ class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     calls: str = ""
     """Arguments and results of tools, and the texts of errors."""
     names: dict[NameKind, list[str]] = {}
-    """Tools and agents that ran, models that answered, codes of errors, state keys that were set."""
+    """Tools and agents that ran, models that answered, codes of errors, state keys that were set, and
+    what people said about it in one word (`feedback_label`)."""
     tokens: int = 0
     duration: float = 0.0
     """Seconds from the first entry to the last."""

@@ -61,6 +61,8 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     session: str = ""
     text: str = ""
     names: Mapping[NameKind, str] = {}
+    without: NameKind | None = None
+    """Runs that have no name of this kind."""
     outcome: str = ""
     tokens: Bounds = ANY
     duration: Bounds = ANY
@@ -74,6 +76,8 @@ class RunQuery(Struct, frozen=True, kw_only=True):
 
         def fits(digest: RunDigest, text: str) -> bool:
             if not (self.tokens.hold(digest.tokens) and self.duration.hold(digest.duration)):
+                return False
+            if self.without and digest.names.get(self.without):
                 return False
             if not all(term in text for term in terms):
                 return False

@@ -23,6 +23,7 @@ from pathlib import Path
 from fastapi import APIRouter, FastAPI
 
 from adk_prism.diagnostics import Diagnostic, Report
+from adk_prism.pipeline.feedback import Feedbacks
 from adk_prism.pipeline.model_calls import ModelCalls
 from adk_prism.pipeline.protocols import protocols as installed_protocols
 from adk_prism.server import index_page, web_page
@@ -60,6 +61,7 @@ from adk_prism.server.routes import (
     chat_socket,
     compare,
     copilotkit,
+    feedback,
     film,
     forks,
     live,
@@ -131,6 +133,7 @@ def routers(context: Context) -> list[APIRouter]:
             calls,
         ),
         model_calls.routes(calls),
+        feedback.routes(apps, log, chats, Feedbacks(log, context.run_index)),
         views.routes(context.films),
         compare.routes(log, chats, calls),
         film.routes(context.films, context.entry_details, chats, apps, lifecycle, calls),

@@ -27,7 +27,12 @@ DIGESTS: dict[RunId, RunDigest] = {
     WEATHER: RunDigest(
         user="What is the weather in Zürich?",
         agent="It is 21 degrees.",
-        names={"tool": ["get_weather"], "agent": ["Forecaster"], "state": ["user:city"]},
+        names={
+            "tool": ["get_weather"],
+            "agent": ["Forecaster"],
+            "state": ["user:city"],
+            "feedback": ["down"],
+        },
         tokens=120,
         duration=1.5,
         version=DIGEST_VERSION,
@@ -51,6 +56,10 @@ OTHERS = Origin(app="app", user="other", session="session")
 FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
     (RunQuery(), (TOKYO, INVOICE, WEATHER)),
     (RunQuery(text="weather"), (WEATHER,)),
+    (RunQuery(names={"feedback": "down"}), (WEATHER,)),
+    (RunQuery(names={"feedback": "up"}), ()),
+    (RunQuery(names={"feedback": "*"}), (WEATHER,)),
+    (RunQuery(without="feedback"), (TOKYO, INVOICE)),
     (RunQuery(text="WEATHER zurich"), (WEATHER,)),
     (RunQuery(text="weat deg"), (WEATHER,)),
     (RunQuery(text="eather"), ()),

@@ -1,7 +1,8 @@
 """Digests in Redis: those of the newest runs, which every process keeps a copy of.
 
-Redis alone has no full-text index, so a search looks at every digest, and their number is bounded. A digest
-does not change, so each is read once by a process; the index of digests says which still count.
+Redis alone has no full-text index, so a search looks at every digest, and their number is bounded. Each is
+read once by a process, and again when its revision says that it was replaced; the index of digests says which
+still count.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class RedisDigests:
         self._index = Script(INDEX)
         self._kept: dict[RunId, KeptDigest] = {}
         """Copies of those that were searched."""
+        self._revisions: dict[bytes, bytes] = {}
+        """Of the copies."""
 
     async def ready(self) -> None:
         """Load the script."""
@@ -52,13 +55,15 @@ class RedisDigests:
             number = await self._index.call(self._redis, keys.run(run), [encode_digest(digest)])
             if not number:
                 return
-            self._kept.pop(run, None)
-            await self._redis.zadd(index, {run: int(number)})
+            is_new = await self._redis.zadd(index, {run: int(number)})
+            if not is_new:
+                await self._redis.hincrby(keys.revisions, run, 1)
             surplus: Any = await self._redis.zrange(index, 0, -self._most - 1)
             for each in surplus:
                 await self._redis.delete(keys.run(RunId(each.decode())).digest)
             if surplus:
                 await self._redis.zrem(index, *surplus)
+                await self._redis.hdel(keys.revisions, *surplus)
 
     async def missing(self, limit: int) -> list[RunId]:
         """Return runs among the newest that have ended and have no digest of this version."""
@@ -92,6 +97,7 @@ class RedisDigests:
     async def _refresh(self) -> list[RunId]:
         """Read the digests that are not here yet; return the runs that have one, the newest first."""
         numbers = dict(await self._newest(self._keys.digests))
+        await self._forget_replaced()
         self._kept = {run: kept for run, kept in self._kept.items() if run in numbers}
         news = [run for run in numbers if run not in self._kept]
         for start in range(0, len(news), _AT_A_TIME):
@@ -101,6 +107,14 @@ class RedisDigests:
                     self._keep(run, numbers[run], fields, stored)
             await asyncio.sleep(0)
         return list(numbers)
+
+    async def _forget_replaced(self) -> None:
+        # Before the digests are read: one that is replaced meanwhile is then read once more.
+        now: Any = await self._redis.hgetall(self._keys.revisions)
+        for run, revision in now.items():
+            if self._revisions.get(run) != revision:
+                self._kept.pop(RunId(run.decode()), None)
+        self._revisions = now
 
     def _keep(self, run: RunId, number: int, fields: Any, stored: bytes) -> None:
         try:

@@ -47,6 +47,8 @@ class Keys:
         """Runs without an end, by number."""
         self.digests = f"{prefix}:digests"
         """The newest runs that have a digest, by number."""
+        self.revisions = f"{prefix}:revisions"
+        """How often digests were replaced, by run."""
         self.probe = f"{prefix}:probe"
         """Written to find out whether Redis accepts writes."""
         self.look = f"{prefix}:look"

@@ -110,6 +110,7 @@ class RedisStore:
                 for index in self._indexes(origin) if origin is not None else ():
                     pipeline.zrem(index, run)
                 pipeline.zrem(self.keys.digests, run)
+                pipeline.hdel(self.keys.revisions, run)
                 await pipeline.execute()
             if done and origin is not None:
                 await self._pieces.drop(origin)

@@ -99,6 +99,8 @@ def _conditions(query: RunQuery, before: int | None) -> Iterator[_Condition]:
                 f"number IN (SELECT n.run FROM digest_names n WHERE n.kind = ? AND n.name {test} ?)",
                 (kind, value),
             )
+    if query.without:
+        yield "number NOT IN (SELECT n.run FROM digest_names n WHERE n.kind = ?)", (query.without,)
     terms = search_terms(query.text)
     if terms:
         match = " ".join(f'"{term.strip()}"*' for term in terms)

@@ -1,0 +1,82 @@
+"""Feedback on answers: `POST` and `GET /api/runs/{run}/feedback`, and all of a chat at once.
+
+Body: `score`, from -1 to 1 (or true and false, "up" and "down"; null takes it back), `messageId` (default:
+the run's answer), `comment`. A caller sees its own feedback, an administrator everybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from adk_prism.errors import NotFound
+from adk_prism.pipeline.chats import Chats
+from adk_prism.pipeline.feedback import Feedback, Feedbacks, check_comment, read_score
+from adk_prism.runlog.contract import RunLog
+from adk_prism.runlog.entry import Origin
+from adk_prism.server.answer_ids import find_answer
+from adk_prism.server.guards.name_rules import AppName, SessionId
+from adk_prism.server.guards.strict_body import StrictRoute
+from adk_prism.server.identity.caller import Caller, Guest, Principal, may_operate
+from adk_prism.server.identity.parameters import CallerOf, QueryUser, Run
+from adk_prism.server.problem_format import TEXT_RESPONSES
+from adk_prism.source.apps import Apps
+
+
+class GiveFeedback(BaseModel):
+    """What a person says about an answer."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    score: Annotated[
+        Any, Field(description="From -1 to 1; true, false, up, down; null takes it back.")
+    ]
+    message_id: str | None = Field(default=None, description="Without: the run's answer.")
+    comment: str | None = None
+
+
+def routes(apps: Apps, log: RunLog, chats: Chats, feedbacks: Feedbacks) -> APIRouter:
+    """Return the router of feedback."""
+    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["runs"])
+
+    @router.post("/runs/{run}/feedback")
+    async def give(caller: CallerOf, run: Run, given: GiveFeedback) -> dict[str, Any]:
+        """Say what you think of an answer; a second time takes the place of the first."""
+        summary = await log.summary(run)
+        score, comment = read_score(given.score), check_comment(given.comment or "")
+        message = await find_answer(chats, summary, given.message_id or "")
+        kept = await feedbacks.give(summary, message, score, comment, _name(caller))
+        return (
+            kept.shown() if kept is not None else {"run": run, "messageId": message, "score": None}
+        )
+
+    @router.get("/runs/{run}/feedback")
+    async def of_run(caller: CallerOf, run: Run) -> list[dict[str, Any]]:
+        """Return the feedback on a run's answer: your own; for administrators, everybody's."""
+        if isinstance(caller, Guest):
+            raise NotFound("A share link does not show feedback.")
+        return _shown(caller, await feedbacks.of_run(await log.summary(run)))
+
+    @router.get("/chat/{app_name}/{chat_id}/feedback", responses=TEXT_RESPONSES)
+    async def of_chat(
+        caller: CallerOf, app_name: AppName, chat_id: SessionId, user: QueryUser
+    ) -> list[dict[str, Any]]:
+        """Return the feedback on all answers of a chat."""
+        apps.check(app_name)
+        origin = Origin(app=app_name, user=user, session=chat_id)
+        return _shown(caller, await feedbacks.of_session(origin))
+
+    return router
+
+
+def _name(caller: Caller) -> str:
+    """Return who gives it; empty: whose conversation it is."""
+    return caller.user if isinstance(caller, Principal) else ""
+
+
+def _shown(caller: Caller, found: Sequence[Feedback]) -> list[dict[str, Any]]:
+    return [each.shown() for each in found if may_operate(caller) or each.by == _name(caller)]
