@@ -14,7 +14,7 @@ import { proxy } from './proxy.mjs';
 const STOPS = 4;
 /** Nodes whose details are opened. */
 const NODES = 6;
-const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Node', 'Event'];
+const PANELS = ['Graph', 'State', 'Proof', 'Grounding', 'Event'];
 
 let browser;
 let between;
@@ -93,12 +93,13 @@ async function unharmed(page, where) {
 }
 
 /** Open the details of the nodes that are drawn. */
-async function everyNode(page, panel) {
+async function everyNode(page) {
   const vertices = page.locator('.vertex[data-node="agent"], .vertex[data-node="tool"]');
   for (let index = 0; index < Math.min(NODES, await vertices.count()); index += 1) {
     await vertices.nth(index).dispatchEvent('click');
-    await panel.locator('.body, .empty').first().waitFor();
+    await page.locator('.node-details').waitFor();
     await unharmed(page, `node ${index}`);
+    await page.getByRole('button', { name: 'Close the details' }).click();
   }
 }
 
@@ -110,7 +111,7 @@ async function walk(page) {
   for (const name of PANELS) {
     await openPanel(page, name);
     await unharmed(page, name);
-    if (name === 'Node') await everyNode(page, panel);
+    if (name === 'Graph') await everyNode(page);
   }
   for (const button of ['Table', 'Waterfall']) {
     await page.getByRole('button', { name: button, exact: true }).last().click();

@@ -1,7 +1,7 @@
 // Looking inside: what a node is made of, and what went in and out each time it ran.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ask, checkAccess, close, launch, open, SERVER, settled, until } from './browser.mjs';
+import { ask, checkAccess, close, launch, open, openPanel, settled, until } from './browser.mjs';
 
 let browser;
 before(async () => (browser = await launch()));
@@ -14,8 +14,9 @@ test('a node of the graph opens its instruction, tools, inputs and outputs, and 
   const page = await open(browser);
   await ask(page, 'workflow');
   await settled(page);
+  await openPanel(page, 'Graph');
   await vertex(page, 'tour').click();
-  const node = panel(page, 'Node').or(page.locator('section.panel.node-panel'));
+  const node = page.locator('.node-details');
   await node.getByRole('heading', { name: /^tour agent, run 1 of 1/ }).waitFor();
   await node.getByText('Instruction', { exact: true }).waitFor();
   await node.getByText(/^Tools \(/).click();

@@ -10,7 +10,7 @@ export type PanelProps = {
   selected: string | null;
   select(id: string | null): void;
   seek(cursor: number): void;
-  /** Show a panel of the inspector, beside what is in the centre. */
+  /** Open a panel, if it is not open. */
   inspect(panel: string): void;
   app: string;
   session: string;

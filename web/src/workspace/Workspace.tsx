@@ -2,7 +2,7 @@
 import { memo, Suspense, useCallback, useDeferredValue, useMemo, type ReactNode } from 'react';
 import { Failure } from '../app/Failure';
 import { useKeys } from '../app/keys';
-import { currentRoute, useRoute, type Route } from '../app/route';
+import { currentRoute, useRoute } from '../app/route';
 import type { FilmState } from '../film/useFilm';
 import { PANELS } from '../panels';
 import type { PanelProps, PanelSpec } from '../panels/panel';
@@ -50,7 +50,14 @@ export function Workspace({ heading, actions, state, playhead, part = '', app, s
 
   const { at, seek } = playhead;
   const select = useCallback((id: string | null) => move({ selected: id }, 'replace'), [move]);
-  const inspect = useCallback((name: string) => move(inspecting(currentRoute(), name, isNarrow), 'replace'), [move, isNarrow]);
+  const inspect = useCallback(
+    (name: string) => {
+      const [spec, choice] = [panelNamed(name), currentRoute()];
+      const there = openPanels(choice, room, null, true);
+      if (spec && there.side !== spec) move(togglePanel(choice, spec, there, room), 'replace');
+    },
+    [move, room],
+  );
   const props = useMemo<PanelProps | null>(
     () => film && { film, at, selected: route.selected, select, seek, inspect, app, session, live, say, follow },
     [film, at, route.selected, select, seek, inspect, app, session, live, say, follow],
@@ -128,12 +135,6 @@ function Notices({ playhead, last, part, error }: NoticesProps) {
       )}
     </>
   );
-}
-
-/** Return how to show a panel of the inspector: where there is room, what is in the centre stays. */
-function inspecting({ panel, options }: Route, name: string, isNarrow: boolean): Partial<Route> {
-  const isCentre = CENTRE.some((spec) => spec.name === panel);
-  return { panel: isCentre && !isNarrow ? panel : name, options: { ...options, side: name === INSPECTOR[0]?.name ? '' : name } };
 }
 
 const Shown = memo(function Shown({ panel, props }: { panel: PanelSpec; props: PanelProps }) {

@@ -17,6 +17,7 @@ import './graph.css';
 import { GraphTable } from './GraphTable';
 import { layoutFor, type Layout } from './layout';
 import { EdgeView, type EdgeViewType } from './EdgeView';
+import { NodeDetails } from './NodeDetails';
 import { NodeView, type NodeViewType } from './NodeView';
 
 const MOST_VERTICES = 300; // More can neither be laid out in a frame nor read.
@@ -27,7 +28,7 @@ const FEW = 36; // An app with so few parts is drawn whole.
 const NODE_TYPES = { vertex: NodeView };
 const EDGE_TYPES = { passage: EdgeView };
 
-export default function GraphPanel({ film, at, selected, select, inspect }: PanelProps) {
+export default function GraphPanel({ film, at, selected, select, seek, inspect }: PanelProps) {
   const [{ options }, move] = useRoute();
   const [table, setTable] = useState(false);
   const declared = useAppGraph(film);
@@ -39,6 +40,7 @@ export default function GraphPanel({ film, at, selected, select, inspect }: Pane
     [film, declared, ran, whole],
   );
   const moment = useMemo(() => (ran ? ranMoment : summedMoment)(film, at), [film, at, ran]);
+  const node = drawing.vertices.find(({ name, kind }) => name === selected && kind !== 'start' && kind !== 'end');
   const tooMany = drawing.vertices.length > MOST_VERTICES || drawing.links.length > MOST_LINKS;
 
   return (
@@ -59,12 +61,12 @@ export default function GraphPanel({ film, at, selected, select, inspect }: Pane
       {table || tooMany ? (
         <div className="table-box" tabIndex={0} role="region" aria-label="Graph as a table">
           {tooMany && <p className="muted">{plural(drawing.vertices.length, 'node')}: too many to draw. The timeline shows all of them.</p>}
-          <GraphTable drawing={drawing} moment={moment} />
+          <GraphTable drawing={drawing} moment={moment} select={select} />
         </div>
       ) : drawing.vertices.length ? (
         <>
           <ReactFlowProvider>
-            <Canvas film={film} at={at} selected={selected} select={select} inspect={inspect} drawing={drawing} moment={moment} />
+            <Canvas film={film} at={at} selected={selected} select={select} drawing={drawing} moment={moment} />
           </ReactFlowProvider>
           <div className="visually-hidden">
             <GraphTable drawing={drawing} moment={moment} />
@@ -73,13 +75,14 @@ export default function GraphPanel({ film, at, selected, select, inspect }: Pane
       ) : (
         <Empty title="Nothing has run yet">Agents and tools appear here as they start.</Empty>
       )}
+      {node && <NodeDetails name={node.name} declared={declared?.nodes.find(({ name }) => name === node.name)} film={film} at={at} seek={seek} inspect={inspect} close={() => select(null)} />}
     </section>
   );
 }
 
-type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select' | 'inspect'> & { drawing: Drawing; moment: Moment };
+type CanvasProps = Pick<PanelProps, 'film' | 'at' | 'selected' | 'select'> & { drawing: Drawing; moment: Moment };
 
-const Canvas = memo(function Canvas({ film, at, selected, select, inspect, drawing, moment }: CanvasProps) {
+const Canvas = memo(function Canvas({ film, at, selected, select, drawing, moment }: CanvasProps) {
   const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const { width, height: whole } = useSize(box);
@@ -114,10 +117,7 @@ const Canvas = memo(function Canvas({ film, at, selected, select, inspect, drawi
         minZoom={0.1}
         maxZoom={1.5}
         proOptions={{ hideAttribution: true }}
-        onNodeClick={(_, { data: { vertex } }) => {
-          select(vertex.name === selected ? null : vertex.name);
-          if (vertex.name !== selected && vertex.kind !== 'start' && vertex.kind !== 'end') inspect('node');
-        }}
+        onNodeClick={(_, node) => select(node.data.vertex.name === selected ? null : node.data.vertex.name)}
         onPaneClick={() => select(null)}
         ariaLabelConfig={{ 'node.a11yDescription.default': 'Press Enter to select this node in every panel and to open its details.' }}
       >

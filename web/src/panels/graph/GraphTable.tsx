@@ -5,7 +5,10 @@ import type { Drawing, Moment } from './drawing';
 
 const SHOWN = 200; // Rows; a larger graph is told by the timeline's table.
 
-export const GraphTable = memo(function GraphTable({ drawing, moment }: { drawing: Drawing; moment: Moment }) {
+/** `select` where the table is seen: a hidden one has nothing to press. */
+type Props = { drawing: Drawing; moment: Moment; select?: (name: string) => void };
+
+export const GraphTable = memo(function GraphTable({ drawing, moment, select }: Props) {
   const names = new Map(drawing.vertices.map(({ id, name }) => [id, name]));
   return (
     <>
@@ -23,7 +26,7 @@ export const GraphTable = memo(function GraphTable({ drawing, moment }: { drawin
         <tbody>
           {drawing.vertices.slice(0, SHOWN).map(({ id, name, kind }) => {
             const standing = moment.standings.get(id);
-            return <VertexRow key={id} name={name} kind={kind} status={standing?.status ?? 'has not run'} runs={standing?.runs ?? 0} took={standing ? duration(standing.duration) : '–'} />;
+            return <VertexRow key={id} select={select} name={name} kind={kind} status={standing?.status ?? 'has not run'} runs={standing?.runs ?? 0} took={standing ? duration(standing.duration) : '–'} />;
           })}
         </tbody>
       </table>
@@ -50,12 +53,20 @@ export const GraphTable = memo(function GraphTable({ drawing, moment }: { drawin
   );
 });
 
-type VertexRowProps = { name: string; kind: string; status: string; runs: number; took: string };
+type VertexRowProps = { select: Props['select']; name: string; kind: string; status: string; runs: number; took: string };
 
-const VertexRow = memo(function VertexRow({ name, kind, status, runs, took }: VertexRowProps) {
+const VertexRow = memo(function VertexRow({ select, name, kind, status, runs, took }: VertexRowProps) {
   return (
     <tr>
-      <th scope="row">{name}</th>
+      <th scope="row">
+        {select ? (
+          <button type="button" className="link" title="Show its details" onClick={() => select(name)}>
+            {name}
+          </button>
+        ) : (
+          name
+        )}
+      </th>
       <td>{kind}</td>
       <td>{status}</td>
       <td className="number">{runs}</td>

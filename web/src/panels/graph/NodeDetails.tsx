@@ -1,44 +1,46 @@
 /** The selected node: what it is made of, and what went in and out each time it ran. */
 import { useAgentDetails, type AgentDetails, type AgentTool } from '../../film/agentDetails';
-import { useAppGraph } from '../../film/appGraph';
+import type { AppNode } from '../../film/appGraph';
 import type { Film } from '../../film/film';
 import { nodeRunAt, runsOf } from '../../film/nodeRuns';
 import type { NodeItem } from '../../film/timeline';
 import { Details } from '../../ui/Details';
 import { Empty } from '../../ui/Empty';
+import { Icon } from '../../ui/Icon';
 import { Json } from '../../ui/Json';
-import { PanelHeader } from '../../ui/PanelHeader';
 import { plural } from '../../ui/format';
 import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
-import '../panels.css';
-import { keyOf } from '../selection';
 import './node.css';
 import { RunOfNode } from './RunOfNode';
 
 const SHOWN = 50; // Runs of one node; the playhead chooses which.
 
-export default function NodePanel({ film, at, selected, seek, inspect }: PanelProps) {
+type Props = Pick<PanelProps, 'film' | 'at' | 'seek' | 'inspect'> & {
+  name: string;
+  /** What the app declares of it. */
+  declared: AppNode | undefined;
+  close(): void;
+};
+
+export function NodeDetails({ name, declared, film, at, seek, inspect, close }: Props) {
   const details = useAgentDetails(film);
-  const graph = useAppGraph(film);
-  const name = selected === null || keyOf(selected) !== null ? null : selected;
-  const runs = name === null ? [] : runsOf(film, name);
-  const declared = graph?.nodes.find((node) => node.name === name);
-  if (name === null || (!runs.length && !declared)) {
-    return (
-      <section className="panel node-panel" aria-label="Node">
-        <PanelHeader title="Node" />
-        <Empty title={name === null ? 'No node selected' : `“${name}” is no node of this run`}>Select a node in the graph or in the timeline.</Empty>
-      </section>
-    );
-  }
-  const done = runs.filter((run) => run.since <= at);
+  const runs = runsOf(film, name);
+  const done = runs.filter((run) => run.since <= at).length;
+  const kind = runs[0]?.is.kind ?? declared?.kind ?? '';
   return (
-    <section className="panel node-panel" aria-label="Node">
-      <PanelHeader title={name} count={`${runs[0]?.is.kind ?? declared!.kind}${runs.length ? `, run ${done.length} of ${runs.length}` : ''}`} />
-      <div className="body" tabIndex={0} role="region" aria-label={`Node ${name}`}>
-        <MadeOf name={name} model={declared?.model ?? ''} description={declared?.description ?? ''} kind={runs[0]?.is.kind ?? declared?.kind ?? ''} details={details} />
-        <Runs film={film} at={at} runs={runs} done={done.length} seek={seek} inspect={inspect} />
+    <section className="node-details" aria-label={`Node ${name}`}>
+      <header>
+        <h3>
+          {name} <span className="muted">{`${kind}${runs.length ? `, run ${done} of ${runs.length}` : ''}`}</span>
+        </h3>
+        <button type="button" className="button" data-look="quiet" data-square="" aria-label="Close the details" onClick={close}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      <div className="body" tabIndex={0} role="region" aria-label={`Details of ${name}`}>
+        <MadeOf name={name} model={declared?.model ?? ''} description={declared?.description ?? ''} kind={kind} details={details} />
+        <Runs key={name} film={film} at={at} runs={runs} done={done} seek={seek} inspect={inspect} />
       </div>
     </section>
   );

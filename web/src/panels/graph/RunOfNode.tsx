@@ -10,7 +10,7 @@ import { duration } from '../../ui/format';
 import { callTokens } from '../../ui/tokens';
 import { EventLink } from '../EventLink';
 import type { PanelProps } from '../panel';
-import { Words } from './NodePanel';
+import { Words } from './NodeDetails';
 
 type Props = Pick<PanelProps, 'at' | 'seek' | 'inspect'> & { film: Film; item: NodeItem; number: number; isOpen: boolean };
 
@@ -115,7 +115,7 @@ const SHOWN = 60; // Texts and calls of one run of a node.
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
     <section className="part-of-run">
-      <h3>{title}</h3>
+      <h4>{title}</h4>
       {children}
     </section>
   );
