@@ -45,6 +45,8 @@ YES = ApprovalGiven(approval="a1", approved=True)
 NO = ApprovalGiven(approval="a1", approved=False, reason="no")
 SEARCH = event({"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {}}})
 FOUND = event({"toolResponse": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "response": {}}})
+ARRIVING = event(call("look", "c1", willContinue=True), partial=True)
+OTHER_DONE = event(author="other", turnComplete=True)
 STOP = SpeakerInterrupted(reason="user_abort")
 
 CASES = (
@@ -74,6 +76,16 @@ CASES = (
         "a tool in the background",
         (CALL, DONE, said("Meanwhile."), DONE, ANSWER, said("Seen."), DONE),
         ("1: look? Meanwhile. look! Seen.",),
+    ),
+    Case(
+        "a turn that ends while the arguments of another agent's call arrive",
+        (ARRIVING, OTHER_DONE, CALL, ANSWER, said("Seen."), DONE),
+        ("1: look? look! Seen.",),
+    ),
+    Case(
+        "a turn that ends while another agent is speaking",
+        (said("Hel"), OTHER_DONE, said("lo"), DONE),
+        ("1: Hel", "2: lo"),
     ),
     Case(
         "a tool inside one turn",

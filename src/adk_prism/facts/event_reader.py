@@ -200,6 +200,7 @@ class EventReader:
         """End the texts that are being written; whoever goes on begins another one."""
         for call in self._lanes.values():
             call.end_block(out)
+        self._transcripts.pause_all(out)
 
     def close_lanes(self, out: list[Fact]) -> None:
         """Close everything that is open when the run ends."""

@@ -7,9 +7,9 @@ The rules, each found on real runs of google-adk 2.13 against both families of l
   this batch of calls has not used its one forgiven `turnComplete`: some models complete the turn of the
   call and speak in the next one, others stay silent after a tool. A forgiven message ends at the next
   `turnComplete`, when the user speaks, or with the run;
-- while a call waits, all that is said stays in its message: no client takes an output for a call of an
-  earlier one. A call that the model's provider runs does not wait: with the turn it is over, answered or
-  not;
+- while a call waits, or its arguments are still arriving, all that is said stays in its message: no client
+  takes an output for a call of an earlier one. A call that the model's provider runs does not wait: with the
+  turn it is over, answered or not;
 - who is interrupted by the person is not heard until upstream ends the turn too; unless a call was the
   last thing: what comes then is news.
 """
@@ -185,6 +185,8 @@ class Turns:
 def _note(state: _Open, item: Fact) -> None:
     """Note what the message's content ends with, and which calls wait."""
     match item:
+        case fact.CallInputGrew():
+            state.unanswered.add(item.call)
         case fact.CallRequested():
             if item.provider_executed:
                 state.at_provider[item.call] = item.name

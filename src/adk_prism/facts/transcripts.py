@@ -134,6 +134,12 @@ class Transcripts:
             voice.call.end_block(out)
             self._paused.add(lane)
 
+    def pause_all(self, out: list[Fact]) -> None:
+        """End the block of every speaker's words."""
+        for voice in self._speaking.values():
+            voice.call.end_block(out)
+        self._paused.update(self._speaking)
+
     def hush(self, speaker: Speaker, out: list[Fact]) -> str:
         """End what a speaker says; return all of it."""
         lane = lane_of(speaker)
