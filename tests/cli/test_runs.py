@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from adk_prism.cli import main
+from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest
+from adk_prism.runlog.entry import RunId
 from adk_prism.runlog.sqlite.store import SqliteLog
 from adk_prism.testing.runlog_search import fill
 
@@ -41,6 +43,37 @@ async def test_a_log_is_searched_while_it_is_written(
     assert await run("--log", url, "--tool", "nothing") == 0
     assert capsys.readouterr().out == "No run fits.\n"
     assert (path.read_bytes(), sorted(tmp_path.iterdir())) == before
+
+
+async def test_runs_have_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the price list that is named, also in the settings: found by cost, with a column and a sum."""
+    monkeypatch.chdir(tmp_path)
+    prices, url = tmp_path / "prices.json", f"sqlite:///{tmp_path / 'runs.db'}"
+    prices.write_text('{"m": {"input": 2, "output": 10}}')
+    log = SqliteLog(tmp_path / "runs.db")
+    await log.open()
+    await fill(log)
+    used = {"m": {"input": 1_000_000, "output": 100_000, "calls": 2, "ms": 5}}
+    for run_id, model in (("weather", "m"), ("invoice", "another")):
+        digest = RunDigest(tokens=7, used={model: used["m"]}, version=DIGEST_VERSION)
+        await log.index(RunId(run_id), digest)
+    await log.close()
+    monkeypatch.setenv("ADK_PRISM_PRICES", str(prices))
+    assert await run("--log", url) == 0
+    head, *rows, total = capsys.readouterr().out.splitlines()
+    assert head.split()[5] == "cost"
+    assert [row.split()[6] for row in rows] == ["0", "–", "3"]
+    assert total == "3 runs, 19 tokens, cost –"
+    assert await run("--log", url, "--cost", "0.5..3", "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["run"], found["cost"], found["modelCalls"]) == ("weather", 3.0, 2)
+    monkeypatch.delenv("ADK_PRISM_PRICES")
+    assert await run("--log", url, "--cost", "1") == 2
+    assert "needs prices of models" in capsys.readouterr().err
+    assert await run("--log", url, "--prices", str(prices), "--cost", "cheap") == 2
+    assert "`cost` must be a number" in capsys.readouterr().err
 
 
 BAD = {

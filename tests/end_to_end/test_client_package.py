@@ -118,7 +118,10 @@ def test_stop_reaches_the_server(play: Player, server: Server) -> None:
 
 REFUSED = {
     "an unknown app": ("/api/chat/nowhere", "There is no app 'nowhere'"),
-    "another server's page": ("/elsewhere/api/chat/tour", "is it the address of an adk-prism server?"),
+    "another server's page": (
+        "/elsewhere/api/chat/tour",
+        "is it the address of an adk-prism server?",
+    ),
 }
 
 

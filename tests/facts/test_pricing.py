@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adk_prism.errors import UsageError
+from adk_prism.facts.model_use import ModelUse, measured
 from adk_prism.facts.pricing import Prices, read_prices, run_usage
 from adk_prism.runlog.entry import ModelCalled, to_raw
 
@@ -50,9 +51,10 @@ def test_nonsense_is_named(text: bytes, message: str) -> None:
     assert "\n" not in caught.value.detail
 
 
-def _call(agent: str, model: str = "m", tokens: int = 0, error: str = "") -> ModelCalled:
+def _call(agent: str, model: str = "m", tokens: int = 0, error: str = "") -> ModelUse:
     usage = to_raw({"promptTokenCount": tokens} if tokens else None)
-    return ModelCalled(agent=agent, model=model, duration=5, usage=usage, error=error)
+    called = ModelCalled(agent=agent, model=model, duration=5, usage=usage, error=error)
+    return measured(called)
 
 
 def test_a_run_is_summed_up_by_agent() -> None:
@@ -64,6 +66,7 @@ def test_a_run_is_summed_up_by_agent() -> None:
         "modelCalls": 2,
         "usage": {"input": 1_000_000},
         "modelMs": 10,
+        "firstTokenMs": None,
         "cost": 1.0,
     }
     assert "cost" not in run_usage(calls, Prices())

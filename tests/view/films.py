@@ -13,6 +13,7 @@ from msgspec import Raw
 from tests.recordings.library import load
 from tests.view.making import Log
 
+from adk_prism.facts.pricing import Prices
 from adk_prism.runlog.entry import Entry
 from adk_prism.view.document import encode
 from adk_prism.view.film import fold
@@ -36,14 +37,15 @@ KEPT = (
     "x_withheld_text_of_a_thought",
     "made-grounding",
     "made-model-calls",
+    "made-costs",
 )
 
 
 def golden(name: str, looks: int = LOOKS) -> bytes:
     """Return a recording's document, the same in two pieces, and views of it."""
     entries = MADE[name]() if name in MADE else load(name)
-    half = fold(entries[: (len(entries) + 1) // 2])
-    film = fold(entries)
+    half = fold(entries[: (len(entries) + 1) // 2], PRICES.get(name))
+    film = fold(entries, PRICES.get(name))
     step = max(1, film.last // looks)
     cursors = sorted({*range(1, film.last + 1, step), film.last})
     views = {str(cursor): film.at(cursor) for cursor in cursors}
@@ -94,8 +96,15 @@ def called() -> tuple[Entry, ...]:
     return tuple(log.entries)
 
 
-MADE = {"made-grounding": grounded, "made-model-calls": called}
+def costly() -> tuple[Entry, ...]:
+    """Return a run of several agents, to be shown with prices."""
+    return load("parallel_specialists")
+
+
+MADE = {"made-grounding": grounded, "made-model-calls": called, "made-costs": costly}
 """Runs that are made by hand."""
+
+PRICES = {"made-costs": Prices({"tour-offline": {"input": 0.3, "output": 2.5}})}
 
 
 def _receipt(database: str, timestamp: str) -> dict[str, object]:

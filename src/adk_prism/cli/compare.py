@@ -10,6 +10,7 @@ import msgspec
 
 from adk_prism.cli import FAILURE, USAGE, fail
 from adk_prism.cli.log_access import add_arguments
+from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.cli.stored_runs import read_stored
 from adk_prism.errors import PrismError
 from adk_prism.view.compare import ASPECTS, REQUEST_PARTS, Comparison, Row, compare
@@ -37,6 +38,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the whole comparison as JSON")
     add_arguments(parser)
+    add_prices(parser)
     parser.epilog = (
         "Exit codes: 0 compared, 1 something of --fail-on differs, 2 it cannot be compared."
     )
@@ -45,10 +47,11 @@ def register(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the comparison. Return 1 if something differs that must not."""
     try:
+        prices = given_prices(args)
         a, b = read_stored(args.a, args), read_stored(args.b, args)
     except PrismError as error:  # Not 1: that is for runs that differ.
         return fail(error.detail, USAGE)
-    compared = compare(outline(a), outline(b))
+    compared = compare(outline(a, prices=prices), outline(b, prices=prices))
     if args.json:
         text = msgspec.json.format(msgspec.json.encode(compared), indent=2).decode()
         sys.stdout.write(f"{text}\n")
@@ -72,7 +75,9 @@ def _lines(compared: Comparison) -> list[str]:
 def _head(name: str, run: dict[str, Any]) -> str:
     total = run["tokens"].get("total")
     tokens = f", {total} tokens" if total is not None else ""
-    return f"{name}  {_plain(run['run'])}  {run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}"
+    cost = f", cost {cost_text(run['cost'])}" if "cost" in run else ""
+    state = f"{run['outcome'] or 'running'}, {run['seconds']:.2f} s{tokens}{cost}"
+    return f"{name}  {_plain(run['run'])}  {state}"
 
 
 def _answer(answer: dict[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ from msgspec import Raw, json
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.calls.pending import Pending
+from adk_prism.facts.model_use import measured
 from adk_prism.facts.outcome import BROKEN, takeover_text, with_reference
 from adk_prism.facts.pricing import Prices, UsageSum
 
@@ -171,7 +172,7 @@ class Readable:
 
     def _model_called(self, item: fact.ModelCalled) -> Iterator[str]:
         if self._spent is not None:
-            self._spent.add(item)
+            self._spent.add(measured(item))
         return iter(())
 
     def _run_over(self, item: fact.RunOver) -> Iterator[str]:

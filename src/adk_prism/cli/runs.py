@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import re
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -13,17 +14,20 @@ import msgspec
 
 from adk_prism.cli import fail
 from adk_prism.cli.log_access import add_arguments, opened
+from adk_prism.cli.prices import add_prices, cost_text, given_prices
 from adk_prism.console.client import Client
 from adk_prism.errors import UsageError
+from adk_prism.facts.pricing import Prices, total_cost
 from adk_prism.pipeline.search_fields import SEARCH_FIELDS, read_query
 from adk_prism.pipeline.shown_run import shown_found
 from adk_prism.runlog.contract import LogReader
+from adk_prism.runlog.run_query import RunQuery
 
 DEFAULT_LIMIT, MOST = 20, 200
 """Runs that are printed: by default, and at most."""
 
 _ORIGIN = {"app": "name of the app", "user": "the user", "session": "id of the session"}
-_HEAD = ("run", "started", "app", "outcome", "tokens", "seconds", "message")
+_HEAD = ("run", "started", "app", "outcome", "tokens", "cost", "seconds", "message")
 _PARTIAL = (
     "some runs could not be searched: they are not indexed yet, or older than what is kept for it"
 )
@@ -38,6 +42,7 @@ def register(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON, as GET /api/runs answers")
     add_arguments(parser)
+    add_prices(parser)
 
 
 def _option(name: str) -> str:
@@ -62,19 +67,23 @@ def execute(args: argparse.Namespace) -> int:
 async def _search(args: argparse.Namespace) -> tuple[list[dict[str, Any]], bool]:
     fields = {name: _text(getattr(args, name)) for name in SEARCH_FIELDS}
     origin = {name: _text(getattr(args, name)) for name in _ORIGIN}
-    query = read_query(fields, **origin)
+    prices = given_prices(args)
+    # A server has prices of its own.
+    query = read_query(fields | ({"cost": ""} if args.url else {}), prices, **origin)
     async with opened(args) as place:
         match place:
             case Client():
                 given = {name: value for name, value in (fields | origin).items() if value}
                 return await place.search(given | {"limit": str(args.limit)})
             case _:
-                return await _look(place, query, args.limit)
+                return await _look(place, query, prices, args.limit)
 
 
-async def _look(log: LogReader, query: Any, limit: int) -> tuple[list[dict[str, Any]], bool]:
+async def _look(
+    log: LogReader, query: RunQuery, prices: Prices, limit: int
+) -> tuple[list[dict[str, Any]], bool]:
     page = await log.search(query, limit=limit)
-    return [shown_found(each, query.text) for each in page.found], page.complete
+    return [shown_found(each, query.text, prices) for each in page.found], page.complete
 
 
 def _text(given: str) -> str:
@@ -86,12 +95,24 @@ def _table(found: list[dict[str, Any]]) -> str:
     if not found:
         return "No run fits.\n"
     rows = [_HEAD, *map(_row, found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD) - 1)]
+    if not any("cost" in run for run in found):
+        at = _HEAD.index("cost")
+        rows = [row[:at] + row[at + 1 :] for row in rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     lines = (
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
         for row in rows
     )
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in (*lines, *_total(found)))
+
+
+def _total(found: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what the runs took together, such as those of one session."""
+    if len(found) > 1:
+        tokens = sum(run["tokens"] for run in found)
+        costs = [run["cost"] for run in found if "cost" in run]
+        spent = f", cost {cost_text(total_cost(costs))}" if costs else ""
+        yield f"{len(found)} runs, {tokens} tokens{spent}"
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
@@ -100,4 +121,5 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
     shown = "".join(c if c.isprintable() else " " for c in said)
     outcome = run["outcome"] + (f": {run['errors'][0]}" if run["errors"] else "")
     tokens, seconds = str(run["tokens"] or "–"), f"{run['duration']:.1f}"
-    return run["run"], started, run["app"], outcome, tokens, seconds, shown
+    cost = cost_text(run.get("cost"))
+    return run["run"], started, run["app"], outcome, tokens, cost, seconds, shown

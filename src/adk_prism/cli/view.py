@@ -7,6 +7,7 @@ import sys
 
 import msgspec
 
+from adk_prism.cli.prices import add_prices, given_prices
 from adk_prism.errors import SourceError
 from adk_prism.facts.capture_ending import CaptureEnding
 from adk_prism.source.recording import read_run
@@ -32,6 +33,7 @@ def register(parser: argparse.ArgumentParser) -> None:
         help="also show state changes since this event",
     )
     parser.add_argument("--key", default="", help="also show every write to this state key")
+    add_prices(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -39,7 +41,7 @@ def execute(args: argparse.Namespace) -> int:
 
     The readable part of a damaged file is printed before the error is raised.
     """
-    film = Film()
+    film = Film(given_prices(args))
     broken = _feed(film, args.file)
     if broken is None or film.last:
         shown = film.at(args.at, args.panel, since=args.since, key=args.key)

@@ -14,9 +14,7 @@ from typing import Any
 import msgspec
 
 from adk_prism.errors import UsageError
-from adk_prism.facts import model as fact
-from adk_prism.facts.token_usage import token_usage
-from adk_prism.runlog.entry import ModelCalled
+from adk_prism.facts.model_use import ModelUse
 
 _MILLION = 1_000_000
 _INSTEAD = {"cached": "input", "tool": "input", "reasoning": "output"}
@@ -34,6 +32,11 @@ class Prices:
 
     def __bool__(self) -> bool:
         return bool(self._models)
+
+    def of(self, use: ModelUse) -> float | None:
+        """Return what a call cost; None if a price is missing."""
+        # A call that reported no tokens failed, or nobody knows what it cost.
+        return self.cost(use.model, use.tokens) if use.tokens or not use.is_failed else 0.0
 
     def cost(self, model: str, tokens: Mapping[str, int]) -> float | None:
         """Return what tokens of a model cost; None if a price is missing."""
@@ -87,28 +90,51 @@ class UsageSum:
         self.calls = 0
         self.tokens: dict[str, int] = {}
         self._duration = 0
+        self._first: int | None = None
+        """Milliseconds to the first token of the first call."""
         self.cost: float | None = 0.0
         """None: one of them has no price."""
 
-    def add(self, call: ModelCalled | fact.ModelCalled) -> None:
+    def add(self, call: ModelUse) -> None:
         """Add a call."""
-        tokens = token_usage(call.usage)
-        self.calls += 1
+        self.calls += call.calls
         self._duration += call.duration
-        for kind, count in tokens.items():
+        for kind, count in call.tokens.items():
             self.tokens[kind] = self.tokens.get(kind, 0) + count
-        # A call that reported no tokens failed, or nobody knows what it cost.
-        cost = self._prices.cost(call.model, tokens) if tokens or not call.error else 0.0
-        self.cost = None if cost is None or self.cost is None else self.cost + cost
+        if call.first_token is not None and self._first is None:
+            self._first = call.first_token
+        self.cost = total_cost((self.cost, self._prices.of(call)))
 
     def shown(self) -> dict[str, Any]:
         """Return it as routes answer it; cost only where there are prices."""
-        shown = {"modelCalls": self.calls, "usage": self.tokens, "modelMs": self._duration}
-        cost = None if self.cost is None else round(self.cost, _DIGITS)
-        return shown | ({"cost": cost} if self._prices else {})
+        shown: dict[str, Any] = {
+            "modelCalls": self.calls,
+            "usage": self.tokens,
+            "modelMs": self._duration,
+            "firstTokenMs": self._first,
+        }
+        return shown | ({"cost": self.cost} if self._prices else {})
 
 
-def run_usage(calls: Iterable[ModelCalled], prices: Prices) -> dict[str, Any]:
+def total_cost(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of costs; None if one is unknown."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return round(total, _DIGITS)
+
+
+def sum_of(calls: Iterable[ModelUse], prices: Prices) -> UsageSum:
+    """Return the sum of some calls."""
+    total = UsageSum(prices)
+    for call in calls:
+        total.add(call)
+    return total
+
+
+def run_usage(calls: Iterable[ModelUse], prices: Prices) -> dict[str, Any]:
     """Return what the model calls of a run took, in all and by agent."""
     total, agents = UsageSum(prices), dict[str, UsageSum]()
     for call in calls:

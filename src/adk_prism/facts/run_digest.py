@@ -12,6 +12,7 @@ from msgspec import Raw
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import Fact
+from adk_prism.facts.model_use import ModelUse, UseFold
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.digest import DIGEST_VERSION, NameKind, RunDigest
 from adk_prism.runlog.entry import Agent, Entry
@@ -58,6 +59,7 @@ class DigestFold:
         self._names: dict[NameKind, dict[str, None]] = {}
         self._agents: list[Agent] = []
         self._tokens = 0
+        self._uses = UseFold()
         self._times: tuple[float, float] | None = None
 
     def feed(self, entry: Entry) -> None:
@@ -66,6 +68,7 @@ class DigestFold:
             first = self._times[0] if self._times else entry.time
             self._times = first, entry.time
         for item in self._reader.feed(entry):
+            self._uses.feed(item)
             self._take(item)
 
     def digest(self) -> RunDigest:
@@ -81,6 +84,7 @@ class DigestFold:
             calls=str(self._calls),
             names={kind: list(names) for kind, names in self._names.items()},
             tokens=self._tokens,
+            used=_used(self._uses.calls),
             duration=max(0.0, round(last - first, 6)),
             version=DIGEST_VERSION,
         )
@@ -138,6 +142,34 @@ class DigestFold:
     def _value(self, name: str, value: Raw) -> None:
         text = bytes(value)[: MOST_OF_A_VALUE * 4].decode(errors="replace")
         self._calls.add(f"{name} {text[:MOST_OF_A_VALUE]}\n")
+
+
+def _used(calls: Iterable[ModelUse]) -> dict[str, dict[str, int]]:
+    """Return what was used of each model."""
+    used: dict[str, dict[str, int]] = {}
+    for call in calls:
+        name = call.model[:LONGEST_NAME] if call.tokens or not call.is_failed else ""
+        sums = used.setdefault(name if name in used or len(used) < MOST_NAMES else "", {})
+        for kind, count in {**call.tokens, "calls": 1, "ms": call.duration}.items():
+            sums[kind] = sums.get(kind, 0) + count
+    return used
+
+
+def uses_of(digest: RunDigest) -> list[ModelUse]:
+    """Return what a run used of each model."""
+    uses = []
+    for model, sums in digest.used.items():
+        tokens = {kind: count for kind, count in sums.items() if kind not in ("calls", "ms")}
+        use = ModelUse(
+            agent="",
+            model=model,
+            tokens=tokens,
+            calls=sums.get("calls", 0),
+            duration=sums.get("ms", 0),
+            is_failed=not model,
+        )
+        uses.append(use)
+    return uses
 
 
 def _total(usage: Raw) -> int:

@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from contextlib import aclosing, suppress
 
+from adk_prism.facts.pricing import Prices
 from adk_prism.runlog.contract import RunLog
 from adk_prism.runlog.entry import RunId
 from adk_prism.view.film import Film
@@ -26,8 +27,8 @@ class _Kept:
 
     __slots__ = ("bytes", "film", "lock")
 
-    def __init__(self) -> None:
-        self.film = Film()
+    def __init__(self, prices: Prices) -> None:
+        self.film = Film(prices)
         self.lock = asyncio.Lock()
         self.bytes = 0
 
@@ -35,8 +36,15 @@ class _Kept:
 class Films:
     """The films of one server."""
 
-    def __init__(self, log: RunLog, films: int = KEPT_FILMS, size: int = KEPT_BYTES) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        films: int = KEPT_FILMS,
+        size: int = KEPT_BYTES,
+        prices: Prices | None = None,
+    ) -> None:
         self._log = log
+        self._prices = prices or Prices()
         self._films = films
         self._size = size
         self._kept: OrderedDict[RunId, _Kept] = OrderedDict()
@@ -48,7 +56,7 @@ class Films:
         """Return the film of a run, up to its last committed entry. Raise `NotFound` or `Gone`."""
         try:
             summary = await self._log.summary(run)
-            kept = self._kept.setdefault(run, _Kept())
+            kept = self._kept.setdefault(run, _Kept(self._prices))
             self._kept.move_to_end(run)
             async with kept.lock:
                 await self._grow(run, kept.film)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Raw, Struct, json, structs
 
+from adk_prism.facts.model_use import ModelUse, UseFold, measured
 from adk_prism.facts.pricing import Prices, run_usage
+from adk_prism.facts.reader import Reader
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.pipeline.model_call_writer import LONGEST_CHAIN
 from adk_prism.runlog.contract import LogReader, RunSummary
@@ -35,7 +38,7 @@ class ModelCalls:
 
     def __init__(self, log: LogReader, prices: Prices | None = None) -> None:
         self._log = log
-        self._prices = prices or Prices()
+        self.prices = prices or Prices()
         self._sums: OrderedDict[RunId, dict[str, Any]] = OrderedDict()
         """Of runs that are over, the last ones asked for."""
 
@@ -44,13 +47,9 @@ class ModelCalls:
         known = self._sums.get(summary.run)
         if known is not None:
             return known
-        calls = [
-            entry.record
-            async for batch in self._log.read(summary.run)
-            for entry in batch
-            if isinstance(entry.record, ModelCalled)
-        ]
-        shown = run_usage(calls, self._prices)
+        entries = [entry async for batch in self._log.read(summary.run) for entry in batch]
+        calls = [measured(e.record) for e in entries if isinstance(e.record, ModelCalled)]
+        shown = run_usage(calls or await asyncio.to_thread(_told, entries), self.prices)
         if summary.outcome is not None:
             self._sums[summary.run] = shown
             if len(self._sums) > MOST_SUMS:
@@ -99,9 +98,7 @@ class ModelCalls:
         }
 
     def _cost(self, record: ModelCalled) -> dict[str, Any]:
-        if not self._prices:
-            return {}
-        return {"cost": self._prices.cost(record.model, token_usage(record.usage))}
+        return {"cost": self.prices.of(measured(record))} if self.prices else {}
 
     async def in_file(self, run: RunId, entry: Entry) -> Entry:
         """Return the entry of a model call as files have it: with its request and response."""
@@ -120,6 +117,15 @@ class ModelCalls:
                 left -= size
             shown.append(entry)
         return shown
+
+
+def _told(entries: Iterable[Entry]) -> list[ModelUse]:
+    """Return the model calls of which the events of a run tell."""
+    reader, fold = Reader(), UseFold()
+    for entry in entries:
+        for item in reader.feed(entry):
+            fold.feed(item)
+    return fold.calls
 
 
 class _Pieces:

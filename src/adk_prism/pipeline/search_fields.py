@@ -12,9 +12,11 @@ from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 from adk_prism.errors import UsageError
+from adk_prism.facts.pricing import Prices
+from adk_prism.pipeline.shown_run import run_cost
 from adk_prism.runlog.digest import NAME_KINDS, NameKind
 from adk_prism.runlog.entry import Outcome
-from adk_prism.runlog.run_query import Bounds, RunQuery
+from adk_prism.runlog.run_query import ANY, Bounds, RunQuery
 from adk_prism.runlog.search_text import search_terms
 
 SEARCH_FIELDS: dict[str, str] = {
@@ -30,6 +32,7 @@ SEARCH_FIELDS: dict[str, str] = {
     "maxTokens": "greatest number of tokens",
     "minDuration": "least duration in seconds",
     "maxDuration": "greatest duration in seconds",
+    "cost": "what its model calls cost: at least (0.5), from..to (0.1..0.5) or ..to; needs prices",
     "since": "earliest start: a date, a time, or seconds since 1970",
     "until": "latest start",
 }
@@ -40,7 +43,12 @@ LONGEST = 200
 
 
 def read_query(
-    fields: Mapping[str, str], *, app: str = "", user: str = "", session: str = ""
+    fields: Mapping[str, str],
+    prices: Prices | None = None,
+    *,
+    app: str = "",
+    user: str = "",
+    session: str = "",
 ) -> RunQuery:
     """Read the fields of a search; an empty one is none. Raise `UsageError`, which names the field."""
     given = {name: value for name, value in fields.items() if value}
@@ -62,6 +70,8 @@ def read_query(
         without="feedback" if feedback == "none" else None,
         outcome=outcome,
         tokens=Bounds(_number(given, "minTokens"), _number(given, "maxTokens")),
+        cost=_cost(given, prices),
+        price=lambda digest: run_cost(digest, prices or Prices()),
         duration=Bounds(_number(given, "minDuration"), _number(given, "maxDuration")),
         started=Bounds(_moment(given, "since"), _moment(given, "until")),
     )
@@ -75,6 +85,33 @@ def _choice(given: Mapping[str, str], name: str, known: Collection[str]) -> str:
     value = given.get(name, "")
     if value and value not in known:
         raise UsageError(f"`{name}` must be one of {', '.join(known)}, got {value[:40]!r}.")
+    return value
+
+
+def _cost(given: Mapping[str, str], prices: Prices | None) -> Bounds:
+    text = given.get("cost", "")
+    if not text:
+        return Bounds()
+    if not prices:
+        raise UsageError("`cost` needs prices of models: name a file of them with --prices.")
+    least, _, most = text.partition("..")
+    try:
+        bounds = Bounds(_amount(least), _amount(most))
+        if bounds == ANY or (bounds.most or math.inf) < (bounds.least or 0):
+            raise ValueError
+    except ValueError:
+        raise UsageError(
+            f"`cost` must be a number, or two with .. between them, got {text[:40]!r}."
+        ) from None
+    return bounds
+
+
+def _amount(text: str) -> float | None:
+    if not text.strip():
+        return None
+    value = float(text)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError
     return value
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from adk_prism.facts.pricing import Prices, sum_of
+from adk_prism.facts.run_digest import uses_of
 from adk_prism.runlog.contract import FoundRun, RunSummary
 from adk_prism.runlog.digest import NAME_KINDS, RunDigest
 from adk_prism.runlog.search_text import split_terms
@@ -34,13 +36,19 @@ def shown_run(summary: RunSummary) -> dict[str, Any]:
     }
 
 
-def shown_found(found: FoundRun, text: str) -> dict[str, Any]:
+def run_cost(digest: RunDigest, prices: Prices) -> float | None:
+    """Return what the model calls of a run cost; None if that is not known."""
+    return sum_of(uses_of(digest), prices).cost
+
+
+def shown_found(found: FoundRun, text: str, prices: Prices) -> dict[str, Any]:
     """Return a run that was found, with what it was found by; `text` is what was searched for."""
     digest = found.digest
     shown = shown_run(found.summary)
     shown["title"] = " ".join(digest.user[: LONGEST_TITLE * 2].split())[:LONGEST_TITLE]
     shown |= {plural: digest.names.get(kind, []) for kind, plural in _PLURALS.items()}
     shown |= {"tokens": digest.tokens, "duration": digest.duration}
+    shown |= sum_of(uses_of(digest), prices).shown()
     return shown | ({"match": _match(digest, text)} if text else {})
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from adk_prism.runlog.search_text import searchable
 
-DIGEST_VERSION = 1
+DIGEST_VERSION = 2
 """Of the fold: digests of a lower one are made again."""
 
 NameKind = Literal["tool", "agent", "model", "error", "state", "feedback"]
@@ -34,6 +34,9 @@ class RunDigest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tools and agents that ran, models that answered, codes of errors, state keys that were set, and
     what people said about it in one word (`feedback_label`)."""
     tokens: int = 0
+    used: dict[str, dict[str, int]] = {}
+    """Model → tokens by kind, with `calls` and `ms`; under the empty name: calls that failed, and of models
+    beyond the bound."""
     duration: float = 0.0
     """Seconds from the first entry to the last."""
     version: int = 0

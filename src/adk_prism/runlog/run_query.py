@@ -53,6 +53,9 @@ def name_pattern(text: str) -> NamePattern:
     return NamePattern(part, folded.startswith("*"), folded.endswith("*"))
 
 
+Price = Callable[[RunDigest], float | None]
+
+
 class RunQuery(Struct, frozen=True, kw_only=True):
     """Which runs are wanted. What is empty matches any."""
 
@@ -66,8 +69,18 @@ class RunQuery(Struct, frozen=True, kw_only=True):
     outcome: str = ""
     tokens: Bounds = ANY
     duration: Bounds = ANY
+    cost: Bounds = ANY
+    price: Price = lambda _: None
+    """What a run cost; None: unknown, and such a run fits no bounds of cost."""
     started: Bounds = ANY
     """Seconds since 1970."""
+
+    def fits_cost(self, digest: RunDigest) -> bool:
+        """Return whether a run cost as much as is wanted."""
+        if self.cost == ANY:
+            return True
+        cost = self.price(digest)
+        return cost is not None and self.cost.hold(cost)
 
     def test(self) -> Callable[[RunDigest, str], bool]:
         """Return a test of digests, each with its searchable text. Raise `UsageError` for a bad text."""
@@ -80,6 +93,8 @@ class RunQuery(Struct, frozen=True, kw_only=True):
             if self.without and digest.names.get(self.without):
                 return False
             if not all(term in text for term in terms):
+                return False
+            if not self.fits_cost(digest):
                 return False
             return all(
                 any(pattern.fits(name.casefold()) for name in digest.names.get(kind, ()))

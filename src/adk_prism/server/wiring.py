@@ -64,6 +64,7 @@ from adk_prism.server.observability.metrics.loop_lag import BLOCKED, measuring
 from adk_prism.server.observability.observability import Observability
 from adk_prism.server.observability.trace_export import TraceExport
 from adk_prism.server.open_sockets import Sockets
+from adk_prism.server.price_list import prices_of
 from adk_prism.server.run_starter import RunStarter
 from adk_prism.server.run_streams import RunStreams
 from adk_prism.server.session_retention import SessionRetention
@@ -128,7 +129,7 @@ def make_context(
         forks=Forks(
             recording.readable, apps, recording.runs, recording.locks, histories, talk, report
         ),
-        films=Films(recording.readable),
+        films=Films(recording.readable, prices=prices_of(settings)),
         entry_details=EntryDetails(recording.readable),
         uploads=Uploads(recording.log, recording.leases, recording.calls),
         recorded=_recorded_runs(settings, recording, lifecycle, report),

@@ -51,6 +51,12 @@ DIGESTS: dict[RunId, RunDigest] = {
 }
 """Runs in the order of their start. The second one belongs to somebody else, and has failed."""
 
+
+def _price(digest: RunDigest) -> float | None:
+    """Return what a run cost; of short ones nobody knows."""
+    return digest.tokens / 100 if digest.tokens > 100 else None
+
+
 OTHERS = Origin(app="app", user="other", session="session")
 
 FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
@@ -60,6 +66,9 @@ FINDS: Sequence[tuple[RunQuery, Sequence[RunId]]] = (
     (RunQuery(names={"feedback": "up"}), ()),
     (RunQuery(names={"feedback": "*"}), (WEATHER,)),
     (RunQuery(without="feedback"), (TOKYO, INVOICE)),
+    (RunQuery(cost=Bounds(1.0, 90.0), price=_price), (INVOICE, WEATHER)),
+    (RunQuery(cost=Bounds(None, 1.1), price=_price), ()),
+    (RunQuery(text="weather", cost=Bounds(1.3), price=_price), ()),
     (RunQuery(text="WEATHER zurich"), (WEATHER,)),
     (RunQuery(text="weat deg"), (WEATHER,)),
     (RunQuery(text="eather"), ()),

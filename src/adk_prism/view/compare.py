@@ -18,9 +18,10 @@ from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from adk_prism.facts.json_value import read_value
+from adk_prism.facts.pricing import total_cost
 from adk_prism.view.outline import ModelRequest, Outline, Step
 
 Change = Literal["same", "changed", "moved", "added", "removed"]
@@ -68,6 +69,8 @@ class Side(Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: float
     seconds: float
     tokens: dict[str, int] = {}
+    cost: float | UnsetType | None = UNSET
+    """Absent without prices; null: one is missing."""
 
 
 class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -158,6 +161,7 @@ def _about(run: Outline) -> dict[str, Any]:
         "seconds": run.seconds,
         "entries": run.entries,
         "tokens": run.tokens,
+        **({"cost": total_cost(run.costs)} if run.costs else {}),
     }
 
 
@@ -452,6 +456,7 @@ def _side(step: Step | None) -> Side | None:
         start=step.start,
         seconds=step.seconds,
         tokens=step.tokens,
+        cost=total_cost(step.costs) if step.costs else UNSET,
     )
 
 

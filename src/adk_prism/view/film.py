@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from adk_prism.errors import BadPosition, UsageError
+from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
 from adk_prism.proof_text.annotator import ProofAnnotator
 from adk_prism.runlog.entry import Entry, RunEnded, RunStarted
@@ -25,10 +26,11 @@ from adk_prism.view.timeline import TimelineFilm
 class Film:
     """One run, at every cursor."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Prices | None = None) -> None:
+        """With `prices`, the timeline shows what model calls cost."""
         self._reader = Reader(annotators=[ProofAnnotator()])
         self.state = StateFilm()
-        self.timeline = TimelineFilm()
+        self.timeline = TimelineFilm(prices)
         self.conversation = ConversationFilm(self.timeline)
         self.proof = ProofFilm()
         self.grounding = GroundingFilm(self.state)
@@ -111,9 +113,9 @@ class Film:
         return header
 
 
-def fold(entries: Iterable[Entry]) -> Film:
+def fold(entries: Iterable[Entry], prices: Prices | None = None) -> Film:
     """Return the film of a whole recording."""
-    film = Film()
+    film = Film(prices)
     for entry in entries:
         film.feed(entry)
     return film

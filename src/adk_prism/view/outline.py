@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 
 from adk_prism.facts import model as fact
 from adk_prism.facts.json_value import read_object, read_value
+from adk_prism.facts.pricing import Prices
 from adk_prism.facts.reader import Reader
 from adk_prism.runlog.entry import Entry, ModelCalled, NodeKind, is_absent
 from adk_prism.view.graph import places
@@ -79,6 +80,8 @@ class Step(Struct, kw_only=True):
     """Seconds since the run began."""
     seconds: float = 0.0
     tokens: dict[str, int] = {}
+    costs: list[float | None] = []
+    """Of its model calls, where there are prices."""
     requests: list[ModelRequest] = []
     """Of an agent, where its source saw them."""
     steps: list[Step] = []
@@ -104,16 +107,20 @@ class Outline(Struct, kw_only=True):
     state: dict[str, Any] = {}
     """At the end."""
     tokens: dict[str, int] = {}
+    costs: list[float | None] = []
     ids: frozenset[str] = frozenset()
     """Names that are drawn anew for each run: of calls and approvals, of the run itself."""
 
 
-def outline(entries: Iterable[Entry], requests: Requests | None = None) -> Outline:
+def outline(
+    entries: Iterable[Entry], requests: Requests | None = None, prices: Prices | None = None
+) -> Outline:
     """Return the outline of a run, or of what there is of it.
 
-    `requests` are those whose parts are kept beside the log; those of a file are in it.
+    `requests` are those whose parts are kept beside the log; those of a file are in it. With `prices`, it
+    says what model calls cost.
     """
-    reader = _OutlineReader(requests or {})
+    reader = _OutlineReader(requests or {}, prices)
     for entry in entries:
         reader.feed(entry)
     return reader.finish()
@@ -134,10 +141,10 @@ class _Text:
 
 
 class _OutlineReader:
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: Requests, prices: Prices | None) -> None:
         self._requests = requests
         self._reader = Reader()
-        self._timeline = TimelineFilm()
+        self._timeline = TimelineFilm(prices)
         self._state = StateFilm()
         self._outline = Outline(steps=[])
         self._steps: list[Step] = []
@@ -276,6 +283,7 @@ class _OutlineReader:
         done.started = timeline.start
         done.seconds = timeline.times[-1] / _SECOND if timeline.times else 0.0
         done.tokens = _sum(step.tokens for step in self._steps)
+        done.costs = [cost for step in self._steps for cost in step.costs]
         done.state = self._state.some_at(done.entries, lambda key: not key.startswith("temp:"))
         known = {done.run, done.session}
         done.ids = frozenset(self._ids | known) - {""}
@@ -293,6 +301,7 @@ class _OutlineReader:
         ended = span.ended if span.ended is not None else self._timeline.times[-1]
         step.seconds = (ended - span.started) / _SECOND
         step.tokens = _sum(counts for _, counts in span.tokens)
+        step.costs = [cost for _, cost in span.costs]
 
 
 _HANDLERS: dict[type[fact.Fact], Callable[[_OutlineReader, int, Any, str], None]] = {

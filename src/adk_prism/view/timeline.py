@@ -7,12 +7,12 @@ computes them anywhere gets the same.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
 from msgspec import Raw, Struct
 
-from adk_prism.facts.json_value import read_object
 from adk_prism.facts.model import (
     ApprovalRequested,
     CallAnswered,
@@ -29,16 +29,12 @@ from adk_prism.facts.model import (
     RunOver,
     Speaker,
 )
+from adk_prism.facts.model_use import DeclaredModels, measured
+from adk_prism.facts.pricing import Prices, total_cost
 from adk_prism.facts.token_usage import token_usage
 from adk_prism.runlog.entry import Entry, NodeKind, RunStarted
 from adk_prism.view.items import Item, Mark, Note, written
 
-_TOKENS = {
-    "input": "promptTokenCount",
-    "output": "candidatesTokenCount",
-    "reasoning": "thoughtsTokenCount",
-    "total": "totalTokenCount",
-}
 _SECOND = 1_000_000
 _LEAST_GAP = 1_000
 """Microseconds. Shorter holes are the clock's grain, not time that anyone could account for."""
@@ -72,6 +68,8 @@ class NodeSpan(Struct, kw_only=True):
     """Cursor and counts of each of its model calls."""
     outputs: list[tuple[int, Raw]] = []
     """Cursor and value of what it passed on, as a node of a workflow does."""
+    costs: list[tuple[int, float | None]] = []
+    """Cursor and cost of each, where there are prices."""
 
     @property
     def touched(self) -> int:
@@ -98,7 +96,11 @@ class NodeSpan(Struct, kw_only=True):
 
     def marks(self) -> list[Mark]:
         """Return its model calls, its outputs and its end."""
-        marks: list[Mark] = [(cursor, {"tokens": counts}) for cursor, counts in self.tokens]
+        costs = dict(self.costs)
+        marks: list[Mark] = [
+            (cursor, {"tokens": counts} | ({"cost": costs[cursor]} if cursor in costs else {}))
+            for cursor, counts in self.tokens
+        ]
         marks += [(cursor, {"output": value}) for cursor, value in self.outputs]
         if self.until is not None:
             end = {"status": self.status, "end": self.ended, "derived": self.end_derived}
@@ -133,7 +135,9 @@ class Wait(Struct, kw_only=True):
 class TimelineFilm:
     """The nodes and waits of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, prices: Prices | None = None) -> None:
+        self._prices = prices or Prices()
+        self._declared = DeclaredModels()
         self._nodes: dict[str, NodeSpan] = {}
         self._open: dict[str, NodeSpan] = {}
         self._waits: list[Wait] = []
@@ -154,7 +158,9 @@ class TimelineFilm:
         if self.start is None:
             self.start = entry.time
             record = entry.record
-            self._is_untimed = type(record) is RunStarted and record.derived and not entry.time
+            if isinstance(record, RunStarted):
+                self._declared.feed(record.agents)
+                self._is_untimed = record.derived and not entry.time
         elif self._is_untimed and entry.time:
             self.start = entry.time
             self._is_untimed = False
@@ -213,6 +219,7 @@ class TimelineFilm:
             started=self.times[-1],
             tokens=[],
             outputs=[],
+            costs=[],
         )
         self._nodes[fact.node] = self._open[fact.node] = span
 
@@ -223,15 +230,12 @@ class TimelineFilm:
             span.status, span.error, span.end_derived = fact.status, fact.error, fact.derived
 
     def _count(self, cursor: int, fact: ModelCallEnded) -> None:
-        usage = read_object(fact.usage)
-        counts = {
-            name: usage[theirs]
-            for name, theirs in _TOKENS.items()
-            if isinstance(usage.get(theirs), int)
-        }
+        counts = token_usage(fact.usage)
         span = self.speaking(fact.speaker)
         if counts and span is not None:
             span.tokens.append((cursor, counts))
+            if self._prices:
+                span.costs.append((cursor, self._prices.of(self._declared.told(fact))))
 
     def _pass_on(self, cursor: int, fact: NodeOutput) -> None:
         if (span := self.speaking(fact.speaker)) is not None:
@@ -241,7 +245,8 @@ class TimelineFilm:
     def _called(self, fact: ModelCalled) -> dict[str, Any]:
         """Return a model call, as it is shown: it never changes."""
         began = round((fact.started - (self.start or 0.0)) * _SECOND)
-        return {
+        cost = {"cost": self._prices.of(measured(fact))} if self._prices else {}
+        return cost | {
             "agent": fact.agent,
             "node": fact.node,
             "model": fact.model,
@@ -297,7 +302,8 @@ class TimelineFilm:
             "unaccounted": self._gaps(cursor),
         }
         calls = [_call_at(call) for call in self._calls if call.since <= cursor]
-        return shown | ({"modelCalls": calls} if calls else {})
+        shown |= {"modelCalls": calls} if calls else {}
+        return shown | _cost_at(self.spans(cursor), cursor)
 
     def _now(self, cursor: int) -> int:
         return self.times[min(cursor, len(self.times)) - 1]
@@ -341,6 +347,12 @@ def _end_at(span: NodeSpan, cursor: int, now: int) -> int:
     return span.ended if over and span.ended is not None else now
 
 
+def _cost_at(spans: Iterable[NodeSpan], cursor: int) -> dict[str, float | None]:
+    """Return what nodes have cost; nothing without prices."""
+    costs = [cost for span in spans for at, cost in span.costs if at <= cursor]
+    return {"cost": total_cost(costs)} if costs else {}
+
+
 def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
     over = span.until is not None and span.until <= cursor
     tokens: dict[str, int] = {}
@@ -367,6 +379,7 @@ def _node_at(span: NodeSpan, cursor: int, now: int) -> dict[str, Any]:
         "tokens": tokens,
         "derived": span.derived or (over and span.end_derived),
     }
+    shown |= _cost_at([span], cursor)
     return shown | ({"error": span.error} if over and span.error else {})
 
 

@@ -12,6 +12,7 @@ import { finishWords } from './finishReason';
 import { marked as mark } from './markdown/markers';
 import { PROSE_AT_ONCE } from './markdown/Prose';
 import { authorOf, notesKey, notesOnCalls, standing, textOf, type Message, type Part } from './message';
+import { MessageCost } from './MessageCost';
 import { MemoPart } from './PartView';
 import { depthOf } from './filmMessages';
 import { Sound } from './parts/Notes';
@@ -117,6 +118,7 @@ function Footer({ message, last }: { message: Message; last: boolean }) {
         {usage?.totalTokens !== undefined && (
           <span title={usageTitle(usage)}>{plural(usage.totalTokens, 'token')}</span>
         )}
+        <MessageCost message={message.id} last={last} />
         {runId && (
           <a href={linkTo({ kind: 'run', run: runId }, 'model')} title="See what was sent to the model">
             Model calls

@@ -11,6 +11,7 @@ import { Json } from '../ui/Json';
 import { KindChip } from '../ui/Kind';
 import { duration } from '../ui/format';
 import { Time } from '../ui/Time';
+import { costWords } from '../ui/tokens';
 import { differing, middle, type ComparedRun, type Comparison } from './comparison';
 import { RunChoice } from './RunChoice';
 import { StepRow } from './StepRow';
@@ -123,6 +124,7 @@ function About({ run, word }: { run: ComparedRun; word: string }) {
         {run.app} · {run.outcome ?? 'running'}
         {run.code && ` (${run.code})`} · {duration(run.seconds)}
         {total !== undefined && ` · ${total} tokens`}
+        {run.cost !== undefined && ` · ${costWords(run.cost)}`}
         {run.started !== null && (
           <>
             {' '}

@@ -14,6 +14,8 @@ export type ComparedRun = {
   seconds: number;
   entries: number;
   tokens: Record<string, number>;
+  /** Absent without a price list; null: a price is missing. */
+  cost?: number | null;
 };
 
 /** A step as one of the runs has it. What is empty is left out. */

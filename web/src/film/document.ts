@@ -38,7 +38,8 @@ export type NodeAbout = {
   /** Microseconds since the run's start, as all times here. */
   start: number;
 };
-export type NodeNews = { tokens: Tokens } | { output: Json } | { status: string; end: number; derived: boolean; error?: string };
+/** The cost is absent without a price list, and null if the model has no price in it. */
+export type NodeNews = { tokens: CallTokens; cost?: number | null } | { output: Json } | { status: string; end: number; derived: boolean; error?: string };
 
 export type WaitAbout = { kind: string; call: string; start: number };
 export type WaitNews = { end: number };
@@ -54,6 +55,8 @@ export type CallAbout = {
   tokens: CallTokens;
   finish: string;
   error: string;
+  /** Absent without a price list; null if the model has no price in it. */
+  cost?: number | null;
   /** Its request and response can be asked for. */
   kept: boolean;
 };

@@ -1,5 +1,5 @@
 /** What ran when, at a cursor: nodes with their bounds, waits, and time that nobody accounts for. */
-import type { CallAbout, Item, NodeAbout, NodeNews, Tokens, WaitAbout, WaitNews } from './document';
+import type { CallAbout, CallTokens, Item, NodeAbout, NodeNews, WaitAbout, WaitNews } from './document';
 import { once, type Film } from './film';
 import { present, upTo } from './bisect';
 
@@ -16,7 +16,9 @@ export type NodeView = Omit<NodeAbout, 'start'> & {
   /** Seconds since the run's start. */
   start: number;
   duration: number;
-  tokens: Tokens;
+  tokens: CallTokens;
+  /** Absent without a price list; null: a price is missing. */
+  cost?: number | null;
   error?: string;
 };
 export type WaitView = { kind: string; call: string; since: number; until: number | null; start: number; end: number | null };
@@ -30,6 +32,8 @@ export type TimelineView = {
   unaccounted: Gap[];
   /** Absent where no model call is recorded. */
   modelCalls?: CallView[];
+  /** Of all nodes, as that of a node. */
+  cost?: number | null;
 };
 
 export type NodeEnd = { cursor: number; status: string; end: number; derived: boolean; error?: string };
@@ -60,19 +64,36 @@ export function nodesAt(film: Film, at: number): NodeItem[] {
   return present(film.items.nodes, at);
 }
 
-export function tokensAt(node: NodeItem, at: number): Tokens {
-  const sum: Tokens = {};
+export function tokensAt(node: NodeItem, at: number): CallTokens {
+  const sum: CallTokens = {};
   for (const [, news] of upTo(node.marks, at)) {
     if (!('tokens' in news)) continue;
-    for (const [name, count] of Object.entries(news.tokens) as [keyof Tokens, number][]) {
+    for (const [name, count] of Object.entries(news.tokens) as [keyof CallTokens, number][]) {
       sum[name] = (sum[name] ?? 0) + count;
     }
   }
   return sum;
 }
 
+/** Return what nodes have cost up to a cursor; undefined without a price list, null if a price is missing. */
+export function costAt(nodes: readonly NodeItem[], at: number): number | null | undefined {
+  const costs = nodes.flatMap(({ marks }) => upTo(marks, at).flatMap(([, news]) => ('tokens' in news && news.cost !== undefined ? [news.cost] : [])));
+  return costs.length ? totalCost(costs) : undefined;
+}
+
+/** Return the sum of costs, to a billionth; null if one is unknown. */
+export function totalCost(costs: readonly (number | null)[]): number | null {
+  let sum = 0;
+  for (const cost of costs) {
+    if (cost === null) return null;
+    sum += cost;
+  }
+  return Number(sum.toFixed(9));
+}
+
 export function nodeAt(node: NodeItem, at: number, now: number): NodeView {
   const end = endAt(node, at);
+  const cost = costAt([node], at);
   return {
     ...node.is,
     status: end ? end.status : 'running',
@@ -81,6 +102,7 @@ export function nodeAt(node: NodeItem, at: number, now: number): NodeView {
     start: node.is.start / SECOND,
     duration: ((end ? end.end : now) - node.is.start) / SECOND,
     tokens: tokensAt(node, at),
+    ...(cost === undefined ? {} : { cost }),
     derived: node.is.derived || (end?.derived ?? false),
     ...(end?.error ? { error: end.error } : {}),
   };
@@ -106,6 +128,7 @@ export function callsAt(film: Film, at: number): CallView[] {
 export function timelineAt(film: Film, at: number): TimelineView {
   const now = timeAt(film, at);
   const calls = callsAt(film, at);
+  const cost = costAt(nodesAt(film, at), at);
   return {
     start: film.start,
     now: now / SECOND,
@@ -113,6 +136,7 @@ export function timelineAt(film: Film, at: number): TimelineView {
     waits: present(film.items.waits, at).map((wait) => waitAt(wait, at)),
     unaccounted: gapsAt(film, at),
     ...(calls.length ? { modelCalls: calls } : {}),
+    ...(cost === undefined ? {} : { cost }),
   };
 }
 

@@ -7,6 +7,7 @@ import { Icon } from '../ui/Icon';
 import { KindChip } from '../ui/Kind';
 import { Time } from '../ui/Time';
 import { duration, number, plural } from '../ui/format';
+import { costNumber } from '../ui/tokens';
 import { FILTERS, fieldsOf, linkToFound, search, type Fields, type FoundRun } from './search';
 import '../home/home.css';
 import './search.css';
@@ -88,6 +89,7 @@ function useSearch(fields: Fields): { state: State; more(): void } {
 }
 
 function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }) {
+  const hasCosts = runs.some(({ cost }) => cost !== undefined);
   return (
     <div className="table" role="region" aria-label="Runs" tabIndex={0}>
       <table className="recent">
@@ -99,6 +101,11 @@ function Results({ runs, fields }: { runs: readonly FoundRun[]; fields: Fields }
             <th scope="col" className="number">
               Tokens
             </th>
+            {hasCosts && (
+              <th scope="col" className="number">
+                Cost
+              </th>
+            )}
             <th scope="col" className="number">
               Duration
             </th>
@@ -130,6 +137,7 @@ function Result({ found, fields }: { found: FoundRun; fields: Fields }) {
         <KindChip {...outcome}>{found.errors[0] ?? outcome.word}</KindChip>
       </td>
       <td className="number">{found.tokens ? number(found.tokens) : '–'}</td>
+      {found.cost !== undefined && <td className="number">{found.cost === null ? '–' : costNumber(found.cost)}</td>}
       <td className="number">{duration(found.duration)}</td>
       <td>
         <Time at={found.started} />

@@ -20,6 +20,8 @@ export type FoundRun = {
   models: string[];
   errors: string[];
   tokens: number;
+  /** Absent without a price list; null: a price is missing. */
+  cost?: number | null;
   duration: number;
   match?: { in: string; excerpt: string };
 };
@@ -35,6 +37,7 @@ export const FILTERS: readonly (readonly [name: string, label: string, hint: str
   ['state', 'State key', ''],
   ['app', 'App', ''],
   ['minTokens', 'Tokens from', '10000'],
+  ['cost', 'Cost', '0.1..0.5'],
   ['minDuration', 'Seconds from', '30'],
   ['since', 'Since', 'date'],
   ['until', 'Until', 'date'],

@@ -16,7 +16,12 @@ export function callTokens(tokens: CallTokens): string {
   return said.length ? `tokens: ${said.join(', ')}` : tokens.total ? `tokens: ${number(tokens.total)}` : '';
 }
 
-/** Say what something cost, in the currency of the operator's price list; null: a price is missing. */
-export function costWords(cost: number | null): string {
-  return cost === null ? 'cost unknown: the model has no price' : `cost ${cost.toLocaleString('en', { maximumSignificantDigits: 4 })}`;
+/** Say what something cost, in the currency of the operator's price list; null: a price is missing. Empty without prices. */
+export function costWords(cost: number | null | undefined): string {
+  if (cost === undefined) return '';
+  return cost === null ? 'cost unknown: the model has no price' : `cost ${costNumber(cost)}`;
+}
+
+export function costNumber(cost: number): string {
+  return cost.toLocaleString('en', { maximumSignificantDigits: 4 });
 }

@@ -13,7 +13,7 @@ from adk_prism.runlog.contract import FoundRun, SearchPage
 from adk_prism.runlog.digest import DIGEST_VERSION, RunDigest, decode_digest, encode_digest
 from adk_prism.runlog.digest_scan import page_of
 from adk_prism.runlog.entry import RunId
-from adk_prism.runlog.run_query import Bounds, NamePattern, RunQuery, name_pattern
+from adk_prism.runlog.run_query import ANY, Bounds, NamePattern, RunQuery, name_pattern
 from adk_prism.runlog.search_text import search_terms
 from adk_prism.runlog.sqlite.queries import DIGEST_TABLES, RUN_COLUMNS, stored_run
 
@@ -58,6 +58,7 @@ def search(
     connection: sqlite3.Connection, query: RunQuery, limit: int, before: int | None
 ) -> SearchPage:
     """Return the newest runs that fit. Raise `UsageError` for a text without words."""
+    connection.create_function("fits_cost", 1, lambda text: query.fits_cost(decode_digest(text)))
     origin = list(_origin(query))
     where, values = _joined([*origin, *_conditions(query, before)])
     rows = connection.execute(
@@ -92,6 +93,8 @@ def _conditions(query: RunQuery, before: int | None) -> Iterator[_Condition]:
     yield from _within("started", query.started)
     yield from _within("digests.tokens", query.tokens)
     yield from _within("digests.duration", query.duration)
+    if query.cost != ANY:
+        yield "fits_cost(digests.digest)", ()
     for kind, text in query.names.items():
         if text:
             test, value = _named(name_pattern(text))

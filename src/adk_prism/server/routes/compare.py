@@ -48,7 +48,9 @@ def routes(log: RunLog, chats: Chats, calls: ModelCalls) -> APIRouter:
         ours, theirs = [
             await asked(caller, run, entries) for run, entries in zip(runs, (a, b), strict=True)
         ]
-        compared = await asyncio.to_thread(lambda: compare(outline(a, ours), outline(b, theirs)))
+        compared = await asyncio.to_thread(
+            lambda: compare(outline(a, ours, calls.prices), outline(b, theirs, calls.prices))
+        )
         body = msgspec.json.encode(compared)
         return await compressed(request, body, "application/json", {"cache-control": "no-cache"})
 

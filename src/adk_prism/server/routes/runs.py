@@ -106,7 +106,7 @@ class _RunsRoutes:
         if not any(fields.values()) and limit is None and before is None:
             found = await self._log.list(app=app, user=owner, session=session)
             return [shown_run(summary) for summary in found]
-        query = read_query(fields, app=app, user=owner, session=session)
+        query = read_query(fields, self._calls.prices, app=app, user=owner, session=session)
         await self._index.settled()
         page = await self._log.search(query, limit=limit or DEFAULT_PAGE, before=before)
         if page.before is not None:
@@ -114,7 +114,7 @@ class _RunsRoutes:
             response.headers["link"] = f'<?{following}>; rel="next"'
         if not page.complete:
             response.headers.update(PARTIAL)
-        return [shown_found(each, query.text) for each in page.found]
+        return [shown_found(each, query.text, self._calls.prices) for each in page.found]
 
     async def get_run(self, run: Run) -> dict[str, Any]:
         """Return one run, with the tokens by kind, the time and the cost of its model calls."""

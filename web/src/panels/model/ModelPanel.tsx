@@ -29,7 +29,7 @@ export default function ModelPanel({ film, at, seek }: PanelProps) {
         {there && <Copy label="Copy as JSON" text={() => JSON.stringify(there, null, 2)} />}
       </PanelHeader>
       <div className="body" tabIndex={0} role="region" aria-label="Model call">
-        {call ? <Summary call={call} cost={there?.cost} /> : <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />}
+        {call ? <Summary call={call} /> : <NoCall captured={film.captured || film.uploaded} later={calls.length > 0} />}
         {call && !call.kept && <Empty title="Only a summary was recorded">Start the server with --model-calls full to record requests and responses.</Empty>}
         {state?.kind === 'loading' && <div className="skeleton" role="status" aria-label="Loading the model call" />}
         {state?.kind === 'missing' && <Empty title="The request is not available">{state.why}</Empty>}
@@ -63,8 +63,8 @@ function Steps({ calls, current, seek }: { calls: CallView[]; current: CallView 
   );
 }
 
-function Summary({ call, cost }: { call: CallView; cost: number | null | undefined }) {
-  const tokens = [callTokens(call.tokens), cost === undefined ? '' : costWords(cost)].filter(Boolean).join(' · ');
+function Summary({ call }: { call: CallView }) {
+  const tokens = [callTokens(call.tokens), costWords(call.cost)].filter(Boolean).join(' · ');
   return (
     <div className="section summary">
       <KindChip kind={call.error ? 'error' : 'text'}>{call.agent || 'agent'}</KindChip>

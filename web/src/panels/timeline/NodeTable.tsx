@@ -1,8 +1,9 @@
 /** The nodes as a table: for screen readers, and for whoever wants the numbers. */
 import { memo, useCallback, useEffect, useRef, useState } from 'react';
 import type { Film } from '../../film/film';
-import { endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
+import { costAt, endOf, nodeAt, nodesAt, SECOND, timeAt, type NodeItem } from '../../film/timeline';
 import { duration, number, plural } from '../../ui/format';
+import { callTokens, costNumber, costWords } from '../../ui/tokens';
 
 const SHOWN = 100; // A table of thousands of rows would make every move of the playhead slow.
 
@@ -13,6 +14,7 @@ export function NodeTable({ film, at, select, seek }: Props) {
   const [pick, go] = [useLatest(select), useLatest(seek)];
   const nodes = nodesAt(film, at);
   const now = timeAt(film, at);
+  const total = costAt(nodes, at);
   return (
     <div className="table-box" tabIndex={0} role="region" aria-label="Nodes as a table">
       <table>
@@ -24,16 +26,18 @@ export function NodeTable({ film, at, select, seek }: Props) {
             <th scope="col" className="number">Start</th>
             <th scope="col" className="number">Duration</th>
             <th scope="col" className="number">Tokens</th>
+            {total !== undefined && <th scope="col" className="number">Cost</th>}
             <th scope="col">Event</th>
           </tr>
         </thead>
         <tbody>
           {nodes.slice(0, shown).map((item) => {
-            const { status, tokens, derived, duration: took } = nodeAt(item, at, now);
-            return <Row key={item.is.node} item={item} status={status} isInferred={derived} took={duration(took)} tokens={tokens.total} select={pick} seek={go} />;
+            const { status, tokens, cost, derived, duration: took } = nodeAt(item, at, now);
+            return <Row key={item.is.node} item={item} status={status} isInferred={derived} took={duration(took)} tokens={tokens.total} kinds={callTokens(tokens)} cost={total === undefined ? undefined : (cost ?? null)} select={pick} seek={go} />;
           })}
         </tbody>
       </table>
+      {total !== undefined && <p className="muted">In all: {costWords(total)}</p>}
       {nodes.length > shown && (
         <button type="button" className="button" data-look="quiet" onClick={() => setShown(shown + SHOWN * 5)}>
           {plural(nodes.length - shown, 'more node')}
@@ -43,10 +47,10 @@ export function NodeTable({ film, at, select, seek }: Props) {
   );
 }
 
-type RowProps = { item: NodeItem; status: string; isInferred: boolean; took: string; tokens: number | undefined; select(id: string): void; seek(cursor: number): void };
+type RowProps = { item: NodeItem; status: string; isInferred: boolean; took: string; tokens: number | undefined; kinds: string; cost: number | null | undefined; select(id: string): void; seek(cursor: number): void };
 
 /** A row is drawn again when its node began to look otherwise, not whenever the playhead moves. */
-const Row = memo(function Row({ item, status, isInferred, took, tokens, select, seek }: RowProps) {
+const Row = memo(function Row({ item, status, isInferred, took, tokens, kinds, cost, select, seek }: RowProps) {
   const { name, kind, depth, start } = item.is;
   const error = status === 'running' ? '' : (endOf(item)?.error ?? '');
   return (
@@ -64,7 +68,8 @@ const Row = memo(function Row({ item, status, isInferred, took, tokens, select, 
       </td>
       <td className="number">+{duration(start / SECOND)}</td>
       <td className="number">{took}</td>
-      <td className="number">{tokens === undefined ? '–' : number(tokens)}</td>
+      <td className="number" title={kinds}>{tokens === undefined ? '–' : number(tokens)}</td>
+      {cost !== undefined && <td className="number">{cost === null ? '–' : costNumber(cost)}</td>}
       <td>
         <button type="button" className="link" onClick={() => seek(item.since)}>
           event {item.since}

@@ -1,10 +1,10 @@
 /** Where everything of the waterfall lies, and how it is drawn. Pure, but for the canvas that it is given. */
 import type { CallAbout } from '../../film/document';
 import type { Film } from '../../film/film';
-import { endAt, endOf, gapsAt, SECOND, tokensAt, waitAt, type NodeItem } from '../../film/timeline';
+import { costAt, endAt, endOf, gapsAt, SECOND, tokensAt, waitAt, type NodeItem } from '../../film/timeline';
 import type { Kind } from '../../ui/Kind';
 import { duration, plural } from '../../ui/format';
-import { callTokens } from '../../ui/tokens';
+import { callTokens, costWords } from '../../ui/tokens';
 import { hatching } from './canvas';
 import type { Lane } from './lanes';
 import type { Palette } from './palette';
@@ -96,7 +96,7 @@ export function hitCall(plan: Plan, x: number, y: number, inAxis: boolean): Call
 
 export function describeCall({ call }: CallBar): string[] {
   const first = call.firstTokenMs === null ? '' : `, first token ${duration(call.firstTokenMs / 1000)}`;
-  return [`model call · ${call.model}`, `${duration(call.durationMs / 1000)}${first}`, callTokens(call.tokens), call.error].filter(Boolean);
+  return [`model call · ${call.model}`, `${duration(call.durationMs / 1000)}${first}`, callTokens(call.tokens), costWords(call.cost), call.error].filter(Boolean);
 }
 
 /** Return the node under a place. */
@@ -120,7 +120,7 @@ export function describe(node: NodeItem, at: number, now: number): string[] {
     `${node.is.name} · ${end ? end.status : node.since > at ? 'later' : 'running'}`,
     `+${duration(node.is.start / SECOND)}, ${duration(((end ?? endOf(node))?.end ?? now) / SECOND - node.is.start / SECOND)}`,
   ];
-  if (tokens) lines.push(plural(tokens, 'token'));
+  if (tokens) lines.push(callTokens(tokensAt(node, at)), costWords(costAt([node], at)));
   if (end?.error) lines.push(end.error);
   if (node.is.derived || end?.derived) lines.push('inferred from the events');
   return lines;
