@@ -17,7 +17,8 @@
     │   └── NotSupported      … a feature that this one app does not have, with the reason (501)
     ├── SourceError           what came from upstream cannot be read
     │   ├── AppFailed         … an agent folder that does not import
-    │   └── RemoteFailed      … another ADK server that does not answer, or not as one (502)
+    │   ├── RemoteFailed      … another ADK server that does not answer, or not as one (502)
+    │   └── CallNotRecorded   … a run that is run again made a call that its recording has no answer to
     ├── LogError              the run log could not keep or give its entries
     │   └── Fenced            … another owner has taken the run over
     ├── NoSessions            the sessions cannot be read or written now (503)
@@ -141,6 +142,10 @@ class AppFailed(SourceError):
 
 class RemoteFailed(SourceError):
     title = "The remote app failed"
+
+
+class CallNotRecorded(SourceError):
+    title = "Call not recorded"
 
 
 class LogError(PrismError):

@@ -240,6 +240,7 @@ ROUTES: dict[str, Row] = {
     ),
     "GET /api/runs/{run}/share": Owned(f"{_RUN}/share", status=(200, 501)),
     "POST /api/runs/{run}/fork": Owned(f"{_RUN}/fork", lambda bobs: {"at": bobs.file}),
+    "POST /api/runs/{run}/rerun": Owned(f"{_RUN}/rerun", lambda _: {}, status=(200, 403)),
     "POST /api/runs/{run}/links": Owned(f"{_RUN}/links", lambda _: {}, status=(201,)),
     "GET /api/runs/{run}/links": Owned(f"{_RUN}/links"),
     "DELETE /api/runs/{run}/links/{link}": Owned(f"{_RUN}/links/{{link}}", status=(204,)),

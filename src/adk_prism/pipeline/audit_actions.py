@@ -17,6 +17,7 @@ Action = Literal[
     "approval denied",
     "run cancelled",
     "run forked",
+    "run repeated",
     "message taken back",
     "session rewound",
     "session deleted",

@@ -48,7 +48,7 @@ from adk_prism.runlog.entry import NOTHING, BroughtTool, Decision, Origin, RunId
 from adk_prism.source.apps import Apps
 from adk_prism.source.contract import EventSource
 from adk_prism.source.denial_reason import REASON
-from adk_prism.source.request import RunRequest, read_content
+from adk_prism.source.request import RunRequest, Variant, read_content
 from adk_prism.source.session_changes import StoredAnswersSource
 
 
@@ -69,6 +69,8 @@ class Start(Struct, frozen=True, kw_only=True):
     custom_metadata: Mapping[str, Any] = {}
     client_tools: Sequence[BroughtTool] = ()
     warnings: Sequence[Warned] = ()
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
 
 
 class Conversations:
@@ -206,7 +208,7 @@ class Conversations:
 
         Raise `Unprocessable` for an answer that does not fit: the question stays open.
         """
-        if not turns or turns[-1].last.summary.outcome != "waiting":
+        if not turns or turns[-1].last.summary.outcome != "waiting" or _is_run_again(turns[-1]):
             return None
         pending = await self._chats.pending(turns[-1])
         answers = matching.match_responses(pending, message.responses, message.confirmed)
@@ -338,6 +340,7 @@ class Conversations:
         self, start: Start, asked: AnsweredMessage, answers: matching.MatchedAnswers
     ) -> RunId:
         pending = asked.pending
+        _check_answerable(start, asked.turn)
         whole = matching.with_held(pending, answers)
         if not asked.is_late and not matching.is_complete(pending, whole):
             run = await self._hold(start, asked, answers)
@@ -408,6 +411,10 @@ class Conversations:
     async def _check_happened_here(self, origin: Origin, invocation: str) -> None:
         """Raise `Conflict` for an invocation of a run that this server did not record."""
         for turn in await self._chats.turns(origin):
+            if not any(run.summary.invocation == invocation for run in turn.runs):
+                continue
+            if _is_run_again(turn):
+                raise Conflict(_RUN_AGAIN)
             if any(r.head.untrusted and r.summary.invocation == invocation for r in turn.runs):
                 raise Conflict(
                     "That invocation was recorded on another server. Send a new message instead."
@@ -423,6 +430,7 @@ class Conversations:
             self._chats, turns, lambda pending: matching.asks_for(pending, given)
         )
         pending = asked.pending
+        _check_answerable(start, asked.turn)
         answers = continuation.signed(matching.match_adk(pending, given), start.by)
         held = matching.held(pending)
         whole = matching.with_held(pending, answers)
@@ -457,6 +465,7 @@ class Conversations:
             custom_metadata=start.custom_metadata,
             client_tools=start.client_tools,
             warnings=start.warnings,
+            variant=start.variant,
             **about,
         )
 
@@ -479,6 +488,22 @@ class Conversations:
             digest=start.digest,
             client_run=start.client_run,
         )
+
+
+_RUN_AGAIN = (
+    "This message was run again from a recording, and its app was changed for that: nothing in it can be "
+    "answered or resumed. Send a new message instead."
+)
+
+
+def _is_run_again(turn: Turn) -> bool:
+    return turn.first.head.repeats is not None
+
+
+def _check_answerable(start: Start, turn: Turn) -> None:
+    """Raise `Conflict` for a message that was run again: its answers come from the recording alone."""
+    if start.variant is None and _is_run_again(turn):
+        raise Conflict(_RUN_AGAIN)
 
 
 def _find(history: ChatHistory, message_id: str) -> int:

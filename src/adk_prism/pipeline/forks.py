@@ -39,7 +39,7 @@ from adk_prism.source.contract import EventSource
 from adk_prism.source.fork import Cuttings, Past, cut_session, plant, resumable_past
 from adk_prism.source.rebuilding import answers_of, rebuild
 from adk_prism.source.redaction import serialise, state_json
-from adk_prism.source.request import RunRequest, checked_message, read_content
+from adk_prism.source.request import RunRequest, Variant, checked_message, read_content
 from adk_prism.source.untrusted import restored
 
 _SHARED = ("user:", "app:")
@@ -56,6 +56,8 @@ class ForkRequest(Struct, frozen=True, kw_only=True):
     session: str = ""
     """Empty: one is drawn."""
     streaming: bool = True
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
 
 
 class Forked(Struct, frozen=True, kw_only=True):
@@ -148,6 +150,7 @@ class Forks:
             digest=digest,
             streaming=wanted.streaming,
             state_delta=wanted.state_delta,
+            variant=wanted.variant,
         )
         fork = _Fork(history, start, run, wanted.message, {})
         is_same_run = fork.goes_on in ("resume", "again")
@@ -256,7 +259,8 @@ class Forks:
             },
             confirmed=[d for each in head.responses.values() if (d := each.decision) is not None],
         )
-        await self._conversations.perform(fork.start, message)
+        start = structs.replace(fork.start, client_tools=head.client_tools)
+        await self._conversations.perform(start, message)
 
     async def _answer_again(self, fork: _Fork) -> None:
         head = as_copy(fork.history.cut.head, fork.start.origin, fork.ids)

@@ -91,7 +91,8 @@ def can_resume(apps: Apps, head: RunStarted) -> bool:
 
 
 def _is_turn(head: RunStarted) -> bool:
-    return head.kind == "turn" and not head.live and not head.untrusted
+    is_plain = not (head.live or head.untrusted or head.repeats)
+    return head.kind == "turn" and is_plain
 
 
 class Takeovers:

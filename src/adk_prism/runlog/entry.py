@@ -109,6 +109,19 @@ class Warned(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
 
 
+class Repeats(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which run is run again, and what was changed."""
+
+    run: str
+    """The first run of the message that is answered again."""
+    model: str = ""
+    """Empty: each agent has its own."""
+    instructions: list[str] = []
+    """Names of the agents with another instruction."""
+    tools: Literal["recorded", "live"] = "recorded"
+    """Whether tools were answered from the recording, or called."""
+
+
 class RunStarted(_Record):
     """The first record of every run."""
 
@@ -158,6 +171,8 @@ class RunStarted(_Record):
     events that a client put into the session."""
     recorded_session: str = ""
     """Of a run that a recorder sent: the session's name where it happened."""
+    repeats: Repeats | None = None
+    """The run is another one, run again. Nobody else can go on with it: its app was changed for it."""
     version: str = ""
     """Version of adk-prism that wrote the log."""
 

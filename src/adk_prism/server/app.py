@@ -72,6 +72,7 @@ from adk_prism.server.routes import (
     ready,
     record,
     recordings,
+    rerun,
     run,
     runs,
     share_links,
@@ -140,6 +141,7 @@ def routers(context: Context) -> list[APIRouter]:
         forks.routes(
             apps, log, context.forks, client_state, context.idempotency, audit_log, lifecycle
         ),
+        rerun.routes(log, context.reruns, context.idempotency, audit_log, lifecycle),
         recordings.routes(context.uploads, lifecycle),
         record.routes(context.recorded, lifecycle),
         studio.routes(apps, log, starter, streams),

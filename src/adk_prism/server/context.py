@@ -18,6 +18,7 @@ from adk_prism.pipeline.films import Films
 from adk_prism.pipeline.forks import Forks
 from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.recorded_runs import RecordedRuns
+from adk_prism.pipeline.reruns import Reruns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
@@ -64,6 +65,7 @@ class Context:
     live: LiveRuns
     rewinds: Rewinds
     forks: Forks
+    reruns: Reruns
     films: Films
     entry_details: EntryDetails
     uploads: Uploads

@@ -25,6 +25,7 @@ from adk_prism.pipeline.live_runs import LiveRuns
 from adk_prism.pipeline.model_call_writer import ModelCallWriter
 from adk_prism.pipeline.quota import Quota, RunLimits
 from adk_prism.pipeline.recorded_runs import LOST, RecordedRuns
+from adk_prism.pipeline.reruns import Reruns
 from adk_prism.pipeline.rewinds import Rewinds
 from adk_prism.pipeline.run_index import RunIndex
 from adk_prism.pipeline.runs import Runs
@@ -110,6 +111,9 @@ def make_context(
         client_state=client_state,
         settings=settings,
     )
+    forks = Forks(
+        recording.readable, apps, recording.runs, recording.locks, histories, talk, report
+    )
     context = Context(
         settings=settings,
         apps=apps,
@@ -126,9 +130,8 @@ def make_context(
         conversations=talk,
         live=_live_runs(settings, apps, recording.runs, report),
         rewinds=Rewinds(apps, recording.runs, chats, report),
-        forks=Forks(
-            recording.readable, apps, recording.runs, recording.locks, histories, talk, report
-        ),
+        forks=forks,
+        reruns=Reruns(recording.readable, apps, recording.runs, chats, forks, talk, report),
         films=Films(recording.readable, prices=prices_of(settings)),
         entry_details=EntryDetails(recording.readable),
         uploads=Uploads(recording.log, recording.leases, recording.calls),

@@ -45,7 +45,7 @@ LARGEST_ALL = 128 * 1024
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 """What Gemini takes for the name of a function."""
-_RESERVED = frozenset({"transfer_to_agent", "finish_task", "set_model_response"})
+RESERVED = frozenset({"transfer_to_agent", "finish_task", "set_model_response"})
 """ADK's own tools, which it recognises by name (google-adk 2.13)."""
 
 
@@ -119,7 +119,7 @@ def _read_tool(name: str, given: Any, taken: frozenset[str]) -> BroughtTool:
         raise Unprocessable(
             f"A tool cannot be named {name[:60]!r}: up to 64 letters, digits, `_`, `.` and `-`."
         )
-    if name in taken or name in _RESERVED or name.startswith("adk_"):
+    if name in taken or name in RESERVED or name.startswith("adk_"):
         raise Unprocessable(
             f"The name {name!r} is already used by the app or by ADK; choose another one."
         )

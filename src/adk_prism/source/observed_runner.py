@@ -48,6 +48,8 @@ async def observed(
             observer.fold(data)
             yield AgentEvent(data)
             observer.settle(event)
+            if observer.unanswered is not None and event.get_function_responses():
+                raise observer.unanswered
     except Exception as error:
         if observer.error is not None and observer.error is not error:
             raise observer.error from error
@@ -61,6 +63,8 @@ async def observed(
 def _check(observer: RunObserver) -> None:
     if observer.error is not None:
         raise observer.error
+    if observer.is_closed and observer.unanswered is not None:
+        raise observer.unanswered
 
 
 class _Driven:

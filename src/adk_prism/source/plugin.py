@@ -1,24 +1,30 @@
 """The ADK plugin of runs that this process records: it observes their nodes, and keeps what is stored sound.
 
 `nodes.callbacks` observes. Beyond that the plugin acts: only the owner of a run stores its events, and a tool
-is not called whose start could not be recorded, whose call is in doubt, or that a person refused.
+is not called whose start could not be recorded, whose call is in doubt, that a person refused, or that is
+answered from a recording.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
+from adk_prism.errors import CallNotRecorded
 from adk_prism.runlog.leases import still_owned
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
 from adk_prism.source.plain_json import make_storable
+from adk_prism.source.rerun.recorded_tools import is_called
 from adk_prism.source.run_observer import SCOPE
 from adk_prism.source.tool_work import WORK
 from adk_prism.source.unconfirmed_calls import answer_denied, answer_in_doubt
@@ -64,6 +70,8 @@ class NodePlugin(NodeCallbacks):
             tool=tool, tool_args=tool_args, tool_context=tool_context
         )
         answer = _instead(tool, tool_context)
+        if answer is None:
+            answer = await _recorded(tool, tool_args, tool_context)
         work = WORK.get()
         if answer is None and work is not None:
             work.begin(tool_context.function_call_id or "", tool.name)
@@ -71,11 +79,24 @@ class NodePlugin(NodeCallbacks):
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
-    ) -> None:
+    ) -> Any | None:
         _end_work(tool_context)
         await super().after_tool_callback(
             tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
         )
+        # Callbacks after a tool have had their part in a recorded answer: they are not called again.
+        return result if _is_recorded(tool) else None
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        scope = SCOPE.get()
+        if scope is not None and (failure := scope.observer.unanswered) is not None:
+            return LlmResponse(error_code=failure.kind, error_message=failure.detail)
+        await super().before_model_callback(
+            callback_context=callback_context, llm_request=llm_request
+        )
+        return None
 
     async def on_tool_error_callback(
         self,
@@ -95,6 +116,25 @@ def _end_work(context: ToolContext) -> None:
     work = WORK.get()
     if work is not None:
         work.end(context.function_call_id or "")
+
+
+def _is_recorded(tool: BaseTool) -> bool:
+    scope = SCOPE.get()
+    return scope is not None and scope.observer.tools is not None and not is_called(tool)
+
+
+async def _recorded(
+    tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+) -> dict[str, Any] | None:
+    """Return a recorded answer, or that there is none; None for a tool that is called."""
+    scope = SCOPE.get()
+    if scope is None or scope.observer.tools is None:
+        return None
+    try:
+        return await scope.observer.tools.answer(tool, arguments, context)
+    except CallNotRecorded as error:
+        scope.observer.unanswered = error
+        return {"error": error.detail}
 
 
 def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pydantic
+from google.adk.runners import Runner
 from google.genai import types
 from msgspec import Raw, Struct
 
@@ -21,12 +22,14 @@ from adk_prism.runlog.entry import (
     BroughtTool,
     Continues,
     Origin,
+    Repeats,
     Response,
     Warned,
     is_absent,
 )
 from adk_prism.source.denial_reason import REASON
 from adk_prism.source.plain_json import replace_unstorable, storable
+from adk_prism.source.rerun.recorded_tools import RecordedTools
 
 
 class CallAnswer(Struct, frozen=True, kw_only=True):
@@ -66,6 +69,15 @@ class ApprovalAnswer(Struct, frozen=True, kw_only=True):
         return types.FunctionResponse(id=self.approval, name=CONFIRMATION, response=response)
 
 
+class Variant(Struct, frozen=True, kw_only=True):
+    """An app with changes, for a run that is run again."""
+
+    runner: Runner
+    repeats: Repeats
+    tools: RecordedTools | None
+    """None: tools are called."""
+
+
 class RunRequest(Struct, frozen=True, kw_only=True):
     """One run. It has a message, answers, or the invocation to resume."""
 
@@ -97,6 +109,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     fitted: Mapping[str, Raw] = {}
     """Answers of the message as they were asked for, by their id: they take the place of what came."""
     custom_metadata: Mapping[str, Any] = {}
+    variant: Variant | None = None
+    """The app as it is run, where that is not as it is served."""
 
     def responses(self) -> list[types.FunctionResponse]:
         """Return every answer in the request, those that came as parts of the message included."""

@@ -27,7 +27,7 @@ from google.adk.events.event import Event
 from msgspec import Raw, Struct
 
 from adk_prism.diagnostics import Diagnostic, Report, cause_of
-from adk_prism.errors import Fenced
+from adk_prism.errors import CallNotRecorded, Fenced
 from adk_prism.facts.outcome import is_finish
 from adk_prism.facts.state import Difference, StateFold
 from adk_prism.runlog.entry import ChildEvent, Entry, NodeEnded, NodeStatus, Record, RunStarted
@@ -36,6 +36,7 @@ from adk_prism.source.model_calls.seen_call import DETAIL, Detail, SeenCall
 from adk_prism.source.model_calls.watcher import CallWatcher
 from adk_prism.source.nodes.tree import Node, ObservedRun
 from adk_prism.source.redaction import Serialiser, safe_code, state_json
+from adk_prism.source.rerun.recorded_tools import RecordedTools
 from adk_prism.source.unconfirmed_calls import InDoubt
 
 _ADK_KEYS = "_adk"
@@ -86,10 +87,11 @@ class RunObserver:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
         detail: Detail | None = None,
+        tools: RecordedTools | None = None,
     ) -> None:
         """`stop` ends a run that cannot be recorded. `attempt` makes node ids differ from those of an
         earlier one; `doubts` are the calls that it left without an answer. `detail` is how model calls
-        are observed; None: as the recording says."""
+        are observed; None: as the recording says. `tools` answers calls from a recording."""
         self._emit = emit
         self._name = started.run
         self._fold = StateFold(started.state)
@@ -105,6 +107,9 @@ class RunObserver:
         self._nodes = f"n{attempt}-" if attempt else "n"
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
+        self.tools = tools
+        self.unanswered: CallNotRecorded | None = None
+        """The call that the recording has no answer to: the run fails with it."""
         self._failing: list[Node] = []
         """Failed nodes whose end waits until the events before it are out."""
         self._runs: dict[str, ObservedRun] = {}

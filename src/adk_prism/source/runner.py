@@ -59,6 +59,7 @@ from adk_prism.source.redaction import (
     values_json,
 )
 from adk_prism.source.request import RunRequest, checked_message
+from adk_prism.source.rerun.recorded_tools import RecordedTools
 from adk_prism.source.run_observer import RunObserver
 from adk_prism.source.sessions import load_session, new_state_event
 from adk_prism.source.tool_threads import thread_pool
@@ -102,6 +103,7 @@ class RunnerSource:
         doubts: Mapping[str, InDoubt] | None = None,
         tool_threads: int = 0,
         max_llm_calls: int | None = None,
+        tools: RecordedTools | None = None,
     ) -> None:
         """Prepare a run; nothing happens yet. `agents` saves reading them from the Runner.
 
@@ -109,7 +111,7 @@ class RunnerSource:
         events of agents that tools hide; the Runner gets a plugin for it. `attempt` counts from 1 where
         a run is taken over; `doubts` are the calls, by ADK's id, that it left without an answer. Synchronous
         tools share so many `tool_threads`; 0: they are called on the event loop. `max_llm_calls` takes the
-        place of ADK's own limit.
+        place of ADK's own limit. `tools` answers calls from a recording.
         """
         self._runner = runner
         self._request = request
@@ -120,6 +122,7 @@ class RunnerSource:
         self._doubts = doubts
         self._tool_threads = tool_threads
         self._max_llm_calls = max_llm_calls
+        self._tools = tools
         self._abort = asyncio.Event()
         self._serialiser = Serialiser(report, run=request.run, app=request.origin.app)
 
@@ -195,6 +198,7 @@ class RunnerSource:
             stop=self.cancel,
             attempt=self._attempt,
             doubts=self._doubts,
+            tools=self._tools,
         )
 
     def _run(self, call: _Call, config: RunConfig) -> AsyncGenerator[Event, None]:
@@ -300,6 +304,7 @@ class RunnerSource:
             responses=dict(request.answered),
             replaces=request.replaces,
             rewound=list(request.rewound),
+            repeats=request.variant.repeats if request.variant is not None else None,
             version=VERSION,
         )
 

@@ -34,6 +34,7 @@ Feature = Literal[
     "live",
     "rewind",
     "fork",
+    "rerun",
     "graph",
     "state",
     "client tools",
@@ -190,11 +191,13 @@ class LocalApp:
         attempt: int = 0,
         doubts: Mapping[str, InDoubt] | None = None,
     ) -> EventSource:
-        """Return a run of the Runner."""
+        """Return a run of the Runner, or of the variant that the request is about."""
+        variant = request.variant
         return RunnerSource(
-            self._runner,
+            variant.runner if variant is not None else self._runner,
             request,
-            agents=self.agents(),
+            agents=self.agents() if variant is None else None,
+            tools=variant.tools if variant is not None else None,
             report=report,
             nodes=True,
             attempt=attempt,

@@ -52,8 +52,9 @@ class NodeCallbacks(BasePlugin):
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
-    ) -> None:
+    ) -> LlmResponse | None:
         await see(tracker.model_asked, callback_context, llm_request)
+        return None
 
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
@@ -78,10 +79,11 @@ class NodeCallbacks(BasePlugin):
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
-    ) -> None:
+    ) -> Any | None:
         del tool_args
         at = tool_context.invocation_id
         await self.observe(at, tracker.tool_ended, tool, tool_context, result)
+        return None
 
     async def on_tool_error_callback(
         self,

@@ -33,6 +33,7 @@ _LACKS: Mapping[Feature, str] = {
     "live": "Live runs of a remote app are not built yet.",
     "rewind": "Its server has no route that takes a message back, so nothing can be regenerated or edited.",
     "fork": "Its server does not take the history of a session from outside.",
+    "rerun": "Its code is not here, so it cannot be run again with changes or recorded tools.",
     "client tools": "Its server takes no tools from clients.",
     "stored results": "Its server takes results of tools only as a message of their own; send them first.",
     "resume": "Its server stops a run when the connection to it is lost.",

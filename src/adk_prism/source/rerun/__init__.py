@@ -1,0 +1,1 @@
+"""A run that is run again: an app with changes, and tools that are answered from a recording."""

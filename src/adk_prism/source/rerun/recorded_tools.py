@@ -1,0 +1,124 @@
+"""Tools that are answered from a recording: ADK asks here before it calls one, and gets the recorded answer.
+
+Whatever the tool would have changed is done again: state, artifacts, a transfer, the request for an approval.
+What reaches beyond the session is not: `user:` and `app:` state is visible in this run and is not stored,
+and `user:` artifacts are not saved.
+
+Some tools are called: those that run agents or workflows, whose own tools are answered from the recording,
+and those by which ADK itself goes on (a transfer, the end of a loop or a task, a structured answer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import Workflow
+from google.genai import types
+
+from adk_prism.facts.adk_event import REQUESTS
+from adk_prism.runlog.entry import Origin
+from adk_prism.source.agents import node_of_tool
+from adk_prism.source.client_tools import RESERVED
+from adk_prism.source.rerun.recorded_calls import Effects, RecordedAnswer, RecordedCalls
+from adk_prism.source.sessions import SHARED
+
+_ADK_TOOLS = RESERVED | REQUESTS | {"exit_loop"}
+_USER = "user:"
+
+LoadArtifact = Callable[[str, int], Awaitable[types.Part | None]]
+"""Name and version → the artifact of the recorded session; None if it is not there (any more)."""
+
+
+def stored_artifacts(service: BaseArtifactService | None, origin: Origin) -> LoadArtifact:
+    """Return what reads the artifacts of a session; without a service it finds none."""
+
+    async def load(name: str, version: int) -> types.Part | None:
+        if service is None:
+            return None
+        return await service.load_artifact(
+            app_name=origin.app,
+            user_id=origin.user,
+            session_id=origin.session,
+            filename=name,
+            version=version,
+        )
+
+    return load
+
+
+class RecordedTools:
+    """The tools of one message, as they were recorded."""
+
+    def __init__(self, calls: RecordedCalls, load: LoadArtifact) -> None:
+        self._calls = calls
+        self._load = load
+
+    @property
+    def missing(self) -> list[str]:
+        """Artifacts that a tool saved, and that are not there any more."""
+        return self._calls.missing
+
+    async def answer(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> Any | None:
+        """Return the recorded answer to a call; None for a tool that is called. Raise `CallNotRecorded`."""
+        if is_called(tool):
+            return None
+        found = self._find(tool, arguments, context)
+        for effects in found.take_effects():
+            await self._apply(effects, context)
+        if found.asks is not None:
+            context.request_confirmation(
+                hint=found.asks.get("hint"), payload=found.asks.get("payload")
+            )
+            context.actions.skip_summarization = True
+        # Never None, which would have the tool called: an empty answer of one that runs long is none.
+        return found.response
+
+    def _find(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> RecordedAnswer:
+        if getattr(context.node, "tool", None) is tool:
+            return self._calls.answer_of_node(context.node_path, tool.name, arguments)
+        return self._calls.answer(
+            (context.invocation_id, context.function_call_id or ""),
+            tool.name,
+            arguments,
+            context.agent_name,
+            is_again=context.tool_confirmation is not None,
+        )
+
+    async def _apply(self, effects: Effects, context: ToolContext) -> None:
+        for key, value in effects.state.items():
+            if key.startswith(SHARED):
+                context.session.state[key] = value
+            else:
+                context.state[key] = value
+        for name, version in effects.artifacts.items():
+            if not name.startswith(_USER):
+                await self._save(name, version, context)
+        actions = context.actions
+        actions.transfer_to_agent = effects.transfer or actions.transfer_to_agent
+        actions.escalate = effects.escalate or actions.escalate
+        actions.skip_summarization = effects.skip_summarization or actions.skip_summarization
+
+    async def _save(self, name: str, version: int, context: ToolContext) -> None:
+        artifact = await self._load(name, version)
+        if artifact is None:
+            self._calls.missing.append(name)
+        else:
+            await context.save_artifact(name, artifact)
+
+
+def is_called(tool: BaseTool) -> bool:
+    """Return whether a tool is called although tools are answered from a recording."""
+    if isinstance(node_of_tool(tool), BaseAgent | Workflow):
+        return True
+    # An app may have a tool of its own with such a name.
+    code = getattr(tool, "func", None) or type(tool)
+    return tool.name in _ADK_TOOLS and str(code.__module__).startswith("google.adk.")
