@@ -187,6 +187,7 @@ async def test_shared_state_of_a_recorded_tool_is_not_stored_again() -> None:
         await stage.say("share newer", session="other")
         model.then(call("share", "s3", text="old"), "Again.")
         found = await rerun(stage, run)
+        assert "user:told" not in seen[-2], "it came after the message"
         assert seen[-1]["user:told"] == "old"
         state = (await stage.session(found["session"]))["state"]
         assert (state["told"], state["user:told"], state["app:told"]) == ("old", "new", "new")
@@ -418,7 +419,9 @@ async def test_what_cannot_be_run_again_is_refused() -> None:
         state = changed.headers["x-prism-run"]
         assert "does not answer a message" in await refused(stage, state, 422)
         recording = (await stage.client.get(f"/api/runs/{run}/recording")).content
-        copy = (await stage.client.post("/api/recordings", content=recording)).json()["run"]
+        kind = {"content-type": "application/jsonl"}
+        sent = await stage.client.post("/api/recordings", content=recording, headers=kind)
+        copy = sent.json()["run"]
         assert "imported" in await refused(stage, copy, 422)
         assert len(await stage.context.log.list()) == before + 2
 

@@ -88,9 +88,9 @@ class Reruns:
         wanted = ForkRequest(run=first, at=1, message=NOTHING, variant=plan.variant)
         forked = await self._forks.fork(wanted, new or new_run(), digest)
         self._warn(forked.run, _missing(forked.missing))
-        self._warn(
-            forked.run, [f"The state {key!r} has another value today." for key in forked.differing]
-        )
+        if plan.variant.tools is None:  # With recorded tools the run sees the recorded state.
+            changed = [f"The state {key!r} has another value today." for key in forked.differing]
+            self._warn(forked.run, changed)
         driving = asyncio.create_task(self._drive(forked.run, forked.origin, plan))
         self._driving[forked.run] = driving
         driving.add_done_callback(lambda _: self._driving.pop(forked.run, None))
@@ -131,7 +131,8 @@ class Reruns:
         )
         is_recorded = changes.tools == "recorded"
         artifacts = stored_artifacts(self._apps.artifact_service(origin.app), origin)
-        tools = RecordedTools(RecordedCalls(runs), artifacts)
+        head = await self._chats.head(turn.first.summary.run)
+        tools = RecordedTools(RecordedCalls(runs), artifacts, head.state)
         variant = Variant(runner=runner, repeats=repeats, tools=tools if is_recorded else None)
         return _Plan(turn, variant, RecordedAnswers(runs))
 
@@ -166,6 +167,8 @@ class Reruns:
             self._warn(run, [error.detail])
         if (tools := plan.variant.tools) is not None:
             self._warn(run, _missing(tools.missing))
+            if tools.unanswered is not None:
+                self._warn(run, [tools.unanswered.detail])
 
     def _warn(self, run: RunId, warnings: list[str]) -> None:
         self._warnings.setdefault(run, []).extend(warnings)

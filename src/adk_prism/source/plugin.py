@@ -19,7 +19,6 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode
 
-from adk_prism.errors import CallNotRecorded
 from adk_prism.runlog.leases import still_owned
 from adk_prism.source.nodes import tracker
 from adk_prism.source.nodes.callbacks import SIGNALS, NodeCallbacks, see
@@ -50,6 +49,9 @@ class NodePlugin(NodeCallbacks):
         self._root = root
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        scope = SCOPE.get()
+        if scope is not None and scope.observer.tools is not None:
+            scope.observer.tools.enter(invocation_context.session)
         await see(tracker.run_started, invocation_context, self._root)
 
     async def on_event_callback(
@@ -130,11 +132,7 @@ async def _recorded(
     scope = SCOPE.get()
     if scope is None or scope.observer.tools is None:
         return None
-    try:
-        return await scope.observer.tools.answer(tool, arguments, context)
-    except CallNotRecorded as error:
-        scope.observer.unanswered = error
-        return {"error": error.detail}
+    return await scope.observer.tools.answer(tool, arguments, context)
 
 
 def _instead(tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:

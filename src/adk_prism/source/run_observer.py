@@ -108,8 +108,6 @@ class RunObserver:
         self.doubts = dict(doubts or {})
         """Calls that may have run before, and what to do about them; each counts once."""
         self.tools = tools
-        self.unanswered: CallNotRecorded | None = None
-        """The call that the recording has no answer to: the run fails with it."""
         self._failing: list[Node] = []
         """Failed nodes whose end waits until the events before it are out."""
         self._runs: dict[str, ObservedRun] = {}
@@ -133,6 +131,11 @@ class RunObserver:
     def has_pending(self) -> bool:
         """Return whether there is something to write, or writing has failed."""
         return bool(self._queue) or self.error is not None
+
+    @property
+    def unanswered(self) -> CallNotRecorded | None:
+        """Return the call that the recording has no answer to: the run fails with it."""
+        return self.tools.unanswered if self.tools is not None else None
 
     # ------------------------------------------------------------------ runs and their events
 

@@ -1,8 +1,8 @@
 """Tools that are answered from a recording: ADK asks here before it calls one, and gets the recorded answer.
 
 Whatever the tool would have changed is done again: state, artifacts, a transfer, the request for an approval.
-What reaches beyond the session is not: `user:` and `app:` state is visible in this run and is not stored,
-and `user:` artifacts are not saved.
+What reaches beyond the session is not: `user:` and `app:` state, as it was before the message and as tools
+changed it, is visible in the run and is not stored, and `user:` artifacts are not saved.
 
 Some tools are called: those that run agents or workflows, whose own tools are answered from the recording,
 and those by which ADK itself goes on (a transfer, the end of a loop or a task, a structured answer).
@@ -10,17 +10,21 @@ and those by which ADK itself goes on (a transfer, the end of a loop or a task, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.sessions.session import Session
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import Workflow
 from google.genai import types
+from msgspec import Raw
 
+from adk_prism.errors import CallNotRecorded
 from adk_prism.facts.adk_event import REQUESTS
+from adk_prism.facts.json_value import read_value
 from adk_prism.runlog.entry import Origin
 from adk_prism.source.agents import node_of_tool
 from adk_prism.source.client_tools import RESERVED
@@ -54,9 +58,26 @@ def stored_artifacts(service: BaseArtifactService | None, origin: Origin) -> Loa
 class RecordedTools:
     """The tools of one message, as they were recorded."""
 
-    def __init__(self, calls: RecordedCalls, load: LoadArtifact) -> None:
+    def __init__(
+        self, calls: RecordedCalls, load: LoadArtifact, state: Mapping[str, Raw] | None = None
+    ) -> None:
+        """`state` is that before the first run, with what the session shares with others."""
         self._calls = calls
         self._load = load
+        self._shared = {k: read_value(v) for k, v in (state or {}).items() if k.startswith(SHARED)}
+        self._later: set[str] | None = None
+        """Keys of shared state that have come since; None before the first run."""
+        self.unanswered: CallNotRecorded | None = None
+        """The call that the recording has no answer to: the run fails with it."""
+
+    def enter(self, session: Session) -> None:
+        """Show a run the shared state as it was recorded. It is not stored."""
+        if self._later is None:
+            shared = {key for key in session.state if key.startswith(SHARED)}
+            self._later = shared - self._shared.keys()
+        for key in self._later & session.state.keys():
+            del session.state[key]
+        session.state.update(self._shared)
 
     @property
     def missing(self) -> list[str]:
@@ -66,10 +87,14 @@ class RecordedTools:
     async def answer(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> Any | None:
-        """Return the recorded answer to a call; None for a tool that is called. Raise `CallNotRecorded`."""
+        """Return the recorded answer to a call, or that there is none; None for a tool that is called."""
         if is_called(tool):
             return None
-        found = self._find(tool, arguments, context)
+        try:
+            found = self._find(tool, arguments, context)
+        except CallNotRecorded as error:
+            self.unanswered = error
+            return {"error": error.detail}
         for effects in found.take_effects():
             await self._apply(effects, context)
         if found.asks is not None:
@@ -96,7 +121,7 @@ class RecordedTools:
     async def _apply(self, effects: Effects, context: ToolContext) -> None:
         for key, value in effects.state.items():
             if key.startswith(SHARED):
-                context.session.state[key] = value
+                context.session.state[key] = self._shared[key] = value
             else:
                 context.state[key] = value
         for name, version in effects.artifacts.items():
